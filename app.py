@@ -1,0 +1,21 @@
+"""The composition root: the app, its middleware in order, its routes. No logic, no routes of its own."""
+
+from chalice.app import Chalice
+
+from chalicelib import auth, http
+from chalicelib.agents.routes import routes as agents
+from chalicelib.analytics.routes import routes as analytics
+from chalicelib.clients.routes import routes as clients
+from chalicelib.conversations.routes import routes as conversations
+from chalicelib.organisations.routes import routes as organisations
+from chalicelib.tools.routes import routes as tools
+from chalicelib.workspaces.routes import routes as workspaces
+
+app = Chalice(app_name="cams")
+
+# Outermost first: an error of any of the others is answered in the one error shape.
+for middleware in (http.envelope, auth.authenticate, http.decode_path, auth.confine):
+    app.register_middleware(middleware, "http")
+
+for blueprint in (agents, tools, conversations, analytics, clients, organisations, workspaces):
+    app.register_blueprint(blueprint)

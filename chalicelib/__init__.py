@@ -1,0 +1,1 @@
+"""CAMS: the conversational agent management service. `app.py` composes what lives here."""

@@ -1,0 +1,1 @@
+"""Agents: one stored record, two forms (§2.4, §2.5)."""

@@ -1,0 +1,127 @@
+"""The nested objects of an agent record that configure one thing each (§2.4, "Nested objects")."""
+
+from chalicelib.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+
+
+class KnowledgeBaseModel(Wire):
+    """`vg_kb_llm`."""
+
+    searchMethod: OptionalText = None
+    searchPrompt: OptionalText = None
+    modelId: OptionalText = None
+    temprature: OptionalNumber = None
+    maxTokens: OptionalNumber = None
+
+
+class PhotoappOptions(Wire):
+    """`photoappOptions`."""
+
+    pageId: OptionalText = None
+    accessToken: OptionalText = None
+
+
+class Flowtool(Wire):
+    """`flowtool`."""
+
+    webhookUrl: OptionalText = None
+    webhookSecret: OptionalText = None
+
+
+class VfSettings(Wire):
+    """`vfSettings`."""
+
+    enableIgnoreUrlPaths: OptionalFlag = None
+
+
+class VfConfig(Wire):
+    """`vfConfig`."""
+
+    alwaysEnableCardButtons: OptionalFlag = None
+
+
+class VoiceplatformConfig(Wire):
+    """`voiceplatformConfig`."""
+
+    syncKbOnSave: OptionalFlag = None
+    PUBLIC_API_KEY: OptionalText = None
+    PRIVATE_API_KEY: OptionalText = None
+    enableVoiceplatformOnWeb: OptionalFlag = None
+    overrideWithVG: OptionalFlag = None
+    promptOnWeb: OptionalFlag = None
+    maxCostMonthly: OptionalNumber = None
+    maxMinutesMonthly: OptionalNumber = None
+    useVfProject: OptionalFlag = None
+    syncTools: OptionalFlag = None
+
+
+class VgOptions(Wire):
+    """`vgOptions`."""
+
+    isLlmStudio: OptionalFlag = None
+    showSources: OptionalFlag = None
+    lightUiEngine: OptionalFlag = None
+    legacyKb: OptionalFlag = None
+    maxChunkSize: OptionalNumber = None
+    handoffTimeout: OptionalNumber = None
+
+
+class UiVoice(Wire):
+    """`ui.voice`."""
+
+    question: OptionalText = None
+    continueBtnLabel: OptionalText = None
+    dismissBtnLabel: OptionalText = None
+
+
+class Ui(Wire):
+    """`ui`."""
+
+    bgImageVisible: OptionalFlag = None
+    widgetType: OptionalText = None
+    enableFixedFeedbackBtns: OptionalFlag = None
+    voice: UiVoice | None = None
+
+
+class Internal(Wire):
+    """`internal`."""
+
+    accountCreationConfig: OptionalText = None
+    websocketServer: OptionalText = None
+    setOnResponse: OptionalFlag = None
+    enableSetOnLoad: OptionalFlag = None
+
+
+class Community(Wire):
+    """`community`."""
+
+    channelIds: OptionalTexts = None
+    webhookUrls: OptionalTexts = None
+
+
+class Limits(Wire):
+    """`limits` (§8)."""
+
+    maxInteractionsPerUserId: OptionalNumber = None
+    maxAnnualCreditsUsage: OptionalNumber = None
+    maxMonthlyCreditsUsage: OptionalNumber = None
+
+
+class Advanced(Wire):
+    """`advanced`."""
+
+    serverUrl: OptionalText = None
+    serverUrlSecret: OptionalText = None
+
+
+class FallbackSettings(Wire):
+    """`fallbackSettings`."""
+
+    model: OptionalText = None
+    creditThreshold: OptionalNumber = None
+
+
+class Marketplace(Wire):
+    """`marketplace`."""
+
+    enabled: OptionalFlag = None
+    priceUSD: OptionalNumber = None

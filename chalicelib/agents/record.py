@@ -1,0 +1,279 @@
+"""The agent record: every member once, and the two forms that the one stored document is shown in.
+
+The document is kept in the v3 form. v2 is a projection of it: fewer members, two of them under other
+names, and the theme as an object where v3 has its JSON text (§2.4, §2.5). A member that one form does
+not have survives a write through the other.
+"""
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, ValidationError
+from pydantic_core import from_json
+
+from chalicelib import errors
+from chalicelib.agents import options, voice
+from chalicelib.agents.nodes import Node, NodesSettings
+from chalicelib.tools.models import Tool
+from chalicelib.wire import (
+    STRICT,
+    Number,
+    Open,
+    OptionalFlag,
+    OptionalNumber,
+    OptionalText,
+    OptionalTexts,
+    Wire,
+    not_finite,
+    read_only,
+)
+
+Document = dict[str, Any]
+
+# v2 name -> name in the document, where the two differ.
+_RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
+_PLATFORMS = ("vf", "vg")
+
+
+class SharedMembers(Wire):
+    """The members that both forms carry under one name and type."""
+
+    title: OptionalText = None
+    description: OptionalText = None
+    theme: OptionalText = None
+    VF_DIALOGUE_API_KEY: OptionalText = None
+    VF_PROJECT_API_KEY: OptionalText = None
+    SECRET_API_KEY: OptionalText = None
+    roundedImageURL: OptionalText = None
+    avatarImageUrl: OptionalText = None
+    headerImageUrl: OptionalText = None
+    bannerImageUrl: OptionalText = None
+    chatBgURL: OptionalText = None
+    fontFamily: OptionalText = None
+    branding: OptionalText = None
+    lang: OptionalText = None
+    buttonsLayout: OptionalText = None
+    ADVANCED_customCSS: OptionalText = None
+    chatappToken: OptionalText = None
+    chatappNumberId: OptionalText = None
+    chatappBusniessId: OptionalText = None
+    webhookUrl: OptionalText = None
+    cloudPrivateKey: OptionalText = None
+    cloudClientEmail: OptionalText = None
+    vg_initMessages: OptionalTexts = None
+    vg_systemPrompt: OptionalText = None
+    vg_temperature: OptionalNumber = None
+    vg_maxTokens: OptionalNumber = None
+    vg_kbDefaultDimension: OptionalNumber = None
+    vg_kbTopChunks: OptionalNumber = None
+    vg_defaultModel: OptionalText = None
+    vg_enableUIEngine: OptionalFlag = None
+    messageDelayMS: OptionalNumber = None
+    proactiveMessage: OptionalText = None
+    recordChatHistory: OptionalFlag = None
+    disableSmoothScroll: OptionalFlag = None
+    autoStartWidget: OptionalFlag = None
+    listenForUrlChanges: OptionalFlag = None
+    chatForget: OptionalFlag = None
+    enableAudioSupport: OptionalFlag = None
+    enableAITranslate: OptionalFlag = None
+    disableNoReplyListener: OptionalFlag = None
+    alwaysShowHandoff: OptionalFlag = None
+    fixedHandoffPopup: OptionalFlag = None
+    smartInit: OptionalFlag = None
+    showHandoffEvenIfOffline: OptionalFlag = None
+    enableQuickFileUpload: OptionalFlag = None
+
+
+class Theme(Wire):
+    """`customThemeJSONString` of the v2 form. Open, as v3 lets any text stand there; what else it holds is kept."""
+
+    model_config = ConfigDict({**STRICT, "extra": "allow"})
+
+    themeType: OptionalText = None
+    primary: OptionalText = None
+    nineColorPallet: list[list[Number]] | None = None
+
+
+def _from_text(value: Any) -> Any:
+    """v2 takes the theme's JSON text as well; any other text is left for the model to refuse."""
+    if not isinstance(value, str):
+        return value
+    raw = value.encode("utf-8", "surrogatepass")
+    try:
+        theme = from_json(raw, allow_inf_nan=False)
+    except ValueError:
+        return value
+    return value if theme is None or any(not_finite(raw)) else theme
+
+
+class AgentV2(SharedMembers):
+    """An agent in the v2 form (§2.5)."""
+
+    agentPlatform: Literal["vf", "vg"] | None = None
+    customThemeJSONString: Annotated[Theme | None, BeforeValidator(_from_text)] = None
+    UIhandoffdescription: OptionalText = None
+    UIhandoffSubdescription: OptionalText = None
+
+
+class AgentV3(SharedMembers):
+    """An agent in the v3 form (§2.4)."""
+
+    # Identity and status
+    ownerID: OptionalText = None
+    ID: OptionalText = read_only()
+    id: OptionalText = read_only()
+    storageID: OptionalText = None
+    createdAtUNIX: OptionalNumber = read_only()
+    lastModified: OptionalNumber = read_only()
+    disabled: OptionalFlag = None
+    isDeployed: OptionalFlag = None
+    deployed: OptionalFlag = None
+    starred: OptionalFlag = None
+    region: OptionalText = None
+    agentPlatform: Open = None
+    vectorDb: Open = None
+    withRefresh: OptionalFlag = None
+    # Look and widget
+    customThemeJSONString: OptionalText = None
+    rectangeImageURL: OptionalText = None
+    customButtonJSON_STRING: OptionalText = None
+    soundEffectUrl: OptionalText = None
+    soundEffectEnabled: OptionalFlag = None
+    scrollAnimation: OptionalFlag = None
+    UIhandoffTitle: OptionalText = None
+    UIhandoffSubtitle: OptionalText = None
+    # Behaviour
+    acceptFileUpload: OptionalFlag = None
+    syncBrowser: OptionalFlag = None
+    delayBeforeSubmit: OptionalNumber = None
+    AITranslateTo: OptionalText = None
+    translateUserResponse: OptionalFlag = None
+    disableHumanHandoff: OptionalFlag = None
+    manualControl: OptionalFlag = None
+    enableVGHandoff: OptionalFlag = None
+    enableGeoAnalytics: OptionalFlag = None
+    disableAutoTranscribeAudio: OptionalFlag = None
+    disableRating: OptionalFlag = None
+    chatEndMessage: OptionalText = None
+    aiIntroductionMessage: OptionalText = None
+    enableNodes: OptionalFlag = None
+    enableFallback: OptionalFlag = None
+    # Usage and counters
+    tokensUsage: Open = None
+    maxTokensUsage: Open = None
+    allTimeTriggers: OptionalNumber = None
+    messagesLimit: OptionalNumber = None
+    # Platform keys
+    VF_PROJECT_ID: OptionalText = None
+    VF_KB_API_KEY: OptionalText = None
+    # Channel settings
+    waTestNumber: OptionalText = None
+    waVerifyPassed: OptionalFlag = None
+    waTestPassed: OptionalFlag = None
+    igVerified: OptionalFlag = None
+    igAccessToken: OptionalText = None
+    photoAgentUsername: OptionalText = None
+    # Model settings
+    vg_initPrompt: OptionalText = None
+    vg_prompt: OptionalText = None
+    vg_kbCharCount: OptionalNumber = None
+    vg_kbDocsNum: OptionalNumber = None
+    vg_enableAboutContext: OptionalFlag = None
+    vg_max_messages_history: OptionalNumber = None
+    ifKnowsThreshold: OptionalNumber = None
+    # Lists
+    assignedToolsIds: OptionalTexts = None
+    convoTags: OptionalTexts = None
+    kbTags: OptionalTexts = None
+    tabs: list[Open] | None = None
+    kbTagsDataMap: list[Open] | None = None
+    voiceplatform: Open = None
+    tools: list[Tool] | None = None
+    # Nested objects
+    vg_kb_llm: options.KnowledgeBaseModel | None = None
+    photoappOptions: options.PhotoappOptions | None = None
+    flowtool: options.Flowtool | None = None
+    vfSettings: options.VfSettings | None = None
+    vfConfig: options.VfConfig | None = None
+    voiceplatformConfig: options.VoiceplatformConfig | None = None
+    vgOptions: options.VgOptions | None = None
+    ui: options.Ui | None = None
+    internal: options.Internal | None = None
+    community: options.Community | None = None
+    limits: options.Limits | None = None
+    advanced: options.Advanced | None = None
+    fallbackSettings: options.FallbackSettings | None = None
+    marketplace: options.Marketplace | None = None
+    voiceConfig: voice.VoiceConfig | None = None
+    nodes: list[Node] | None = None
+    nodesSettings: NodesSettings | None = None
+
+
+class AgentIn(Wire):
+    """The body of POST and PATCH /v3/agents."""
+
+    agent: AgentV3
+
+
+def merge_v3(document: Document, change: AgentV3) -> Document:
+    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears."""
+    merged = change.merge_into(document)
+    if change.nodes is not None:
+        merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes)
+    return merged
+
+
+def merge_v2(document: Document, change: AgentV2) -> Document:
+    """`document` with a v2 change: its top-level members replace, null clears."""
+    given = change.given()
+    if change.customThemeJSONString is not None:
+        theme = change.customThemeJSONString.model_dump(exclude_unset=True)
+        given["customThemeJSONString"] = json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
+    merged = {**document, **{_RENAMED.get(name, name): value for name, value in given.items()}}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def v3_form(agent_id: str, document: Document) -> Document:
+    """The document as v3 shows it."""
+    return {"ID": agent_id, "id": agent_id, **document}
+
+
+def v2_form(document: Document) -> Document:
+    """The document as v2 shows it. A platform or a theme that v2 cannot express is left out."""
+    shown = {name: document[name] for name in SharedMembers.model_fields if name in document}
+    shown |= {name: document[other] for name, other in _RENAMED.items() if other in document}
+    if document.get("agentPlatform") in _PLATFORMS:
+        shown["agentPlatform"] = document["agentPlatform"]
+    theme = _theme(document.get("customThemeJSONString"))
+    return shown if theme is None else {**shown, "customThemeJSONString": theme}
+
+
+def platform(document: Document) -> str:
+    """`platformName` of the interaction route (§4.3): always one of its two values."""
+    return document["agentPlatform"] if document.get("agentPlatform") in _PLATFORMS else "vg"
+
+
+def _theme(text: str | None) -> Document | None:
+    """The stored text as v2 shows it, None for one that is no theme: v3 lets any text stand there."""
+    theme = _from_text(text)
+    try:
+        Theme.model_validate(theme)
+    except ValidationError:
+        return None
+    shown: Document = theme
+    return shown
+
+
+def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
+    """Stored nodes in their order, each merged with the change of its id; then the new ones."""
+    nodes = {node["id"]: node for node in stored}
+    seen: set[str] = set()
+    for index, change in enumerate(changes):
+        if not change.id:
+            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is required: nodes merge by it")
+        if change.id in seen:
+            raise errors.Invalid.member(f"agent.nodes.{index}.id", "stands there twice")
+        seen.add(change.id)
+        nodes[change.id] = change.merge_into(nodes.get(change.id, {}))
+    return list(nodes.values())

@@ -1,0 +1,81 @@
+"""Agents over HTTP (§4.1, §4.2)."""
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import auth, clock, http, storage
+from chalicelib.agents import record, store
+from chalicelib.agents.record import AgentIn, AgentV2, AgentV3
+from chalicelib.openapi.operation import operation
+
+routes = Blueprint(__name__)
+
+_NEW = {"agentPlatform": "vg"}
+
+
+@routes.route("/v3/agents/{agent_id}", methods=["GET"])
+@operation(data=AgentV3)
+def read_agent(agent_id: str) -> Response:
+    """Read an agent in the v3 form."""
+    row = store.read(auth.caller().workspace_id, agent_id)
+    return http.success("Agent retrieved successfully", record.v3_form(agent_id, row.open()))
+
+
+@routes.route("/v3/agents", methods=["GET"])
+@operation(data=list[AgentV3], query=("limit", "cursor"))
+def list_agents() -> Response:
+    """List the workspace's agents in the v3 form, in the order of their ids.
+
+    `nextCursor` is there when there are more.
+    """
+    limit = http.limit()
+    rows = store.listed(auth.caller().workspace_id, http.cursor(), limit + 1)
+    agents = [record.v3_form(row.agent_id, row.open()) for row in rows[:limit]]
+    more = http.to_cursor(rows[limit - 1].agent_id) if len(rows) > limit else None
+    return http.listing("Agents retrieved successfully", agents, more)
+
+
+@routes.route("/v3/agents", methods=["POST"])
+@operation(body=AgentIn, data=AgentV3)
+def create_agent() -> Response:
+    """Create an agent; its id and its `SECRET_API_KEY` are made here, unless the body brings the latter."""
+    agent_id = clock.new_id()
+    document = record.merge_v3(_NEW, http.body(AgentIn).agent)
+    created = store.create(auth.caller().workspace_id, agent_id, document)
+    return http.success("Agent created successfully", record.v3_form(agent_id, created))
+
+
+@routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
+@operation(body=AgentIn, data=AgentV3)
+def change_agent(agent_id: str) -> Response:
+    """Change an agent: objects merge, lists replace, `nodes` merge by id, `null` clears."""
+    change = http.body(AgentIn).agent
+
+    def changed() -> record.Document:
+        row = store.read(auth.caller().workspace_id, agent_id)
+        return store.save(row, before := row.open(), record.merge_v3(before, change))
+
+    return http.success("Agent updated successfully", record.v3_form(agent_id, storage.reapplied(changed)))
+
+
+@routes.route("/v2/agents/{agent_id}", methods=["GET"])
+@operation(whole=AgentV2)
+def read_agent_v2(agent_id: str) -> Response:
+    """Read an agent in the v2 form, unwrapped."""
+    return http.answer(record.v2_form(store.read(auth.caller().workspace_id, agent_id).open()))
+
+
+@routes.route("/v2/agents/{agent_id}", methods=["POST"])
+@operation(body=AgentV2, data=AgentV2)
+def save_agent(agent_id: str) -> Response:
+    """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""
+    change = http.body(AgentV2)
+
+    def saved() -> tuple[str, record.Document]:
+        row = store.find(auth.caller().workspace_id, agent_id)
+        if row is None:
+            document = record.merge_v2(_NEW, change)
+            return "created", store.create(auth.caller().workspace_id, agent_id, document)
+        return "updated", store.save(row, before := row.open(), record.merge_v2(before, change))
+
+    done, document = storage.reapplied(saved)
+    return http.success(f"Agent {done} successfully", record.v2_form(document))

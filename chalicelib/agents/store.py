@@ -1,0 +1,117 @@
+"""Agents in the database: one sealed document each, in the partition of their workspace.
+
+Beside it every agent has a sequence row (`conversations.sequence`): it numbers the agent's
+conversations, and as it is there exactly as long as the agent is, writers of what belongs to the agent
+make it a condition.
+"""
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import clock, errors, sequence, storage
+from chalicelib.documents import Document, DocumentRow
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+
+_SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
+_SEEN_SECONDS = 30
+_MOST_SEEN = 10_000
+_seen: dict[tuple[str, str], float] = {}
+
+
+class AgentRow(DocumentRow):
+    """An agent. Its document has the members of the v3 form, without the id."""
+
+    class Meta:
+        table_name = storage.table("agents")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    agent_id = UnicodeAttribute(range_key=True)
+
+
+def find(workspace_id: str, agent_id: str) -> AgentRow | None:
+    """The agent, or None when it is unknown or another workspace's. One request."""
+    return storage.find(AgentRow, workspace_id, agent_id)
+
+
+def read(workspace_id: str, agent_id: str) -> AgentRow:
+    """The agent. Raises NotFound."""
+    return found(find(workspace_id, agent_id))
+
+
+def found(row: AgentRow | None) -> AgentRow:
+    """`row`, if there is one. Raises NotFound."""
+    if row is None:
+        raise errors.NotFound.of("agent")
+    return row
+
+
+def require_known(workspace_id: str, agent_id: str) -> None:
+    """Raise NotFound for an unknown agent. Nothing to read for one that this process saw within 30 seconds.
+
+    For writes that are many and small; what an agent that is deleted meanwhile leaves behind that way is
+    swept with the agent.
+    """
+    if clock.monotonic() >= _seen.get((workspace_id, agent_id), 0.0):
+        read(workspace_id, agent_id)
+        if len(_seen) >= _MOST_SEEN:
+            _seen.clear()
+        _seen[workspace_id, agent_id] = clock.monotonic() + _SEEN_SECONDS
+
+
+def key(workspace_id: str, agent_id: str) -> storage.Key:
+    """What to ask `storage.find_many` for."""
+    return storage.Key(AgentRow, workspace_id, agent_id)
+
+
+def listed(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
+    """At most `limit` agents in the order of their ids, from the first one after `after`."""
+    condition = AgentRow.agent_id > after if after else None
+    return storage.query(AgentRow, workspace_id, condition, limit=limit)
+
+
+def create(workspace_id: str, agent_id: str, document: Document) -> Document:
+    """Store a new agent with a key of its own; returns the document. Raises Conflict when the id is taken."""
+    given = document.get(_SECRET)
+    issued = _credential(workspace_id, agent_id, given if tokens.kind(given or "") == tokens.AGENT else None)
+    now = clock.seconds()
+    whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
+    row = AgentRow(workspace_id, agent_id)
+    row.seal(whole)
+    own_key = workspaces.issue_steps(issued) if whole[_SECRET] == issued.token else []
+    storage.transact(storage.put(row), storage.put(sequence.first(workspace_id, agent_id)), *own_key)
+    return whole
+
+
+def save(row: AgentRow, before: Document, after: Document) -> Document:
+    """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster."""
+    if after == before:
+        return before
+    after = {**after, "lastModified": clock.seconds()}
+    row.seal(after)
+    steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET))
+    if steps:
+        storage.transact(storage.put(row), *steps)
+    else:
+        storage.save(row)
+    return after
+
+
+def _credential(workspace_id: str, agent_id: str, token: str | None) -> workspaces.Issued:
+    return workspaces.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
+
+
+def _key_steps(row: AgentRow, before: str | None, after: str | None) -> list[storage.Step]:
+    """The steps by which the agent's login follows its `SECRET_API_KEY`.
+
+    A new key that has our form becomes the login, any other text does not. The login that it replaces
+    goes on for the overlap; where the member is cleared it ends at once.
+    """
+    steps: list[storage.Step] = []
+    if before == after:
+        return steps
+    if after and tokens.kind(after) == tokens.AGENT:
+        steps += workspaces.issue_steps(_credential(row.workspace_id, row.agent_id, after))
+    old = workspaces.find(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
+    if old is not None and (old.workspace, old.agent_id) == row.keys:
+        steps += workspaces.retire_steps(old, workspaces.OVERLAP) if after else workspaces.revoke_steps(old)
+    return steps

@@ -1,0 +1,143 @@
+"""`voiceConfig` of an agent record: how it hears and how it speaks (§2.4)."""
+
+from chalicelib.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+
+
+class SpeechFormat(Wire):
+    """`transcriber.speechConfig`."""
+
+    format: OptionalText = None
+    sampleRate: OptionalNumber = None
+
+
+class TranscriberInternal(Wire):
+    """`transcriber.internal`."""
+
+    inputAudioStream: Open = None
+    debug: OptionalFlag = None
+
+
+class TranscriberA(Wire):
+    """`transcriber.platformSpecific.transcriberA`."""
+
+    keywords: OptionalTexts = None
+    language: OptionalText = None
+    smart_format: OptionalFlag = None
+    model: OptionalText = None
+    interim_results: OptionalFlag = None
+    endpointing: OptionalNumber = None
+    no_delay: OptionalFlag = None
+
+
+class TranscriberB(Wire):
+    """`transcriber.platformSpecific.transcriberB`."""
+
+    modelId: OptionalText = None
+
+
+class TranscriberPlatforms(Wire):
+    """`transcriber.platformSpecific`."""
+
+    transcriberA: TranscriberA | None = None
+    transcriberB: TranscriberB | None = None
+
+
+class Transcriber(Wire):
+    """`transcriber`: speech to text."""
+
+    speechConfig: SpeechFormat | None = None
+    modelId: OptionalText = None
+    patienceFactor: OptionalNumber = None
+    language: OptionalText = None
+    provider: OptionalText = None
+    randomOptions: Open = None
+    internal: TranscriberInternal | None = None
+    apiKey: OptionalText = None
+    utteranceThreshold: OptionalNumber = None
+    inputVoiceEnhancer: OptionalFlag = None
+    platformSpecific: TranscriberPlatforms | None = None
+
+
+class WordReplacement(Wire):
+    """One entry of `speechGen.wordsReplacements`."""
+
+    word: OptionalText = None
+    replacement: OptionalText = None
+
+
+class SpeechA(Wire):
+    """`speechGen.platformSpecific.speechA`."""
+
+    stability: OptionalNumber = None
+    similarity_boost: OptionalNumber = None
+    use_speaker_boost: OptionalFlag = None
+    speed: OptionalNumber = None
+    style: OptionalNumber = None
+
+
+class SpeechB(Wire):
+    """`speechGen.platformSpecific.speechB`."""
+
+    voiceId: OptionalText = None
+
+
+class SpeechPlatforms(Wire):
+    """`speechGen.platformSpecific`."""
+
+    speechA: SpeechA | None = None
+    speechB: SpeechB | None = None
+
+
+class AudioFormat(Wire):
+    """`speechGen.internal.audioConfig`."""
+
+    format: OptionalText = None
+    sampleRate: OptionalNumber = None
+    channels: OptionalNumber = None
+
+
+class SpeechInternal(Wire):
+    """`speechGen.internal`."""
+
+    inputTextStream: Open = None
+    audioConfig: AudioFormat | None = None
+    emitOnComplete: OptionalFlag = None
+
+
+class SpeechGeneration(Wire):
+    """`speechGen`: text to speech."""
+
+    highAudioQuality: OptionalFlag = None
+    provider: OptionalText = None
+    modelId: OptionalText = None
+    voiceId: OptionalText = None
+    apiKey: OptionalText = None
+    region: OptionalText = None
+    backgroundNoise: OptionalText = None
+    punctuationBreaks: OptionalTexts = None
+    backChannelling: OptionalFlag = None
+    language: OptionalText = None
+    enableLongMessageBackchannelling: OptionalFlag = None
+    backchannelMessages: OptionalTexts = None
+    backchannelInterval: OptionalNumber = None
+    wordsReplacements: list[WordReplacement] | None = None
+    platformSpecific: SpeechPlatforms | None = None
+    internal: SpeechInternal | None = None
+
+
+class CallConfig(Wire):
+    """`config`."""
+
+    recordAudio: OptionalFlag = None
+    backgroundNoise: OptionalText = None
+    enableWebCalling: OptionalFlag = None
+    firstInputChunkUNIXMs: OptionalNumber = None
+    firstOutputChunkUNIXMs: OptionalNumber = None
+
+
+class VoiceConfig(Wire):
+    """`voiceConfig`."""
+
+    transcriber: Transcriber | None = None
+    speechGen: SpeechGeneration | None = None
+    config: CallConfig | None = None

@@ -1,0 +1,1 @@
+"""Analytics records, one page load and one conversation record each (§2.8)."""

@@ -1,0 +1,113 @@
+"""Who is calling, and which routes that opens (§5). Default deny; two middlewares, no route can forget.
+
+The bearer token's hash leads to a credential, the credential to its workspace. A credential that was
+found is remembered for 30 seconds by the process: it costs nothing meanwhile, and that is how long a
+revoked one may go on.
+"""
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import NamedTuple
+
+from chalice.app import Request, Response
+
+from chalicelib import clock, errors
+from chalicelib.workspaces import store, tokens
+
+REMEMBERED_SECONDS = 30
+_MOST_REMEMBERED = 10_000
+
+# Nothing to protect behind these, see `openapi`.
+OPEN_ROUTES = frozenset({"/openapi.json", "/docs", "/docs/{asset}"})
+
+# The table of §5: a route is opened by the credentials of the first prefix it begins with. Tokens and
+# keys are issued from the workspace key only, or a token that expires could make one that does not.
+ACCEPTED: tuple[tuple[str, frozenset[str]], ...] = (
+    ("/v3/tokens", frozenset({tokens.WORKSPACE})),
+    ("/v3/workspace/", frozenset({tokens.WORKSPACE})),
+    ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
+    ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
+    ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
+    ("/v2/clients", frozenset({tokens.WORKSPACE})),
+    ("/v2/orgs/", frozenset({tokens.WORKSPACE})),
+)
+
+
+class Caller(NamedTuple):
+    """The credential behind a request. `agent_id` is set for an agent key, which opens that agent only."""
+
+    workspace_id: str
+    kind: str
+    credential_id: str
+    agent_id: str | None
+    read_only: bool
+
+
+_caller: ContextVar[Caller] = ContextVar("caller")
+_remembered: dict[str, tuple[float, Caller]] = {}
+
+
+def caller() -> Caller:
+    """The caller of the request that is being answered."""
+    return _caller.get()
+
+
+def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware: no token or an unknown one is 401, a known one on a route it does not open 403."""
+    if request.path in OPEN_ROUTES:
+        return get_response(request)
+    known = _known(_bearer(request.headers.get("authorization", "")))
+    if known.kind not in _accepted(request.path) or (known.read_only and request.method != "GET"):
+        raise errors.Forbidden()
+    token = _caller.set(known)
+    try:
+        return get_response(request)
+    finally:
+        _caller.reset(token)
+
+
+def confine(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware, once path values are decoded: an agent key opens its own agent, whatever else exists."""
+    if request.path not in OPEN_ROUTES:
+        own = caller().agent_id
+        if own is not None and (request.uri_params or {}).get("agent_id") != own:
+            raise errors.Forbidden()
+    return get_response(request)
+
+
+def forget() -> None:
+    """Look every credential up again; what 30 seconds would do."""
+    _remembered.clear()
+
+
+def _accepted(path: str) -> frozenset[str]:
+    return next((kinds for prefix, kinds in ACCEPTED if path.startswith(prefix)), frozenset())
+
+
+def _bearer(header: str) -> str:
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != "bearer" or tokens.kind(token.strip()) is None:
+        raise errors.Unauthorized()
+    return token.strip()
+
+
+def _known(token: str) -> Caller:
+    fingerprint = tokens.fingerprint(token)
+    until, known = _remembered.get(fingerprint, (0.0, None))
+    if known is None or clock.monotonic() >= until:
+        known = _looked_up(fingerprint)
+    return known
+
+
+def _looked_up(fingerprint: str) -> Caller:
+    row = store.find(fingerprint)
+    if row is None:
+        _remembered.pop(fingerprint, None)
+        raise errors.Unauthorized()
+    known = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.read_only)
+    if len(_remembered) >= _MOST_REMEMBERED:
+        _remembered.clear()
+    # Remembered no longer than it lives.
+    rest = REMEMBERED_SECONDS if row.ends_at is None else min(REMEMBERED_SECONDS, row.ends_at - clock.seconds())
+    _remembered[fingerprint] = (clock.monotonic() + rest, known)
+    return known

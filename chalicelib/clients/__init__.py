@@ -1,0 +1,1 @@
+"""Clients: the people who sign in to a dashboard (§2.9)."""

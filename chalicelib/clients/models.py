@@ -1,0 +1,26 @@
+"""Clients on the wire (§2.9)."""
+
+from chalicelib.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+
+
+class NotificationsSettings(Wire):
+    """`notificationsSettings`."""
+
+    notifyThrough: OptionalText = None
+    notifyIf: OptionalText = None
+
+
+class Client(Wire):
+    """A client, who signs in to the dashboard with `email` and `dashboardPassword`."""
+
+    ID: OptionalText = read_only()
+    ownerID: OptionalText = read_only()
+    orgUsers: list[Open] | None = read_only()
+    orgId: OptionalText = None
+    name: OptionalText = None
+    squarePhotoURL: OptionalText = None
+    email: OptionalText = None
+    dashboardPassword: OptionalText = None
+    canAccess: OptionalTexts = None
+    isOrgAdmin: OptionalFlag = None
+    notificationsSettings: NotificationsSettings | None = None

@@ -1,0 +1,44 @@
+"""The only source of time and of new identifiers, so that a test can hold both still."""
+
+import secrets
+import time
+from datetime import datetime, timezone
+
+_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def milliseconds() -> int:
+    """Milliseconds since the Unix epoch."""
+    return time.time_ns() // 1_000_000
+
+
+def seconds() -> int:
+    """Seconds since the Unix epoch, the unit of every time in a record."""
+    return milliseconds() // 1000
+
+
+def monotonic() -> float:
+    """Seconds of a clock that never goes back; only differences mean something."""
+    return time.monotonic()
+
+
+def iso(unix_seconds: int) -> str:
+    """`unix_seconds` in ISO 8601, as tools and created conversations carry it (§2.2, §2.11)."""
+    return datetime.fromtimestamp(unix_seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def sleep(duration: float) -> None:
+    """Pause for `duration` seconds; here so that tests of repeated attempts need not wait."""
+    time.sleep(duration)
+
+
+def new_id() -> str:
+    """A new identifier: 26 characters that sort by time of creation, 80 bits of them random."""
+    number = (milliseconds() << 80) | secrets.randbits(80)
+    return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def random_text(length: int) -> str:
+    """`length` random base62 characters, 5.95 bits each."""
+    return "".join(secrets.choice(_BASE62) for _ in range(length))

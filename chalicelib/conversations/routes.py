@@ -1,0 +1,119 @@
+"""Conversations over HTTP: their list, their creation, and the state route (§4.1, §4.2, §4.3)."""
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import auth, clock, errors, http, sequence, storage
+from chalicelib.agents import record
+from chalicelib.agents import store as agents
+from chalicelib.conversations import listing, store
+from chalicelib.conversations.models import ConversationIn, ConvoMeta, CreatedConversation, StateIn, StateOut
+from chalicelib.conversations.state import Now, State, apply, check_limits, empty
+from chalicelib.openapi.operation import operation
+from chalicelib.sealing import encode
+
+routes = Blueprint(__name__)
+
+_MID_LENGTH = 10
+
+
+@routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
+@operation(body=ConversationIn, data=CreatedConversation)
+def create_conversation(agent_id: str) -> Response:
+    """Create a conversation of an agent; its id is made here. All members of `conversation` are optional."""
+    given = http.body(ConversationIn).conversation.merge_into({})
+    conversation_id, now = clock.new_id(), clock.seconds()
+    counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
+    state = empty(conversation_id)
+    _create(agent_id, conversation_id, State({**state.metadata, **counts, **given}, state.turns))
+    created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
+    return http.success("Conversation created successfully", created)
+
+
+@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"])
+@operation(data=list[ConvoMeta], query=("page", "cursor"))
+def list_conversations(agent_id: str) -> Response:
+    """List the conversations of an agent, newest first, 20 on a page.
+
+    With `cursor`, the `nextCursor` of an earlier answer, the list goes on behind the last conversation of
+    that answer, whatever has been created meanwhile; with `page` a new conversation shifts the pages.
+    """
+    caller, cursor, page = auth.caller(), http.cursor(), http.page()
+    last = sequence.find(caller.workspace_id, agent_id)
+    if last is None:
+        raise errors.NotFound.of("agent")
+    numbers = listing.page_numbers(int(last.high), page) if cursor is None else _behind(cursor)
+    conversations = store.listed(caller.workspace_id, agent_id, last, numbers)
+    more = http.to_cursor(str(numbers[-1])) if numbers and numbers[-1] > 1 else None
+    return http.listing("Agent conversations retrieved successfully", [_shown(one) for one in conversations], more)
+
+
+@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"])
+@operation(body=StateIn, whole=StateOut)
+def exchange_state(agent_id: str, user_id: str) -> Response:
+    """Read, replace, shorten or describe the state of a conversation.
+
+    Without a member: read. `turns` replaces the whole state, then the messages of `delete` go, then
+    `metadata` merges. The first write creates the conversation. `oldTurns` is the state before; it is left
+    out when the answer would grow beyond what a function can answer.
+    """
+    change = http.optional_body(StateIn)
+    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
+    attempts = 1 if change.turns is not None else 5
+    return storage.reapplied(lambda: _exchange(agent_id, user_id, change), attempts)
+
+
+def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
+    workspace_id = auth.caller().workspace_id
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
+    if change.model_fields_set:
+        keys.append(sequence.key(workspace_id, agent_id))
+    agent_row, row, *last = storage.find_many(keys)
+    agent = agents.found(agent_row).open()
+    http.request().context["platformName"] = record.platform(agent)
+    before = store.read_state(row) if row else empty(user_id)
+    after = apply(before, change, Now(clock.seconds(), lambda: clock.random_text(_MID_LENGTH)))
+    check_limits(agent, before, after)
+    answer = _state_answer(agent_id, user_id, agent, before, after)
+    if after is not before and row is not None:
+        store.save(row, before, after)
+    elif after is not before:
+        store.create(workspace_id, agent_id, user_id, after, *last)
+    return answer
+
+
+def _behind(cursor: str) -> range:
+    if not cursor.isdecimal():
+        raise errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer")
+    return listing.numbers_below(int(cursor))
+
+
+def _create(agent_id: str, conversation_id: str, state: State) -> None:
+    workspace_id = auth.caller().workspace_id
+    last = sequence.find(workspace_id, agent_id)
+    if last is None:
+        raise errors.NotFound.of("agent")
+    store.create(workspace_id, agent_id, conversation_id, state, last)
+
+
+def _state_answer(agent_id: str, user_id: str, agent: record.Document, before: State, after: State) -> Response:
+    """The answer as text: the turns are passed on as they are stored."""
+    done = "retrieved" if after is before else "saved"
+    members: record.Document = {
+        "platformName": record.platform(agent),
+        "success": True,
+        "message": f"Conversation state {done} successfully",
+        "chatState": _shown(after.metadata),
+        "actionMessages": [],
+        "agentData": record.v2_form(agent),
+        "origin": after.metadata.get("origin"),
+        "userID": user_id,
+        "agentID": agent_id,
+    }
+    start = encode({name: value for name, value in members.items() if value is not None}).decode()[:-1]
+    whole = f'{start},"turns":{after.turns.decode()}}}'
+    with_old = f'{whole[:-1]},"oldTurns":{before.turns.decode()}}}'
+    return http.text_answer(with_old if http.fits(with_old) else whole)
+
+
+def _shown(metadata: record.Document) -> record.Document:
+    return {name: value for name, value in metadata.items() if name in ConvoMeta.model_fields}

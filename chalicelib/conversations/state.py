@@ -1,0 +1,123 @@
+"""Apply a state change (§4.3). Pure: it reads no clock and no database, and lives nowhere else.
+
+Turns are kept in the form in which they are answered, one message each, as JSON text. So a read passes
+stored text on without parsing it, and a replacement never looks at what it replaces.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from chalicelib import errors, sealing
+from chalicelib.conversations.models import StateIn
+
+Document = dict[str, Any]
+
+# The answer carries a state once, and where it fits what it was before; a function's answer ends at 6 MB.
+LIMIT = 2 * 1024 * 1024
+HUMAN = "human"
+NO_TURNS = b"[]"
+
+
+class State(NamedTuple):
+    """A conversation: its metadata, and its turns as the JSON text of a list in the answer's form."""
+
+    metadata: Document
+    turns: bytes
+
+
+class Now(NamedTuple):
+    """What the outside world adds: the time in Unix seconds, and where new message ids come from."""
+
+    seconds: int
+    new_mid: Callable[[], str]
+
+
+def apply(before: State, change: StateIn, now: Now) -> State:
+    """`before` with the change: turns replace, then messages are deleted, then metadata merges.
+
+    Returns `before` itself when nothing changes. Raises Invalid for a message id that stands there twice,
+    TooLarge for turns of more than 2 MiB of JSON.
+    """
+    turns = None if change.turns is None else _answer_form(change.turns, now)
+    if change.delete and change.delete.mids:
+        turns = _without(json.loads(before.turns) if turns is None else turns, set(change.delete.mids))
+    metadata = change.metadata.merge_into(before.metadata) if change.metadata else before.metadata
+    if turns is None:
+        return before if metadata == before.metadata else State(_touched(metadata, now), before.turns)
+    text = sealing.encode(turns)
+    if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
+        raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
+    if text == before.turns and metadata == before.metadata:
+        return before
+    return State(_touched({**metadata, **_counts(turns)}, now), text)
+
+
+def empty(conversation_id: str) -> State:
+    """A conversation before its first write."""
+    return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
+
+
+def check_limits(agent: Document, before: State, after: State) -> None:
+    """Hold a change against the limits of the agent record (§8). Raises LimitReached.
+
+    `limits.maxInteractionsPerUserId` counts a user's messages, `messagesLimit` all messages of the
+    conversation; both only above 0, and neither stands in the way of a change that adds none.
+    """
+    allowed = {
+        "interactionsNum": (
+            "limits.maxInteractionsPerUserId",
+            (agent.get("limits") or {}).get("maxInteractionsPerUserId"),
+        ),
+        "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
+    }
+    for counter, (name, most) in allowed.items():
+        count, was = after.metadata.get(counter) or 0, before.metadata.get(counter) or 0
+        if most and most > 0 and count > most and count > was:
+            raise errors.LimitReached(f"{name} of the agent is {most}; {was} are used and this would make {count}.")
+
+
+def _answer_form(turns: list[Any], now: Now) -> list[Document]:
+    """Request turns, each with a list of messages, as answer turns with one message each; nothing is lost."""
+    seen: set[str] = set()
+    answered: list[Document] = []
+    for place, turn in enumerate(turns):
+        messages = turn.get("messages") or []
+        rest = {name: value for name, value in turn.items() if name != "messages"}
+        if rest.get("ts") is None:
+            rest["ts"] = now.seconds
+        for index, message in enumerate(messages):
+            mid = message.get("mid") or now.new_mid()
+            if mid in seen:
+                raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
+            seen.add(mid)
+            ts = message.get("ts")
+            answered.append({**rest, "messages": {**message, "mid": mid}, "ts": rest["ts"] if ts is None else ts})
+        if not messages:
+            answered.append(rest)
+    return answered
+
+
+def _without(turns: list[Document], mids: set[str]) -> list[Document]:
+    return [turn for turn in turns if turn.get("messages", {}).get("mid") not in mids]
+
+
+def _counts(turns: list[Document]) -> Document:
+    """The members that the service counts: messages, and number and times of the user's own (§2.6, §2.8)."""
+    times = [turn["ts"] for turn in turns if _is_human(turn)]
+    return {
+        "messagesNum": sum("messages" in turn for turn in turns),
+        "interactionsNum": len(times),
+        "firstMessageTS": times[0] if times else None,
+        "lastMessageTS": times[-1] if times else None,
+    }
+
+
+def _is_human(turn: Document) -> bool:
+    message = turn.get("messages")
+    return message is not None and (message.get("from") or turn.get("from")) == HUMAN
+
+
+def _touched(metadata: Document, now: Now) -> Document:
+    whole = {"ts": now.seconds, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now.seconds}
+    return {name: value for name, value in whole.items() if value is not None}

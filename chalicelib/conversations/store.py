@@ -1,0 +1,167 @@
+"""Conversations in the database.
+
+One item holds metadata and turns, each sealed, while they fit. Beyond that the turns move to chunk items
+that are written in the same transaction; a chunk says which writing it belongs to, so that a reader never
+puts two of them together. An index orders an agent's conversations by their number and carries the
+metadata, nothing else.
+"""
+
+import json
+
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
+
+from chalicelib import clock, errors, sealing, sequence, storage
+from chalicelib.conversations.state import Document, State
+
+_HEAD = "conversation"
+_INLINE = 300_000
+# A page of 20 must come back in one answer of the index, which ends at 1 MB.
+_METADATA = 32_000
+# Writers that create conversations of one agent at the same time take turns.
+_CREATIONS = 40
+_ATTEMPTS = 6
+
+
+class ByNumber(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
+    """The conversations of an agent in the order of their numbers."""
+
+    class Meta:
+        index_name = "by_number"
+        projection = IncludeProjection(["metadata"])
+
+    agent = UnicodeAttribute(hash_key=True)
+    number = NumberAttribute(range_key=True)
+
+
+class ConversationRow(storage.VersionedRow):
+    """A conversation. `chunks` is there instead of `turns` when those are in items of their own."""
+
+    class Meta:
+        table_name = storage.table("conversations")
+
+    conversation = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True, default=_HEAD)
+    by_number = ByNumber()
+    agent = UnicodeAttribute()
+    number = NumberAttribute()
+    metadata = BinaryAttribute(legacy_encoding=False)
+    turns = BinaryAttribute(legacy_encoding=False, null=True)
+    chunks = NumberAttribute(null=True)
+    writing = UnicodeAttribute(null=True)
+
+
+class ChunkRow(storage.Row):
+    """One part of the sealed turns of a long conversation, and the writing it belongs to."""
+
+    class Meta:
+        table_name = storage.table("conversations")
+
+    conversation = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    writing = UnicodeAttribute()
+    part = BinaryAttribute(legacy_encoding=False)
+
+
+def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
+    """What to ask `storage.find_many` for."""
+    return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), _HEAD)
+
+
+def read_state(row: ConversationRow) -> State:
+    """What the row holds; one more request for a long conversation. Raises Stale when a writer was in between."""
+    sealed = row.turns if row.chunks is None else _joined(row)
+    return State(read_metadata(row), sealing.unseal(row.workspace_id, row.place("turns"), sealed))
+
+
+def read_metadata(row: ConversationRow) -> Document:
+    """The metadata of a row, of the table or of its index."""
+    metadata: Document = json.loads(sealing.unseal(row.workspace_id, row.place("metadata"), row.metadata))
+    return metadata
+
+
+def save(row: ConversationRow, before: State, after: State) -> None:
+    """Store a changed state. Raises Stale when somebody was faster; turns that did not change are not written."""
+    _seal_metadata(row, after.metadata)
+    steps = _turns_steps(row, after.turns) if after.turns != before.turns else []
+    if steps:
+        storage.transact(storage.put(row), *steps)
+    else:
+        storage.save(row)
+
+
+def create(workspace_id: str, agent_id: str, conversation_id: str, state: State, last: sequence.SequenceRow) -> None:
+    """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
+    for _ in range(_CREATIONS):
+        row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
+        row.agent = storage.key(workspace_id, agent_id)
+        row.number, take_number = sequence.advance(last, conversation_id)
+        _seal_metadata(row, state.metadata)
+        try:
+            storage.transact(storage.put(row), *_turns_steps(row, state.turns), take_number)
+            return
+        except storage.Stale as stale:
+            if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
+                raise
+            again = sequence.as_stored(stale.reasons[-1]) or sequence.find(workspace_id, agent_id)
+        if again is None:
+            raise errors.NotFound.of("agent")
+        last = again
+    raise errors.Unavailable("Too many conversations of this agent are created at once; try again.")
+
+
+def listed(workspace_id: str, agent_id: str, last: sequence.SequenceRow, numbers: range) -> list[Document]:
+    """The metadata of the conversations with these numbers, newest first and all of them.
+
+    One request; one more for new conversations that the index does not show yet. Older ones are waited
+    for: the index is behind by more than `sequence` remembers only in a disturbance of the cloud.
+    """
+    rows: dict[int, ConversationRow] = {}
+    for attempt in range(_ATTEMPTS):
+        rows |= _indexed(storage.key(workspace_id, agent_id), numbers)
+        missing = [number for number in numbers if number not in rows]
+        ids = [sequence.recent_id(last, number) for number in missing]
+        keys = [key(workspace_id, agent_id, conversation_id) for conversation_id in ids if conversation_id]
+        rows |= {int(row.number): row for row in storage.find_many(keys) if row}
+        if all(number in rows for number in numbers):
+            return [read_metadata(rows[number]) for number in numbers]
+        storage.pause(attempt)
+    raise errors.Unavailable("The list of conversations is not up to date yet; try again.")
+
+
+def _indexed(agent: str, numbers: range) -> dict[int, ConversationRow]:
+    if not numbers:
+        return {}
+    between = ConversationRow.number.between(numbers[-1], numbers[0])
+    rows = storage.query(ConversationRow, agent, between, index="by_number", newest_first=True)
+    return {int(row.number): row for row in rows}
+
+
+def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
+    row.metadata = sealing.seal(row.workspace_id, row.place("metadata"), sealing.encode(metadata))
+    if len(row.metadata) > _METADATA:
+        raise errors.TooLarge("metadata is too large to store.")
+
+
+def _turns_steps(row: ConversationRow, turns: bytes) -> list[storage.Step]:
+    """Put the turns into the row, or into chunks: then the steps that write those, and delete what is left over."""
+    sealed = sealing.seal(row.workspace_id, row.place("turns"), turns)
+    inline = len(sealed) <= _INLINE
+    parts = [] if inline else [sealed[start : start + _INLINE] for start in range(0, len(sealed), _INLINE)]
+    before = int(row.chunks or 0)
+    row.turns, row.chunks, row.writing = (sealed, None, None) if inline else (None, len(parts), clock.random_text(12))
+    chunks = [_chunk(row, index, part) for index, part in enumerate(parts)]
+    left_over = [_chunk(row, index) for index in range(len(parts), before)]
+    return [*map(storage.remove, left_over), *map(storage.put, chunks)]
+
+
+def _joined(row: ConversationRow) -> bytes:
+    keys = [storage.Key(ChunkRow, *_chunk(row, index).keys) for index in range(int(row.chunks))]
+    chunks = storage.find_many(keys)
+    if any(chunk is None or chunk.writing != row.writing for chunk in chunks):
+        raise storage.Stale()
+    return b"".join(chunk.part for chunk in chunks)
+
+
+def _chunk(row: ConversationRow, index: int, part: bytes | None = None) -> ChunkRow:
+    return ChunkRow(row.conversation, f"turns#{index:02}", writing=row.writing, part=part)

@@ -1,0 +1,35 @@
+"""Rows whose content is one sealed JSON document; stores build on it, and know documents, not fields."""
+
+import json
+from typing import Any
+
+from pynamodb.attributes import BinaryAttribute
+
+from chalicelib import errors, sealing, storage
+
+Document = dict[str, Any]
+
+# An item ends at 400 KB with its keys and other attributes.
+_LIMIT = 390_000
+
+
+class SealedRow(storage.Row):
+    """An item with one document. `open()` reads it, `seal()` replaces it before a save."""
+
+    document = BinaryAttribute(legacy_encoding=False)
+
+    def seal(self, document: Document) -> None:
+        """Put `document` in. Raises TooLarge when it does not fit one item even when compressed."""
+        sealed = sealing.seal(self.workspace_id, self.place("document"), sealing.encode(document))
+        if len(sealed) > _LIMIT:
+            raise errors.TooLarge("The record is too large to store.")
+        self.document = sealed
+
+    def open(self) -> Document:
+        """The document as it was put in."""
+        document: Document = json.loads(sealing.unseal(self.workspace_id, self.place("document"), self.document))
+        return document
+
+
+class DocumentRow(SealedRow, storage.VersionedRow):
+    """The same for a document that is read, changed and saved: a stale save is a conflict."""

@@ -1,0 +1,232 @@
+"""The HTTP edge: bodies, path and query values come in here, envelopes and errors go out.
+
+All parsing of what a caller sends happens in this module, with the offending member's path in the
+error and never its value. Chalice hands over path values percent-encoded; they are decoded once.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+from urllib.parse import unquote_to_bytes
+
+from chalice.app import Request, Response
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from chalicelib import errors, sealing
+from chalicelib.wire import Place, Wire, not_finite
+
+GetResponse = Callable[[Request], Response]
+Model = TypeVar("Model", bound=Wire)
+
+# A Lambda function's answer ends at 6 MB; some room is left for headers.
+ANSWER_LIMIT = 6_000_000
+_JSON = {"Content-Type": "application/json"}
+_IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
+_IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
+_PAGE = re.compile(r"[1-9][0-9]{0,8}")
+_MOST_ISSUES = 20
+
+_current: ContextVar[Request] = ContextVar("request")
+
+
+# ---- middleware, in the order app.py registers it -------------------------------------------------
+
+
+def envelope(request: Request, get_response: GetResponse) -> Response:
+    """Outermost: whatever goes wrong below, ours or the framework's, is answered in the one error shape."""
+    token = _current.set(request)
+    try:
+        response = get_response(request)
+    except errors.ApiError as error:
+        response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
+    finally:
+        _current.reset(token)
+    return response if response.status_code < 400 else _refusal(request, response)
+
+
+def decode_path(request: Request, get_response: GetResponse) -> Response:
+    """Decode every path value once, and refuse what is no identifier before a view sees it."""
+    values = request.uri_params or {}
+    for name in values:
+        values[name] = identifier(name, values[name])
+    return get_response(request)
+
+
+def identifier(name: str, encoded: str) -> str:
+    """The identifier behind a percent-encoded value. Raises Invalid for what cannot be one."""
+    try:
+        value = unquote_to_bytes(encoded).decode()
+    except UnicodeDecodeError:
+        raise errors.Invalid.member(name, _IDENTIFIER_RULE) from None
+    if not _IDENTIFIER.fullmatch(value):
+        raise errors.Invalid.member(name, _IDENTIFIER_RULE)
+    return value
+
+
+# ---- what comes in --------------------------------------------------------------------------------
+
+
+def request() -> Request:
+    """The request that is being answered."""
+    return _current.get()
+
+
+def body(model: type[Model]) -> Model:
+    """The JSON body as a `model`. Raises Invalid, UnsupportedMediaType."""
+    if not _is_json(request().headers.get("content-type", "")):
+        raise errors.UnsupportedMediaType()
+    return parse(model, _raw_body())
+
+
+def optional_body(model: type[Model]) -> Model:
+    """The same where no body at all means an empty object."""
+    return body(model) if _raw_body() else model()
+
+
+def parse(model: type[Model], raw: bytes) -> Model:
+    """JSON bytes as a `model`. Raises Invalid with a path and a rule for each broken one."""
+    if not raw.strip():
+        raise errors.Invalid("The body is empty; send a JSON object.")
+    for place in not_finite(raw):
+        raise errors.Invalid.member(_path(place), "must be a finite number")
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+    raise _invalid(details)
+
+
+def page() -> int:
+    """The query's `page`, a whole number from 1, 1 when it is not there (§4.2)."""
+    value = query_value("page", "1")
+    if not _PAGE.fullmatch(value):
+        raise errors.Invalid.member("page", "must be a whole number from 1")
+    return int(value)
+
+
+def limit(default: int = 20, most: int = 100) -> int:
+    """The query's `limit`, a whole number from 1 to `most`."""
+    value = query_value("limit", str(default))
+    if not _PAGE.fullmatch(value) or int(value) > most:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
+    return int(value)
+
+
+def cursor() -> str | None:
+    """Where the query's `cursor` says to go on, None for the beginning."""
+    value = query_value("cursor", "")
+    try:
+        return base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode() or None
+    except ValueError:
+        raise errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer") from None
+
+
+def to_cursor(position: str) -> str:
+    """The opaque form of a position in a list."""
+    return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
+
+
+def query_value(name: str, default: str) -> str:
+    """One query value, once."""
+    given = request().query_params
+    values: list[str] = given.getlist(name) if given and name in given else [default]
+    if len(values) != 1:
+        raise errors.Invalid.member(name, "must be given once")
+    return values[0]
+
+
+# ---- what goes out --------------------------------------------------------------------------------
+
+
+def answer(body: dict[str, Any]) -> Response:
+    """A JSON object as it is, status 200. Raises TooLarge beyond what a function can answer."""
+    return text_answer(sealing.encode(body).decode())
+
+
+def text_answer(text: str) -> Response:
+    """A ready JSON text: Chalice would escape every non-ASCII character to six."""
+    if not fits(text):
+        raise errors.TooLarge("The answer is too large; ask for less.")
+    return Response(text, headers=dict(_JSON))
+
+
+def success(message: str, data: Any = None) -> Response:
+    """The success envelope (§2.1); without `data` where there is none."""
+    body = {"success": True, "message": message}
+    return answer(body if data is None else {**body, "data": data})
+
+
+def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
+    """The envelope of a list with a cursor; `nextCursor` is there when there is more."""
+    body: dict[str, Any] = {"success": True, "message": message, "data": data}
+    return answer({**body, "nextCursor": next_cursor} if next_cursor else body)
+
+
+def fits(text: str) -> bool:
+    """Whether an answer can leave the function: it travels as a JSON string, escaped once more."""
+    return len(text) * 12 < ANSWER_LIMIT or len(json.dumps(text)) < ANSWER_LIMIT
+
+
+# ---- below ----------------------------------------------------------------------------------------
+
+_FRAMEWORK = {
+    400: (errors.Invalid.code, errors.Invalid.sentence),
+    405: ("METHOD_NOT_ALLOWED", "This route has no such method."),
+    415: (errors.UnsupportedMediaType.code, errors.UnsupportedMediaType.sentence),
+}
+
+
+def _refusal(request: Request, response: Response) -> Response:
+    """The one error shape. The interaction route adds its own two members (§4.3)."""
+    message = response.body.get("Message", "") if isinstance(response.body, dict) else ""
+    if message.startswith('{"success":false'):
+        refused = json.loads(message)
+    else:
+        code, sentence = _FRAMEWORK.get(response.status_code, (errors.ApiError.code, errors.ApiError.sentence))
+        refused = {"success": False, "message": sentence, "code": code}
+    if request.path.endswith("/state"):
+        refused["appError"] = refused["message"]
+        if platform := request.context.get("platformName"):
+            refused["platformName"] = platform
+    headers = {**response.headers, **_JSON, **_ADVICE.get(response.status_code, {})}
+    return Response(sealing.encode(refused).decode(), headers=headers, status_code=response.status_code)
+
+
+_ADVICE = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+
+
+def _raw_body() -> bytes:
+    raw = request().raw_body
+    return raw if isinstance(raw, bytes) else raw.encode()
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type.split(";", 1)[0].strip().lower() == "application/json"
+
+
+def _invalid(details: list[ErrorDetails]) -> errors.Invalid:
+    issues = [errors.Issue(path=_path(detail["loc"]), message=_rule(detail)) for detail in details[:_MOST_ISSUES]]
+    first = issues[0]
+    return errors.Invalid(f"{first['path'] or 'The body'} {first['message']}.", issues)
+
+
+def _path(location: Place) -> str:
+    return ".".join(str(step)[:64] for step in location)
+
+
+def _rule(detail: ErrorDetails) -> str:
+    known = {
+        "extra_forbidden": "is not a member of this object",
+        "missing": "is required",
+        "model_type": "must be an object",
+        "dict_type": "must be an object",
+        "list_type": "must be an array",
+        "string_type": "must be a string",
+        "bool_type": "must be a boolean",
+    }
+    message = detail["msg"].replace("Input should", "must").replace("Invalid JSON:", "is not valid JSON:")
+    return known.get(detail["type"], message)

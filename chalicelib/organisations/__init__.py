@@ -1,0 +1,1 @@
+"""Organisations: groups of agents and admins (§2.10)."""

@@ -1,0 +1,29 @@
+"""Organisations on the wire (§2.10)."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chalicelib.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
+
+
+class Organisation(Wire):
+    """A group of agents (`widgetIDs`) and admins."""
+
+    ID: OptionalText = read_only()
+    userId: OptionalText = read_only()
+    name: OptionalText = None
+    preferredLanguage: Annotated[str, Field(pattern="^[a-z]{2}$")] | None = None
+    squarePhotoURL: OptionalText = None
+    widgetIDs: OptionalTexts = None
+    adminIDs: OptionalTexts = None
+    canSelfEdit: OptionalFlag = None
+    disallowAnyTags: OptionalFlag = None
+    dashboardLayout: Literal["vertical", "horizontal"] | None = None
+    lastModified: OptionalNumber = None
+
+
+class OrganisationIn(Organisation):
+    """The body of POST: `name` is required, `lastModified` is now when it is left out."""
+
+    name: str

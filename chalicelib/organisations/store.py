@@ -1,0 +1,44 @@
+"""Organisations in the database: one sealed document each."""
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import clock, errors, storage
+from chalicelib.documents import Document, DocumentRow
+
+
+class OrganisationRow(DocumentRow):
+    """An organisation. Its document has the writable members of the wire."""
+
+    class Meta:
+        table_name = storage.table("organisations")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    org_id = UnicodeAttribute(range_key=True)
+
+
+def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
+    """The organisation, or None. One request."""
+    return storage.find(OrganisationRow, workspace_id, org_id)
+
+
+def read(workspace_id: str, org_id: str) -> OrganisationRow:
+    """The organisation. Raises NotFound."""
+    row = find(workspace_id, org_id)
+    if row is None:
+        raise errors.NotFound.of("organisation")
+    return row
+
+
+def new(workspace_id: str, org_id: str) -> OrganisationRow:
+    """An organisation that is not stored yet."""
+    return OrganisationRow(workspace_id, org_id)
+
+
+def save(row: OrganisationRow, before: Document, after: Document) -> None:
+    """Store an organisation. No change is no write. Raises Stale when somebody was faster."""
+    if after == before:
+        return
+    if after.get("lastModified") == before.get("lastModified"):
+        after = {**after, "lastModified": clock.seconds()}
+    row.seal(after)
+    storage.save(row)

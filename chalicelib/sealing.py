@@ -1,0 +1,59 @@
+"""Documents to and from one encrypted, compressed attribute; nothing else encrypts.
+
+JSON bytes -> zlib -> AES-256-GCM. The data key is made and wrapped by KMS, kept wrapped in the keyring
+table, and unwrapped once per process; every workspace has a key of its own derived from it. The item's
+place (table, key, attribute) is authenticated with the bytes, so that a ciphertext that is copied to
+another item, or another workspace, does not open.
+
+Layout: 1 byte of layout, 4 bytes of key id, 12 bytes of nonce, ciphertext and tag.
+"""
+
+import hmac
+import json
+import os
+import zlib
+from functools import lru_cache
+from typing import Any
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from chalicelib import keyring
+
+_LAYOUT = b"\x01"
+_HEADER = 1 + 4 + 12
+# Level 3 is within 6 % of the size of level 6 on transcripts at under half of its time.
+_LEVEL = 3
+
+
+class Unreadable(Exception):
+    """The bytes are not what was sealed at this place; they were altered, moved or cut."""
+
+
+def encode(document: Any) -> bytes:
+    """`document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+
+
+def seal(workspace_id: str, place: str, payload: bytes) -> bytes:
+    """Seal JSON bytes for one place of one workspace."""
+    key = keyring.current()
+    nonce = os.urandom(12)
+    cipher = _cipher(key, workspace_id)
+    return _LAYOUT + key.key_id + nonce + cipher.encrypt(nonce, zlib.compress(payload, _LEVEL), place.encode())
+
+
+def unseal(workspace_id: str, place: str, sealed: bytes) -> bytes:
+    """The JSON bytes sealed for this place. Raises Unreadable for anything else."""
+    if sealed[:1] != _LAYOUT or len(sealed) < _HEADER:
+        raise Unreadable(place)
+    cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
+    try:
+        return zlib.decompress(cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], place.encode()))
+    except (InvalidTag, zlib.error) as error:
+        raise Unreadable(place) from error
+
+
+@lru_cache(maxsize=1024)
+def _cipher(key: keyring.DataKey, workspace_id: str) -> AESGCM:
+    return AESGCM(hmac.digest(key.secret, b"workspace:" + workspace_id.encode(), "sha256"))

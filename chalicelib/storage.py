@@ -1,0 +1,347 @@
+"""The base of every table: one shared client, strong reads, conditional saves, transactions.
+
+All PynamoDB models share one client (by default each makes its own, 72 to 228 ms and 10 MB a piece at
+every cold start). PynamoDB's exceptions are translated here and nowhere else.
+
+Every partition key begins with a workspace id that came from a credential, so a record of another
+workspace is not found rather than refused. Reads are strongly consistent unless an index is read.
+"""
+
+import logging
+import random
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+from pynamodb.attributes import UnicodeAttribute, VersionAttribute
+from pynamodb.connection import Connection
+from pynamodb.connection.table import TableConnection
+from pynamodb.exceptions import CancellationReason, DoesNotExist, PynamoDBException, TransactWriteError
+from pynamodb.expressions.condition import Condition
+from pynamodb.expressions.update import Action
+from pynamodb.models import Model
+from pynamodb.transactions import TransactWrite
+
+from chalicelib import clock, errors, settings
+
+# PynamoDB logs whole requests, values included, at DEBUG.
+logging.getLogger("pynamodb").setLevel(logging.WARNING)
+
+_ATTEMPTS = 12
+_BATCH = 100  # items of one BatchGetItem
+_SEPARATOR = "#"  # no identifier may contain it, see http.identifier
+_session = Session()
+_session_lock = threading.Lock()
+
+
+@lru_cache
+def client(service: str) -> Any:
+    """The process's one SDK client for `service`.
+
+    The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
+    the write still happens. Four attempts of at most 5 s stay inside.
+    """
+    config = Config(
+        connect_timeout=1,
+        read_timeout=4,
+        parameter_validation=False,
+        max_pool_connections=64,
+        retries={"mode": "standard", "total_max_attempts": 4},
+    )
+    with _session_lock:
+        return _session.create_client(service, config=config)
+
+
+connection = Connection()
+with suppress(BotoCoreError):  # no region in the environment: the first request says so, see _translation
+    connection._client = client("dynamodb")  # at import: start-up is the part that a caller does not wait for
+
+
+def table(name: str) -> str:
+    """The physical name of a table of the template."""
+    return settings.table_prefix() + name
+
+
+def key(workspace_id: str, *parts: str) -> str:
+    """A partition key: the workspace id first, then the identifiers that narrow it down."""
+    return _SEPARATOR.join((workspace_id, *parts))
+
+
+class Row(Model):
+    """An item of a table."""
+
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        new = cls._connection is None
+        own = super()._get_connection()
+        if new:
+            own.connection._client = connection._client
+        return own
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The item's partition key, and its sort key where the table has one."""
+        names = [self._hash_keyname, self._range_keyname]
+        return tuple(getattr(self, name) for name in names if name)
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace that the item belongs to."""
+        return self.keys[0].split(_SEPARATOR, 1)[0]
+
+    def place(self, attribute: str) -> str:
+        """Where an attribute is stored; what is sealed for one place opens at no other."""
+        return "/".join((self.Meta.table_name, *self.keys, attribute))
+
+    def __repr__(self) -> str:
+        # PynamoDB's own prints every value, and some of them are credentials.
+        return f"{type(self).__name__}({'/'.join(self.keys)})"
+
+
+class VersionedRow(Row):
+    """An item that is read, changed and written: a stale save is a conflict.
+
+    `written` marks each save. When the answer to a save is lost, the SDK repeats it, and the repetition
+    fails its own condition; the mark tells that the item is already what we wrote.
+    """
+
+    version = VersionAttribute()
+    written = UnicodeAttribute()
+
+
+class Stale(errors.Conflict):
+    """A condition did not hold: the item is not as it was when it was read.
+
+    `reasons` has one entry for each step of a transaction, in PynamoDB's order (checks, deletes, puts,
+    updates); `None` where the step itself would have passed.
+    """
+
+    def __init__(self, reasons: Sequence[CancellationReason | None] = ()) -> None:
+        super().__init__()
+        self.reasons = list(reasons)
+
+
+AnyRow = TypeVar("AnyRow", bound=Row)
+Result = TypeVar("Result")
+Step = Callable[[TransactWrite], None]
+
+
+class Key(NamedTuple):
+    """One item to read: its row class, partition key and sort key."""
+
+    row: type[Row]
+    partition: str
+    sort: str | None = None
+
+
+def find(row: type[AnyRow], partition: str, sort: str | None = None) -> AnyRow | None:
+    """The item with this key, or None. One request."""
+    with _translated():
+        try:
+            return row.get(partition, sort, consistent_read=True)
+        except DoesNotExist:
+            return None
+
+
+def find_many(keys: Sequence[Key]) -> list[Any]:
+    """The items with these keys, of any tables, in the order asked for, None where there is none.
+
+    One request for each 100 keys, and more for what the database left over.
+    """
+    found: dict[_Identity, dict[str, Any]] = {}
+    wanted = [(key.row.Meta.table_name, key.row.get_operation_kwargs_from_class(*key[1:])["Key"]) for key in keys]
+    for start in range(0, len(wanted), _BATCH):
+        found |= _batch(wanted[start : start + _BATCH])
+    items = (found.get(_identity(name, item_key, item_key)) for name, item_key in wanted)
+    return [item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True)]
+
+
+_Identity = tuple[str, ...]
+_RawKey = dict[str, dict[str, str]]
+
+
+def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Identity:
+    return (table_name, *(item[name]["S"] for name in sorted(item_key)))
+
+
+def _batch(wanted: list[tuple[str, _RawKey]]) -> dict[_Identity, dict[str, Any]]:
+    key_of_table = dict(wanted)
+    rest: dict[str, Any] = {}
+    for name, item_key in wanted:
+        rest.setdefault(name, {"Keys": [], "ConsistentRead": True})["Keys"].append(item_key)
+    found: dict[_Identity, dict[str, Any]] = {}
+    for attempt in range(_ATTEMPTS):
+        with _translated():
+            answer = connection.dispatch("BatchGetItem", {"RequestItems": rest})
+        for name, items in answer["Responses"].items():
+            found |= {_identity(name, key_of_table[name], item): item for item in items}
+        rest = answer.get("UnprocessedKeys") or {}
+        if not rest:
+            return found
+        pause(attempt)
+    raise errors.Unavailable()
+
+
+def query(
+    row: type[AnyRow],
+    partition: str,
+    condition: Condition | None = None,
+    *,
+    limit: int | None = None,
+    index: str | None = None,
+    newest_first: bool = False,
+) -> list[AnyRow]:
+    """The items of a partition in the order of their sort key: at most `limit`, all of them without.
+
+    One request for each MB read. Strongly consistent, but for an index, which lags behind its table.
+    """
+    with _translated():
+        return list(
+            row.query(
+                partition,
+                condition,
+                consistent_read=index is None,
+                index_name=index,
+                scan_index_forward=not newest_first,
+                limit=limit,
+                page_size=limit,
+            )
+        )
+
+
+def save(row: Row, condition: Condition | None = None) -> None:
+    """Write the item. Raises Stale when `condition` fails, or a versioned item has changed since it was read."""
+    if isinstance(row, VersionedRow):
+        row.written = clock.random_text(12)
+    try:
+        with _translated():
+            row.save(condition)
+    except Stale:
+        if not _is_ours(row):
+            raise
+        row.update_local_version_attribute()  # type: ignore[no-untyped-call]
+
+
+def _is_ours(row: Row) -> bool:
+    if not isinstance(row, VersionedRow):
+        return False
+    stored = find(type(row), *row.keys)
+    return stored is not None and stored.written == row.written
+
+
+def update(row: Row, actions: list[Action], condition: Condition | None = None) -> None:
+    """Change single attributes of an item. Raises Stale when `condition` fails."""
+    with _translated():
+        row.update(actions, condition)
+
+
+def put(row: Row, condition: Condition | None = None) -> Step:
+    """A step of a transaction: write the item, under the same conditions as `save`."""
+    if isinstance(row, VersionedRow):
+        row.written = clock.random_text(12)
+    return lambda transaction: transaction.save(row, condition)
+
+
+def remove(row: Row, condition: Condition | None = None) -> Step:
+    """A step of a transaction: delete the item; a versioned one only as it was read."""
+    return lambda transaction: transaction.delete(row, condition)
+
+
+def change(row: Row, actions: Sequence[Action], condition: Condition) -> Step:
+    """A step of a transaction: change single attributes. On failure the reason carries the stored item."""
+    return lambda transaction: transaction.update(row, list(actions), condition, return_values="ALL_OLD")
+
+
+def require(key: Key, condition: Condition) -> Step:
+    """A step of a transaction: go on only if the condition holds for an item that is not written."""
+    return lambda transaction: transaction.condition_check(key.row, key.partition, key.sort, condition)
+
+
+def transact(*steps: Step) -> None:
+    """Do all steps or none, in one request (at twice the capacity). Raises Stale when a condition fails.
+
+    A collision with another transaction (TransactionConflict) changes nothing and is not repeated by the
+    SDK, so it is repeated here.
+    """
+    for attempt in range(_ATTEMPTS):
+        try:
+            with _translated(), TransactWrite(connection=connection) as transaction:
+                for step in steps:
+                    step(transaction)
+            return
+        except Stale as stale:
+            codes = {reason.code for reason in stale.reasons if reason}
+            if codes != {"TransactionConflict"}:
+                raise
+            pause(attempt)
+    raise errors.Unavailable("Too many writers at the same record; try again.")
+
+
+def reapplied(action: Callable[[], Result], attempts: int = 5) -> Result:
+    """The result of reading, changing and saving a record, done over when somebody was faster.
+
+    For changes that mean the same whatever they are applied to. Raises Stale after `attempts`.
+    """
+    for attempt in range(attempts - 1):
+        try:
+            return action()
+        except Stale:
+            pause(attempt)
+    return action()
+
+
+def pause(attempt: int) -> None:
+    """Wait before the next attempt: a random time, up to twice as long each time and a second at most."""
+    clock.sleep(random.uniform(0, min(1.0, 0.01 * 2**attempt)))
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except DoesNotExist:
+        raise
+    except (PynamoDBException, BotoCoreError, ClientError) as error:
+        raise _translation(error) from error
+
+
+def _translation(error: Exception) -> Exception:
+    cause = error.cause if isinstance(error, PynamoDBException) else error
+    if isinstance(cause, BotoCoreError):
+        endpoint = connection._client.meta.endpoint_url if connection._client else "any address: no region is set"
+        return errors.Unavailable(f"The database does not answer at {endpoint}.")
+    if not isinstance(cause, ClientError):
+        return error
+    code = cause.response.get("Error", {}).get("Code", "")
+    if code == "ConditionalCheckFailedException":
+        return Stale()
+    if code == "TransactionCanceledException" and isinstance(error, TransactWriteError):
+        return _cancelled(error.cancellation_reasons)
+    if code == "ResourceNotFoundException":
+        return errors.Unavailable("The tables of the service are not there; create them first.")
+    if code in _PASSING:
+        return errors.Unavailable()
+    return error
+
+
+_PASSING = {
+    "InternalServerError",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    "ThrottlingException",
+    "TransactionInProgressException",
+}
+
+
+def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
+    """Which of a transaction's reasons counts: a failed condition says more than a collision."""
+    codes = {reason.code for reason in reasons if reason}
+    if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
+        return Stale(reasons)
+    return errors.Unavailable()

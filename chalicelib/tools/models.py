@@ -1,0 +1,69 @@
+"""Tools on the wire (§2.2, §2.3, §4.1)."""
+
+from pydantic import create_model
+
+from chalicelib.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+
+# A class body cannot name a member `in`, a keyword of the language.
+_Placed = create_model("_Placed", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
+
+
+class ToolField(_Placed):  # type: ignore[misc,valid-type]
+    """A value that a call of the tool carries, and where (`in`); `id` is made when it is not given (§2.3)."""
+
+    id: OptionalText = None
+    type: OptionalText = None
+    value: Open = None
+    defaultValue: Open = None
+    key: OptionalText = None
+    description: OptionalText = None
+    required: OptionalFlag = None
+    reusable: OptionalFlag = None
+    isEnv: OptionalFlag = None
+    isSystem: OptionalFlag = None
+    isGlobal: OptionalFlag = None
+    agentId: OptionalText = None
+    userId: OptionalText = None
+
+
+class Tool(Wire):
+    """A tool as it is answered (§2.2). What the service sets is accepted back, and ignored."""
+
+    id: OptionalText = read_only()
+    isDefault: OptionalFlag = None
+    method: OptionalText = None
+    name: OptionalText = None
+    description: OptionalText = None
+    serverUrl: OptionalText = None
+    serverUrlSecret: OptionalText = None
+    createdAt: OptionalText = read_only()
+    updatedAt: OptionalText = read_only()
+    disabled: OptionalFlag = None
+    isVoiceplatformTool: OptionalFlag = None
+    voiceplatformId: OptionalText = None
+    isGlobal: OptionalFlag = None
+    variablesIds: OptionalTexts = None
+    agentId: OptionalText = read_only()
+    userId: OptionalText = read_only()
+    backchannellingPhrases: OptionalTexts = read_only()
+    fields: list[ToolField] | None = None
+    channels: OptionalTexts = None
+
+
+class NewTool(Tool):
+    """A tool to create: `name` is required; `variablesIds` is not part of this body and is ignored (§4.1)."""
+
+    name: str
+    variablesIds: OptionalTexts = read_only()
+
+
+class ToolIn(Wire):
+    """The body of POST."""
+
+    tool: NewTool
+
+
+class ToolChange(Wire):
+    """The body of PATCH: members that are left out stay, `fields` is replaced as a whole."""
+
+    tool: Tool

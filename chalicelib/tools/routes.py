@@ -1,0 +1,63 @@
+"""Tools over HTTP (§4.1)."""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import auth, clock, http, storage
+from chalicelib.openapi.operation import operation
+from chalicelib.tools import store
+from chalicelib.tools.models import Tool, ToolChange, ToolIn
+
+routes = Blueprint(__name__)
+
+_NEW = {"method": "GET"}
+
+
+@routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
+@operation(data=list[Tool])
+def list_tools(agent_id: str) -> Response:
+    """List all tools of an agent, oldest first."""
+    rows = store.listed(auth.caller().workspace_id, agent_id)
+    return http.success("Tools retrieved successfully", [_shown(row.tool_id, row.open()) for row in rows])
+
+
+@routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
+@operation(body=ToolIn, data=Tool)
+def create_tool(agent_id: str) -> Response:
+    """Create a tool of an agent. `name` is required, `method` is `GET` when it is left out."""
+    document = _with_field_ids(http.body(ToolIn).tool.merge_into(_NEW))
+    row = store.create(auth.caller().workspace_id, agent_id, document)
+    return http.success("Tool created successfully", _shown(row.tool_id, row.open()))
+
+
+@routes.route("/v3/tools/{tool_id}", methods=["GET"])
+@operation(data=Tool)
+def read_tool(tool_id: str) -> Response:
+    """Read a tool."""
+    row = store.read(auth.caller().workspace_id, tool_id)
+    return http.success("Tool retrieved successfully", _shown(tool_id, row.open()))
+
+
+@routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
+@operation(body=ToolChange, data=Tool)
+def change_tool(tool_id: str) -> Response:
+    """Change a tool: members that are left out stay, `fields` is replaced as a whole, `null` clears."""
+    change = http.body(ToolChange).tool
+
+    def changed() -> dict[str, Any]:
+        row = store.read(auth.caller().workspace_id, tool_id)
+        return store.save(row, before := row.open(), _with_field_ids(change.merge_into(before)))
+
+    return http.success("Tool updated successfully", _shown(tool_id, storage.reapplied(changed)))
+
+
+def _shown(tool_id: str, document: dict[str, Any]) -> dict[str, Any]:
+    return {"id": tool_id, **document}
+
+
+def _with_field_ids(document: dict[str, Any]) -> dict[str, Any]:
+    fields = document.get("fields")
+    if fields is None:
+        return document
+    return {**document, "fields": [{**field, "id": field.get("id") or clock.new_id()} for field in fields]}

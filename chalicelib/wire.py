@@ -1,0 +1,127 @@
+"""The base of every wire model: strict types, no unknown members, absent and null told apart.
+
+A request model lists the members a body may carry. All are optional unless said otherwise; `null`
+clears. A member that is read only is accepted and ignored, so that a record that was read can be
+sent back. Enumerations are `Literal` where the specification gives the full list, strings elsewhere.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema, from_json
+
+
+class _StrictNumber:
+    """A JSON number: 3 stays 3 and 3.5 stays 3.5; no boolean, no string, no NaN, no infinity."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        either = core_schema.union_schema(
+            [core_schema.int_schema(strict=True), core_schema.float_schema(strict=True, allow_inf_nan=False)],
+            mode="left_to_right",
+        )
+        return core_schema.custom_error_schema(either, "number", custom_error_message="must be a number")
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "number"}
+
+
+Number = Annotated[int | float, _StrictNumber]
+
+# Members that may be absent or null. `Open` is the specification's `any`: whatever JSON it is, it is kept.
+OptionalText = str | None
+OptionalNumber = Number | None
+OptionalFlag = bool | None
+OptionalTexts = list[str] | None
+Open = Any
+
+STRICT = ConfigDict(
+    strict=True,
+    extra="forbid",
+    allow_inf_nan=False,
+    hide_input_in_errors=True,
+    # Validators are built at a model's first use: a function that never reads a body never pays for one.
+    defer_build=True,
+)
+
+
+def read_only() -> Any:
+    """The default of a member that the service sets: accepted on write, and ignored."""
+    return Field(default=None, json_schema_extra={"readOnly": True})
+
+
+class Wire(BaseModel):
+    """A JSON object of the interface."""
+
+    model_config = STRICT
+
+    def __repr_args__(self) -> Any:
+        # Names only: half of these models carry a key, a token or a password.
+        return [(None, name) for name in sorted(self.model_fields_set)]
+
+    def given(self) -> dict[str, Any]:
+        """The writable members that the caller sent, as plain JSON, null included."""
+        names = self.model_fields_set - _read_only_members(type(self))
+        return {name: _plain(getattr(self, name)) for name in sorted(names)}
+
+    def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
+        """`document` with what the caller sent: objects merge, everything else replaces, null clears."""
+        merged = dict(document)
+        for name in sorted(self.model_fields_set - _read_only_members(type(self))):
+            value = getattr(self, name)
+            if isinstance(value, Wire):
+                merged[name] = value.merge_into(merged.get(name) or {})
+            elif value is None:
+                merged.pop(name, None)
+            else:
+                merged[name] = _plain(value)
+        return merged
+
+
+Place = tuple[int | str, ...]
+
+# The parser reads 1e999 as infinity and takes NaN in an open member. Looking for numbers that could be
+# either is far cheaper than walking every body.
+_PERHAPS_NOT_FINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
+
+
+def not_finite(raw: bytes) -> Iterator[Place]:
+    """The places of NaN and infinities in a JSON text; none for what is no JSON, which a model refuses."""
+    if _PERHAPS_NOT_FINITE.search(raw):
+        try:
+            parsed = from_json(raw)
+        except ValueError:
+            return
+        yield from _not_finite(parsed, ())
+
+
+def _not_finite(value: Any, place: Place) -> Iterator[Place]:
+    if isinstance(value, float) and not math.isfinite(value):
+        yield place
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _not_finite(inner, (*place, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _not_finite(inner, (*place, index))
+
+
+def _read_only_members(model: type[Wire]) -> set[str]:
+    return {
+        name
+        for name, field in model.model_fields.items()
+        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("readOnly")
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Wire):
+        return value.merge_into({})
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return value

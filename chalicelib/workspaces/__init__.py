@@ -1,0 +1,1 @@
+"""Workspaces and the credentials that open them (§5)."""

@@ -1,0 +1,64 @@
+"""Tokens and the workspace key over HTTP. Only the workspace key opens these (`auth.ACCEPTED`)."""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import auth, clock, errors, http
+from chalicelib.openapi.operation import operation
+from chalicelib.workspaces import store, tokens
+from chalicelib.workspaces.models import RotatedKey, Rotation, Token, TokenIn
+
+routes = Blueprint(__name__)
+
+
+@routes.route("/v3/tokens", methods=["POST"])
+@operation(body=TokenIn, data=Token)
+def issue_token() -> Response:
+    """Issue a v3 access token. `token` is shown in this answer only."""
+    wanted = http.body(TokenIn).token
+    lifetime = wanted.expiresInSeconds or store.TOKEN_LIFETIME
+    workspace_id = auth.caller().workspace_id
+    issued = store.issue(workspace_id, tokens.ACCESS, wanted.name, lifetime, read_only=bool(wanted.readOnly))
+    return http.success("Token created successfully", {**_shown(issued.credential), "token": issued.token})
+
+
+@routes.route("/v3/tokens", methods=["GET"])
+@operation(data=list[Token])
+def list_tokens() -> Response:
+    """List the workspace's access tokens that have not ended, oldest first."""
+    rows = store.credentials(auth.caller().workspace_id, tokens.ACCESS)
+    return http.success("Tokens retrieved successfully", [_shown(row) for row in rows])
+
+
+@routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
+@operation()
+def revoke_token(token_id: str) -> Response:
+    """Revoke an access token; it opens nothing after 30 seconds at most."""
+    row = store.credential(auth.caller().workspace_id, token_id)
+    if row.kind != tokens.ACCESS:
+        raise errors.NotFound.of("credential")
+    store.revoke(row)
+    return http.success("Token deleted successfully")
+
+
+@routes.route("/v3/workspace/key/rotate", methods=["POST"])
+@operation(body=Rotation, data=RotatedKey)
+def rotate_key() -> Response:
+    """Replace the workspace key that calls; the old one goes on for the overlap. A body is not needed."""
+    overlap = http.optional_body(Rotation).overlapSeconds
+    caller = auth.caller()
+    old = store.credential(caller.workspace_id, caller.credential_id)
+    issued = store.rotate(old, store.OVERLAP if overlap is None else overlap)
+    shown = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
+    return http.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})
+
+
+def _shown(row: store.CredentialRow) -> dict[str, Any]:
+    shown = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
+    return {**shown, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
+
+
+def _times(row: store.CredentialRow) -> dict[str, Any]:
+    ends = {"expiresAt": clock.iso(row.ends_at)} if row.ends_at else {}
+    return {**ends, "createdAt": clock.iso(int(row.created_at))}

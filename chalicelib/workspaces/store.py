@@ -1,0 +1,231 @@
+"""Workspaces and their credentials in the database (§5). Identity: every other store may rely on it.
+
+A credential is two items. `CredentialRow` is found by the token's hash and says who calls;
+`CredentialEntry`, in the workspace's own partition, lists it. They are written and deleted together.
+"""
+
+from contextlib import suppress
+from datetime import datetime, timezone
+from typing import NamedTuple
+
+from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+
+from chalicelib import clock, errors, keyring, storage
+from chalicelib.documents import Document, DocumentRow
+from chalicelib.workspaces import tokens
+
+DAY = 24 * 60 * 60
+KEY_LIFETIME = 365 * DAY
+TOKEN_LIFETIME = 30 * DAY
+OVERLAP = DAY
+# How exact `lastUsedAt` is: one small write per credential and ten minutes, not one per request.
+_USE_NOTED_EVERY = 600
+
+_WORKSPACE = "workspace"
+_ENTRY = "credential#"
+
+
+class WorkspaceRow(DocumentRow):
+    """A workspace: `{name, createdAt, workspaceSecret}`."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
+
+
+class CredentialEntry(storage.Row):
+    """A credential as its workspace lists it."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    token_hash = UnicodeAttribute()
+    expires_at = TTLAttribute(null=True)
+
+
+class CredentialRow(storage.Row):
+    """A credential under the hash of its token. It holds nothing that opens anything."""
+
+    class Meta:
+        table_name = storage.table("credentials")
+
+    token_hash = UnicodeAttribute(hash_key=True)
+    workspace = UnicodeAttribute()
+    credential_id = UnicodeAttribute()
+    kind = UnicodeAttribute()
+    name = UnicodeAttribute()
+    agent_id = UnicodeAttribute(null=True)
+    read_only = BooleanAttribute(default=False)
+    created_at = NumberAttribute()
+    expires_at = TTLAttribute(null=True)
+    last_used_at = NumberAttribute(null=True)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it still opens something; the database may delete an expired item days later."""
+        return self.ends_at is None or clock.seconds() < self.ends_at
+
+    @property
+    def ends_at(self) -> int | None:
+        """The Unix second at which it ends, None for never."""
+        return int(self.expires_at.timestamp()) if self.expires_at else None
+
+
+class Issued(NamedTuple):
+    """A new credential and its token, which is shown this once."""
+
+    credential: CredentialRow
+    token: str
+
+    def __repr__(self) -> str:
+        return f"Issued({self.credential.credential_id})"
+
+
+class NewWorkspace(NamedTuple):
+    """What `create` hands over, once."""
+
+    workspace_id: str
+    workspace_key: str
+    access_token: str
+    workspace_secret: str
+
+    def __repr__(self) -> str:
+        return f"NewWorkspace({self.workspace_id})"
+
+
+def create(name: str, key_lifetime: int | None = KEY_LIFETIME, token_lifetime: int = TOKEN_LIFETIME) -> NewWorkspace:
+    """A new workspace with a first workspace key and v3 access token; lifetimes in seconds, None for no end."""
+    keyring.ensure()
+    workspace_id, secret = clock.new_id(), tokens.new_webhook_secret()
+    row = WorkspaceRow(workspace_id)
+    row.seal({"name": name, "createdAt": clock.seconds(), "workspaceSecret": secret})
+    key = prepare(workspace_id, tokens.WORKSPACE, "first key", key_lifetime)
+    access = prepare(workspace_id, tokens.ACCESS, "first token", token_lifetime)
+    storage.transact(storage.put(row), *issue_steps(key), *issue_steps(access))
+    return NewWorkspace(workspace_id, key.token, access.token, secret)
+
+
+def read(workspace_id: str) -> Document:
+    """A workspace's document. Raises NotFound."""
+    row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
+    if row is None:
+        raise errors.NotFound.of("workspace")
+    return row.open()
+
+
+def prepare(
+    workspace_id: str,
+    kind: str,
+    name: str,
+    lifetime: int | None,
+    *,
+    agent_id: str | None = None,
+    read_only: bool = False,
+    token: str | None = None,
+) -> Issued:
+    """A credential that is not stored yet; `token` only where a caller brings a well-formed one."""
+    token = token or tokens.new(kind)
+    row = CredentialRow(
+        tokens.fingerprint(token),
+        workspace=workspace_id,
+        credential_id=clock.new_id(),
+        kind=kind,
+        name=name,
+        agent_id=agent_id,
+        read_only=read_only,
+        created_at=clock.seconds(),
+    )
+    if lifetime is not None:
+        row.expires_at = _moment(clock.seconds() + lifetime)
+    return Issued(row, token)
+
+
+def issue_steps(issued: Issued) -> list[storage.Step]:
+    """The steps that store a prepared credential. They fail where the token is known already."""
+    row = issued.credential
+    return [storage.put(row, CredentialRow.token_hash.does_not_exist()), storage.put(_entry(row))]
+
+
+def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False) -> Issued:
+    """A new credential of a workspace, stored. Raises NotFound for an unknown workspace."""
+    issued = prepare(workspace_id, kind, name, lifetime, read_only=read_only)
+    exists = storage.require(storage.Key(WorkspaceRow, workspace_id, _WORKSPACE), WorkspaceRow.workspace.exists())
+    try:
+        storage.transact(exists, *issue_steps(issued))
+    except storage.Stale:
+        raise errors.NotFound.of("workspace") from None
+    return issued
+
+
+def find(token_hash: str) -> CredentialRow | None:
+    """The living credential with this hash, or None. Notes that it is in use."""
+    row = storage.find(CredentialRow, token_hash)
+    if row is None or not row.is_alive:
+        return None
+    _note_use(row)
+    return row
+
+
+def credentials(workspace_id: str, kind: str | None = None) -> list[CredentialRow]:
+    """All living credentials of a workspace, oldest first; of one kind where it is given."""
+    entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_ENTRY))
+    rows: list[CredentialRow | None] = storage.find_many(
+        [storage.Key(CredentialRow, entry.token_hash) for entry in entries]
+    )
+    return [row for row in rows if row and row.is_alive and kind in (None, row.kind)]
+
+
+def credential(workspace_id: str, credential_id: str) -> CredentialRow:
+    """One living credential of a workspace. Raises NotFound."""
+    entry = storage.find(CredentialEntry, workspace_id, _ENTRY + credential_id)
+    row = storage.find(CredentialRow, entry.token_hash) if entry else None
+    if row is None or not row.is_alive:
+        raise errors.NotFound.of("credential")
+    return row
+
+
+def revoke(row: CredentialRow) -> None:
+    """End a credential now. Processes that have just seen it know within 30 seconds (`auth`)."""
+    storage.transact(*revoke_steps(row))
+
+
+def revoke_steps(row: CredentialRow) -> list[storage.Step]:
+    """The steps that delete a credential."""
+    return [storage.remove(_entry(row)), storage.remove(row)]
+
+
+def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
+    """A successor with the same rights and lifetime; the old one goes on for `overlap` seconds."""
+    lifetime = row.ends_at - int(row.created_at) if row.ends_at else None
+    issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
+    storage.transact(*issue_steps(issued), *retire_steps(row, overlap))
+    return issued
+
+
+def retire_steps(row: CredentialRow, overlap: int) -> list[storage.Step]:
+    """The steps that end a credential after `overlap` seconds, or when it would have ended if that is earlier."""
+    end = clock.seconds() + overlap
+    row.expires_at = _moment(min(end, row.ends_at or end))
+    return [storage.put(row, CredentialRow.token_hash.exists()), storage.put(_entry(row))]
+
+
+def _entry(row: CredentialRow) -> CredentialEntry:
+    item = _ENTRY + row.credential_id
+    return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
+
+
+def _moment(unix_seconds: int) -> datetime:
+    return datetime.fromtimestamp(unix_seconds, timezone.utc)
+
+
+def _note_use(row: CredentialRow) -> None:
+    now = clock.seconds()
+    if now - (row.last_used_at or 0) < _USE_NOTED_EVERY:
+        return
+    # Revoked meanwhile, or busy: a request must not fail because its use could not be noted.
+    with suppress(storage.Stale, errors.Unavailable):
+        storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

@@ -1,0 +1,1 @@
+"""What runs the service rather than being it: cloud resources, the local run, the operator's command."""

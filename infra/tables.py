@@ -1,0 +1,64 @@
+"""Create the resources of the template through the SDK: for the local run and the tests.
+
+The cloud gets them as a stack of the same template. What only protects data in a cloud (deletion
+protection, point-in-time recovery) is left out here.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+TEMPLATE = Path(__file__).with_name("template.yaml")
+Sdk = Callable[[str], Any]
+"""Makes the client of a service: `boto3.client`, or anything that works like it."""
+
+_TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
+
+
+def declared(kind: str) -> list[dict[str, Any]]:
+    """The properties of every resource of one kind, such as `AWS::DynamoDB::Table`, as the template has them."""
+    template = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+    return [one.get("Properties", {}) for one in template["Resources"].values() if one["Type"] == kind]
+
+
+def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
+    """Create every table, the encryption key and the queues that are not there yet. May be repeated."""
+    _create_tables(sdk("dynamodb"), prefix)
+    _create_key(sdk("kms"))
+    _create_queues(sdk("sqs"), prefix)
+
+
+def _create_tables(dynamodb: Any, prefix: str) -> None:
+    there = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    for properties in declared("AWS::DynamoDB::Table"):
+        wanted = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
+        wanted["TableName"] = _name(properties["TableName"], prefix)
+        if wanted["TableName"] in there:
+            continue
+        if "StreamSpecification" in properties:
+            wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
+        dynamodb.create_table(**wanted)
+        if "TimeToLiveSpecification" in properties:
+            dynamodb.update_time_to_live(
+                TableName=wanted["TableName"], TimeToLiveSpecification=properties["TimeToLiveSpecification"]
+            )
+
+
+def _create_key(kms: Any) -> None:
+    (alias,) = declared("AWS::KMS::Alias")
+    aliases = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
+    if alias["AliasName"] not in aliases:
+        key = kms.create_key(Description=declared("AWS::KMS::Key")[0]["Description"])
+        kms.create_alias(AliasName=alias["AliasName"], TargetKeyId=key["KeyMetadata"]["KeyId"])
+
+
+def _create_queues(sqs: Any, prefix: str) -> None:
+    for properties in declared("AWS::SQS::Queue"):
+        numbers = {name: str(value) for name, value in properties.items() if isinstance(value, int)}
+        sqs.create_queue(QueueName=_name(properties["QueueName"], prefix), Attributes=numbers)
+
+
+def _name(declared_name: dict[str, str], prefix: str) -> str:
+    return declared_name["Fn::Sub"].replace("${Prefix}", prefix)

@@ -1,0 +1,63 @@
+"""Call the API as a gateway does: an event in, an answer out, through every middleware."""
+
+import json
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from chalice.local import LambdaContext, LambdaEventConverter, RouteMatcher
+
+from app import app
+
+
+class Answer(NamedTuple):
+    """An answer: its status, its JSON body, its headers by lower-case name, and its body as sent."""
+
+    status: int
+    json: Any
+    headers: dict[str, str]
+    text: str
+
+    @property
+    def data(self) -> Any:
+        """`data` of a success envelope; anything else fails the test here."""
+        assert self.status == 200, self.text
+        assert self.json["success"] is True
+        return self.json["data"]
+
+
+class Api:
+    """The API, called with one credential, or none."""
+
+    def __init__(self, token: str | None = None) -> None:
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def get(self, path: str) -> Answer:
+        """GET `path`."""
+        return self.call("GET", path)
+
+    def post(self, path: str, body: Any = None) -> Answer:
+        """POST `body` as JSON; bytes as they are; nothing without one."""
+        return self.call("POST", path, body)
+
+    def patch(self, path: str, body: Any) -> Answer:
+        """PATCH with `body`."""
+        return self.call("PATCH", path, body)
+
+    def delete(self, path: str) -> Answer:
+        """DELETE `path`."""
+        return self.call("DELETE", path)
+
+    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """Any request; `headers` replace the ones that are sent by themselves."""
+        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
+        event = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)
+        event["multiValueQueryStringParameters"] = parse_qs(urlsplit(path).query, keep_blank_values=True) or None
+        response = app(event, LambdaContext("api", 256))
+        text = response["body"]
+        received = {name.lower(): value for name, value in response["headers"].items()}
+        parsed = json.loads(text) if received.get("content-type") == "application/json" else None
+        return Answer(response["statusCode"], parsed, received, text)
+
+
+_converter = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_types)

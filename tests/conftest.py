@@ -1,0 +1,70 @@
+"""What every test starts from: a fresh engine with the template's tables, a workspace, and a client per credential.
+
+moto answers in this process for most tests. What it gets wrong is tested on the local engine
+(`tests/reliability`). The environment is set before anything of ours is imported, as a deployment sets it.
+"""
+
+import os
+
+os.environ.update(
+    AWS_DEFAULT_REGION="eu-west-1",
+    AWS_ACCESS_KEY_ID="testing",
+    AWS_SECRET_ACCESS_KEY="testing",
+    AWS_ACCOUNT_ID_ENDPOINT_MODE="disabled",
+)
+os.environ.pop("AWS_ENDPOINT_URL", None)
+
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from chalicelib import auth, keyring, settings
+from chalicelib.agents import store as agents
+from chalicelib.workspaces import store as workspaces
+from infra import tables
+from tests.api import Api
+
+
+@pytest.fixture
+def engine() -> Iterator[None]:
+    """An empty engine with the resources of the template; nothing is remembered from the test before."""
+    with mock_aws():
+        forget()
+        tables.create_missing(lambda service: boto3.client(service), settings.table_prefix())
+        yield
+        forget()
+
+
+def forget() -> None:
+    """Empty every cache that a process keeps between requests."""
+    auth.forget()
+    agents._seen.clear()
+    keyring.current.cache_clear()
+    keyring.find.cache_clear()
+
+
+@pytest.fixture
+def workspace(engine: None) -> workspaces.NewWorkspace:
+    """A workspace with its first key and token."""
+    return workspaces.create("Test")
+
+
+@pytest.fixture
+def other_workspace(engine: None) -> workspaces.NewWorkspace:
+    """Somebody else's workspace."""
+    return workspaces.create("Other")
+
+
+@pytest.fixture
+def api(workspace: workspaces.NewWorkspace) -> Api:
+    """The API, called with the workspace key."""
+    return Api(workspace.workspace_key)
+
+
+@pytest.fixture
+def agent_id(api: Api) -> str:
+    """An agent of the workspace, created through v2."""
+    api.post("/v2/agents/support", {"title": "Support"})
+    return "support"

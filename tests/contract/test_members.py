@@ -1,0 +1,465 @@
+"""Holds the wire models against `members.json`, the members of the specification (sections 2, 4.1 and 4.3).
+
+Which members a model has and of what JSON type, what a member takes and refuses, and that nothing is lost on
+the way through. Which of them a route lets be written, and what it requires, is tested beside the resource.
+"""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from chalicelib.agents.record import AgentV2, AgentV3
+from chalicelib.analytics.models import AnalyticsRecord
+from chalicelib.clients.models import Client
+from chalicelib.conversations.models import (
+    ConversationIn,
+    ConvoMeta,
+    CreatedConversation,
+    Message,
+    StateIn,
+    StateOut,
+    TurnIn,
+    TurnOut,
+)
+from chalicelib.organisations.models import Organisation
+from chalicelib.tools.models import Tool, ToolField
+
+TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("members.json").read_text(encoding="utf-8"))
+
+MODELS: dict[str, Any] = {
+    "agent_v3": AgentV3,
+    "agent_v2": AgentV2,
+    "tool": Tool,
+    "tool_field": ToolField,
+    "convo_meta": ConvoMeta,
+    "message": Message,
+    "turn_in": TurnIn,
+    "turn_out": TurnOut,
+    "analytics": AnalyticsRecord,
+    "client": Client,
+    "organisation": Organisation,
+    "created_conversation": CreatedConversation,
+    "conversation_in": ConversationIn,
+    "state_in": StateIn,
+    "state_out": StateOut,
+}
+
+# Turns and messages are open: what else they carry is kept. All others refuse members that they do not know;
+# of our own answers nothing is asked, nobody sends them.
+OPEN_RESOURCES = {"message", "turn_in", "turn_out"}
+ANSWERS = {"created_conversation", "state_out"}
+
+# The theme of the v2 form is open: v3 lets any text stand there, and what else it holds must survive.
+OPEN_MEMBERS = {("agent_v2", "customThemeJSONString")}
+
+# Members that hold a record of another resource. A model need not import that resource's models (the rule of
+# dependencies forbids it): it may carry the record as an open object, or spell its members out.
+ACROSS_RESOURCES = {("agent_v3", "tools"), ("state_out", "agentData")}
+
+
+class Shape(NamedTuple):
+    """What a member is on the wire: its JSON type and, for a closed enum, all its values."""
+
+    type: str
+    values: frozenset[str] | None = None
+
+
+class Member(NamedTuple):
+    """One line of the table, with the resource it belongs to."""
+
+    resource: str
+    path: str
+    row: dict[str, Any]
+
+    @property
+    def type(self) -> str:
+        return str(self.row["type"])
+
+    @property
+    def shape(self) -> Shape:
+        return Shape(self.type, frozenset(self.row["known"]) if self.row.get("closed") else None)
+
+
+def members(resource: str) -> list[Member]:
+    """The resource's members in the specification and our additions, without those of an `of` resource."""
+    rows = TABLE["resources"][resource]["members"] + TABLE["extensions"].get(resource, [])
+    return [Member(resource, row["path"], row) for row in rows]
+
+
+EVERY_MEMBER = [member for resource in MODELS for member in members(resource)]
+
+
+def name_of(member: Member) -> str:
+    return f"{member.resource}:{member.path}"
+
+
+# The table, spelled out: path -> shape
+
+
+def expected_shapes(resource: str) -> dict[str, Shape]:
+    """Every path of the resource with its shape, the members of an `of` resource spelled out below it."""
+    shapes: dict[str, Shape] = {}
+    for member in members(resource):
+        shapes[member.path] = member.shape
+        if "of" in member.row:
+            below = member.path + "[]" * member.type.count("[]")
+            inner = expected_shapes(member.row["of"])
+            shapes.update({f"{below}.{path}": shape for path, shape in inner.items()})
+    return shapes
+
+
+# The models, spelled out the same way by way of their JSON schema
+
+
+def model_shapes(resource: str) -> dict[str, Shape]:
+    """Every path that the resource's model declares with its shape."""
+    schema = adapter(resource).json_schema(mode="validation")
+    return dict(_properties(schema, schema.get("$defs", {}), ""))
+
+
+def _properties(schema: dict[str, Any], defs: dict[str, Any], below: str) -> Iterator[tuple[str, Shape]]:
+    for name, declared in _resolved(schema, defs).get("properties", {}).items():
+        path = below + name
+        type_, values, item = _described(declared, defs)
+        yield path, Shape(type_, values)
+        yield from _properties(item, defs, path + "[]" * type_.count("[]") + ".")
+
+
+def _described(schema: dict[str, Any], defs: dict[str, Any]) -> tuple[str, frozenset[str] | None, dict[str, Any]]:
+    """A schema's JSON type, its values if it is a closed enum, and the schema of what its arrays hold."""
+    branches = list(_branches(schema, defs))
+    kinds = {_kind(branch) for branch in branches}
+    if kinds == {"object", "string"}:
+        # An object that is taken as its JSON text as well (the theme of section 2.5) is an object.
+        branches, kinds = [branch for branch in branches if _kind(branch) == "object"], {"object"}
+    if kinds == {"array"} and len(branches) == 1:
+        type_, values, item = _described(branches[0].get("items", {}), defs)
+        return f"{type_}[]", values, item
+    if kinds <= {"integer", "number"} and "number" in kinds:
+        return "number", None, {}
+    if kinds == {"string"} and all("enum" in branch or "const" in branch for branch in branches):
+        return "string", frozenset(value for branch in branches for value in _values(branch)), {}
+    return "|".join(sorted(kinds)), None, branches[0] if len(branches) == 1 else {}
+
+
+def _branches(schema: dict[str, Any], defs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The alternatives of a schema, references followed, without null."""
+    schema = _resolved(schema, defs)
+    alternatives = schema.get("anyOf") or schema.get("oneOf")
+    if alternatives:
+        for alternative in alternatives:
+            yield from _branches(alternative, defs)
+    elif schema.get("type") != "null":
+        yield schema
+
+
+def _resolved(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = defs[schema["$ref"].removeprefix("#/$defs/")]
+    return schema
+
+
+def _kind(schema: dict[str, Any]) -> str:
+    return str(schema.get("type", "any"))
+
+
+def _values(schema: dict[str, Any]) -> list[str]:
+    return [schema["const"]] if "const" in schema else list(schema["enum"])
+
+
+# Documents made from the table
+
+
+def sample(member: Member, salt: int, *, whole: bool) -> Any:
+    """A value of the member's type that no other member has; numbers whole or not."""
+    number = salt if whole else salt + 0.5
+    text = f"{member.path} {salt} ünïcödé 🐑"
+    if "of" in member.row:
+        value: Any = document(member.row["of"], salt, whole=whole)
+    elif member.row.get("closed"):
+        value = member.row["known"][salt % len(member.row["known"])]
+    elif member.row.get("format") == "date-time":
+        value = "2026-11-21T08:09:10Z"
+    elif member.row.get("format") == "iso-639-1":
+        value = "de"
+    else:
+        value = {
+            "string": text,
+            "number": number,
+            "boolean": salt % 2 == 0,
+            "object": {},
+            "any": {"of any": [salt, "shape", None, {"": True}], text: number},
+        }[member.type.rstrip("[]")]
+    for _ in range(member.type.count("[]")):
+        value = [value]
+    return value
+
+
+def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
+    """A record of the resource with every member of the table filled, each with a value of its own."""
+    filled: dict[str, Any] = {}
+    for index, member in enumerate(members(resource)):
+        *parents, name = member.path.split(".")
+        here = filled
+        for parent in parents:
+            stem = parent.removesuffix("[]")
+            here = here[stem][0] if parent.endswith("[]") else here[stem]
+        here[name] = sample(member, salt + index, whole=whole)
+    return filled
+
+
+def alone(member: Member, value: Any) -> dict[str, Any]:
+    """The smallest record that carries the value: the member's parents and what a record must have."""
+    for segment in reversed(member.path.split(".")):
+        value = {segment.removesuffix("[]"): [value] if segment.endswith("[]") else value}
+    return required_inside(member.resource, "") | dict(value)
+
+
+def required_inside(resource: str, parent: str) -> dict[str, Any]:
+    """The members that an object must have: the record itself or, with its path and a dot, one inside it."""
+    found = (m for m in members(resource) if is_required(m) and "of" not in m.row)
+    inside = {m.path.removeprefix(parent): sample(m, 0, whole=True) for m in found if m.path.startswith(parent)}
+    return {name: value for name, value in inside.items() if "." not in name}
+
+
+def is_required(member: Member) -> bool:
+    """Whether the member must not be null: the specification says so, or we do (`neverNull`)."""
+    return member.row.get("required", False) or name_of(member) in TABLE["neverNull"]
+
+
+def right_values(member: Member) -> list[Any]:
+    """Values of the member's type, the known ones of an enum among them."""
+    by_type: dict[str, list[Any]] = {
+        "string": ["", "some other text", "ünïcödé 🐑"],
+        "number": [3, 3.5, 0, -2.25],
+        "boolean": [True, False],
+        "object": [required_inside(member.resource, f"{member.path}.")],
+        "any": ["text", 3, 3.5, True, [], {}, [{"a": None}]],
+    }
+    if "format" in member.row:
+        values = [sample(member, 0, whole=True)]
+    elif member.row.get("closed"):
+        values = member.row["known"]
+    else:
+        values = by_type[member.type.rstrip("[]")] + member.row.get("known", [])
+    for _ in range(member.type.count("[]")):
+        values = [[], values]
+    return values
+
+
+WRONG = {
+    "string": ["5", "1.5", "true", "[]", "{}", '["text"]'],
+    "number": ['"5"', '""', "true", "false", "[]", "{}", "NaN", "Infinity", "-Infinity", "1e999", "-1e999"],
+    "boolean": ["1", "0", "1.0", '"true"', '"yes"', '""', "[]", "{}"],
+    "object": ["5", "true", '"text"', "[]", '"[]"', '"5"'],
+}
+
+
+def wrong_values(member: Member) -> list[str]:
+    """JSON texts that are not of the member's type; none of them is null."""
+    wrong = WRONG.get(member.type.rstrip("[]"), [])
+    if member.row.get("closed"):
+        wrong = [*wrong, '""', '"another"', json.dumps(member.row["known"][0].upper())]
+    for _ in range(member.type.count("[]")):
+        wrong = [*(f"[{text}]" for text in wrong), "5", "true", '"text"', "{}"]
+    return wrong
+
+
+@cache
+def adapter(resource: str) -> TypeAdapter[Any]:
+    """The one way in and out for a model and for a typed dictionary alike."""
+    return TypeAdapter(MODELS[resource])
+
+
+def validate(resource: str, text: str) -> Any:
+    return adapter(resource).validate_json(text)
+
+
+def dumped(resource: str, value: Any) -> Any:
+    return adapter(resource).dump_python(value, exclude_unset=True)
+
+
+def canonical(value: Any) -> str:
+    """Text that differs where JSON does: 3 and 3.0, 1 and true, absent and null."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def is_refused(resource: str, text: str) -> bool:
+    try:
+        validate(resource, text)
+    except ValidationError:
+        return True
+    return False
+
+
+# The table itself
+
+
+def test_the_table_and_the_models_are_the_same_resources() -> None:
+    assert TABLE["resources"].keys() == MODELS.keys()
+    assert TABLE["extensions"].keys() <= MODELS.keys()
+    assert set(TABLE["neverNull"]) <= {name_of(member) for member in EVERY_MEMBER}
+
+
+@pytest.mark.parametrize("resource", MODELS)
+def test_no_member_is_listed_twice(resource: str) -> None:
+    paths = [member.path for member in members(resource)]
+    assert sorted(paths) == sorted(set(paths))
+
+
+@pytest.mark.parametrize("resource", MODELS)
+def test_the_parent_of_a_member_stands_before_it_in_the_table(resource: str) -> None:
+    seen: dict[str, str] = {}
+    for member in members(resource):
+        parent, _, _ = member.path.rpartition(".")
+        if parent:
+            assert seen[parent.removesuffix("[]")] == ("object[]" if parent.endswith("[]") else "object")
+        seen[member.path] = member.type
+
+
+@pytest.mark.parametrize("form", ["v2", "v3"])
+def test_the_forms_of_an_agent_s_member_say_which_tables_list_it(form: str) -> None:
+    listed = {name: {member.path for member in members(f"agent_{name}")} for name in ("v2", "v3")}
+    for member in members(f"agent_{form}"):
+        assert member.row["forms"] == [name for name in listed if member.path in listed[name]], member.path
+
+
+# The models against the table
+
+
+@pytest.mark.parametrize("resource", MODELS)
+def test_a_model_has_exactly_the_members_of_the_specification(resource: str) -> None:
+    declared, expected = model_shapes(resource), expected_shapes(resource)
+    for path in (path for owner, path in ACROSS_RESOURCES if owner == resource):
+        if not any(other.startswith((f"{path}.", f"{path}[].")) for other in declared):
+            expected = {
+                other: shape for other, shape in expected.items() if not other.startswith((f"{path}.", f"{path}[]."))
+            }
+    missing, extra = expected.keys() - declared.keys(), declared.keys() - expected.keys()
+    assert (missing, extra) == (set(), set())
+    differing = {path: (declared[path], shape) for path, shape in expected.items() if declared[path] != shape}
+    assert differing == {}, "path: (the model's, the specification's)"
+
+
+@pytest.mark.parametrize("resource", MODELS)
+def test_what_the_specification_marks_as_read_or_response_only_is_read_only_in_the_model(
+    resource: str,
+) -> None:
+    marked = {m.path for m in members(resource) if m.row.get("readOnly") or m.row.get("responseOnly")}
+    schema = adapter(resource).json_schema()
+    properties = _resolved(schema, schema.get("$defs", {}))["properties"]
+    assert marked <= {name for name, declared in properties.items() if declared.get("readOnly")}
+
+
+@pytest.mark.parametrize("member", EVERY_MEMBER, ids=name_of)
+def test_a_member_takes_every_value_of_its_type_alone_and_keeps_it(member: Member) -> None:
+    for value in right_values(member):
+        record = alone(member, value)
+        kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
+        assert canonical(kept) == canonical(record)
+
+
+@pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if not is_required(m)], ids=name_of)
+def test_a_member_may_be_null_which_is_not_the_same_as_absent(member: Member) -> None:
+    record = alone(member, None)
+    kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
+    assert canonical(kept) == canonical(record)
+
+
+@pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if wrong_values(m)], ids=name_of)
+def test_a_member_refuses_every_value_of_another_type(member: Member) -> None:
+    accepted = [
+        text
+        for text in wrong_values(member)
+        if not is_refused(member.resource, json.dumps(alone(member, "HERE")).replace('"HERE"', text))
+    ]
+    assert accepted == []
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
+@pytest.mark.parametrize("resource", MODELS)
+def test_a_record_with_every_member_goes_through_without_loss(resource: str, whole: bool) -> None:
+    record = document(resource, whole=whole)
+    kept = dumped(resource, validate(resource, json.dumps(record)))
+    assert canonical(kept) == canonical(record)
+
+
+@pytest.mark.parametrize("resource", [name for name in MODELS if name not in OPEN_RESOURCES | ANSWERS])
+def test_a_record_refuses_a_member_that_the_table_does_not_know(resource: str) -> None:
+    holders = ["", *(f"{m.path}{'[]' * m.type.count('[]')}." for m in members(resource) if _has_members(m))]
+    accepted = []
+    for holder in holders:
+        if (resource, holder.rstrip("[].")) in OPEN_MEMBERS:
+            continue
+        stranger = Member(resource, f"{holder}notInTheTable", {"type": "any"})
+        if not is_refused(resource, json.dumps(alone(stranger, 1))):
+            accepted.append(stranger.path)
+    assert accepted == []
+
+
+def _has_members(member: Member) -> bool:
+    """Whether the specification says what is inside the member, in this resource's own table."""
+    below = (f"{member.path}.", f"{member.path}[].")
+    return any(other.path.startswith(below) for other in members(member.resource))
+
+
+@pytest.mark.parametrize("resource", sorted(OPEN_RESOURCES))
+def test_a_turn_or_a_message_keeps_a_member_that_the_table_does_not_know(resource: str) -> None:
+    record = {**document(resource, whole=True), "notInTheTable": {"kept": [1, 2.5, None, True]}}
+    kept = dumped(resource, validate(resource, json.dumps(record)))
+    assert canonical(kept) == canonical(record)
+
+
+# The theme, the one member that is an object in one form and a string in the other (section 2.5)
+
+THEME = {"themeType": "dark", "primary": "blue", "nineColorPallet": [[1, 2, 3], [4, 5.5, 6]]}
+
+
+def test_the_v2_form_takes_the_theme_as_the_json_text_of_that_object_too() -> None:
+    agent = validate("agent_v2", json.dumps({"customThemeJSONString": json.dumps(THEME)}))
+    assert dumped("agent_v2", agent) == {"customThemeJSONString": THEME}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("not JSON", id="not JSON"),
+        pytest.param("", id="empty"),
+        pytest.param("[]", id="array"),
+        pytest.param("null", id="null"),
+        pytest.param('{"primary": 5}', id="member of a wrong type"),
+        pytest.param('{"nineColorPallet": [["5"]]}', id="text in the pallet"),
+        pytest.param('{"nineColorPallet": [[NaN]]}', id="NaN"),
+        pytest.param('{"nineColorPallet": [[1e999]]}', id="infinity"),
+        pytest.param('{"notInTheTable": NaN}', id="NaN in a member that is only kept"),
+        pytest.param('{"notInTheTable": [-Infinity]}', id="Infinity in a member that is only kept"),
+        pytest.param('{"notInTheTable": 1e999}', id="too large a number in a member that is only kept"),
+        pytest.param('{"notInTheTable": "\\ud800"}', id="lone surrogate"),
+        pytest.param('{"notInTheTable": ' + "[" * 100_000 + "]" * 100_000 + "}", id="100,000 levels"),
+        pytest.param('{"primary": "blue"} and more', id="more than JSON"),
+    ],
+)
+def test_the_v2_form_refuses_a_theme_whose_text_is_no_such_object(text: str) -> None:
+    assert is_refused("agent_v2", json.dumps({"customThemeJSONString": text}))
+
+
+def test_the_v2_form_keeps_what_else_a_theme_holds() -> None:
+    theme = {**THEME, "notInTheTable": {"kept": [1, 2.5, None, True]}}
+    for sent in (theme, json.dumps(theme)):
+        agent = validate("agent_v2", json.dumps({"customThemeJSONString": sent}))
+        assert canonical(dumped("agent_v2", agent)) == canonical({"customThemeJSONString": theme})
+
+
+def test_the_v3_form_keeps_the_theme_as_the_text_that_was_sent() -> None:
+    text = '{ "primary":"blue",\n "anything": [] }'
+    agent = validate("agent_v3", json.dumps({"customThemeJSONString": text}))
+    assert dumped("agent_v3", agent) == {"customThemeJSONString": text}
+
+
+def test_the_v3_form_refuses_the_theme_as_an_object() -> None:
+    assert is_refused("agent_v3", json.dumps({"customThemeJSONString": THEME}))

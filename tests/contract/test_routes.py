@@ -1,0 +1,156 @@
+"""Holds the routes that the app serves against `routes.json`: the specification's (section 4) and our own.
+
+Which operations there are, that API Gateway can take their paths, and that none of them opens without a
+credential. What an operation does is tested beside its resource.
+"""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chalice.test import Client
+
+from app import app
+from chalicelib import auth
+from chalicelib.workspaces import tokens
+
+ROUTES: dict[str, Any] = json.loads(Path(__file__).with_name("routes.json").read_text(encoding="utf-8"))
+OPERATIONS: list[dict[str, str]] = ROUTES["specification"] + ROUTES["extensions"]
+GUARDED = [operation for operation in OPERATIONS if operation["credential"] != "none"]
+OPEN = [operation for operation in OPERATIONS if operation["credential"] == "none"]
+
+# Section 5, row by row; the workspace's own key opens everything of the workspace.
+ACCEPTED: dict[str, set[str]] = {
+    "v3": {tokens.ACCESS, tokens.WORKSPACE},
+    "edge": {tokens.AGENT, tokens.WORKSPACE},
+    "workspace": {tokens.WORKSPACE},
+}
+
+WITHOUT_TOKEN: dict[str, dict[str, str]] = {
+    "no header": {},
+    "empty header": {"Authorization": ""},
+    "scheme alone": {"Authorization": "Bearer"},
+    "scheme and a space": {"Authorization": "Bearer "},
+    "another scheme": {"Authorization": "Basic YWRtaW46YWRtaW4="},
+}
+
+
+def name_of(operation: dict[str, str]) -> str:
+    return f"{operation['method']} {operation['path']}"
+
+
+def served() -> set[tuple[str, str]]:
+    """The operations that the app really serves, as (method, path)."""
+    return {(method, path) for path, methods in app.routes.items() for method in methods}
+
+
+def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
+    """Sets of variables that stand at one position below one prefix, which API Gateway refuses to create.
+
+    Two paths share a prefix when their fixed segments agree up to there, whatever they call its variables.
+    """
+    names: dict[tuple[str, ...], set[str]] = {}
+    for path in paths:
+        prefix: tuple[str, ...] = ()
+        for segment in path.strip("/").split("/"):
+            if segment.startswith("{"):
+                names.setdefault(prefix, set()).add(segment)
+                segment = "{}"
+            prefix = (*prefix, segment)
+    return {frozenset(variables) for variables in names.values() if len(variables) > 1}
+
+
+def call(operation: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
+    """Send an operation with plausible ids and, where it may take one, a body; return status and raw body."""
+    path = re.sub(r"\{\w+\}", "x1", operation["path"])
+    body = b"" if operation["method"] in ("GET", "DELETE") else b"{}"
+    with Client(app) as client:
+        response = client.http.request(
+            operation["method"], path, headers={"Content-Type": "application/json", **headers}, body=body
+        )
+    return response.status_code, response.body
+
+
+def test_the_specification_has_seventeen_operations() -> None:
+    assert len({name_of(operation) for operation in ROUTES["specification"]}) == 17
+
+
+def test_no_operation_is_listed_twice() -> None:
+    names = [name_of(operation) for operation in OPERATIONS]
+    assert len(set(names)) == len(names)
+
+
+def test_every_operation_names_a_known_credential() -> None:
+    assert {operation["credential"] for operation in OPERATIONS} == ROUTES["credentials"].keys()
+
+
+@pytest.mark.parametrize("operation", ROUTES["specification"], ids=name_of)
+def test_a_path_is_the_specification_s_but_for_the_names_of_its_variables(operation: dict[str, str]) -> None:
+    ours, written = (
+        re.sub(r"\{\w+\}", "{}", path) for path in (operation["path"], operation.get("asWritten", operation["path"]))
+    )
+    assert ours == written
+
+
+def test_the_app_serves_exactly_the_specification_and_our_additions() -> None:
+    listed = {(operation["method"], operation["path"]) for operation in OPERATIONS}
+    missing, unlisted = listed - served(), served() - listed
+    assert (missing, unlisted) == (set(), set())
+
+
+def test_no_two_paths_name_the_variable_at_one_position_differently() -> None:
+    """API Gateway refuses such a pair when it is deployed; Chalice itself does not notice."""
+    assert variable_conflicts(app.routes) == set()
+
+
+@pytest.mark.parametrize(
+    ("paths", "conflicts"),
+    [
+        pytest.param(["/a/{x}", "/a/{y}/b"], {frozenset({"{x}", "{y}"})}, id="the specification's own case"),
+        pytest.param(["/a/{x}/b/{y}", "/a/{x}/b/{z}"], {frozenset({"{y}", "{z}"})}, id="below an equal variable"),
+        pytest.param(["/a/{x}/b/{y}", "/a/{w}/b/{y}"], {frozenset({"{x}", "{w}"})}, id="above an equal variable"),
+        pytest.param(["/a/{x}", "/b/{y}"], set(), id="other prefix"),
+        pytest.param(["/a/{x}/b", "/a/{x}/c/{y}"], set(), id="same name"),
+        pytest.param(["/a/{x}", "/a/fixed"], set(), id="variable beside a fixed segment"),
+    ],
+)
+def test_the_rule_for_variables_tells_conflicts_from_neighbours(
+    paths: list[str], conflicts: set[frozenset[str]]
+) -> None:
+    assert variable_conflicts(paths) == conflicts
+
+
+@pytest.mark.parametrize("headers", WITHOUT_TOKEN.values(), ids=WITHOUT_TOKEN.keys())
+@pytest.mark.parametrize("operation", GUARDED, ids=name_of)
+def test_without_a_token_a_route_answers_401_in_the_envelope(
+    operation: dict[str, str], headers: dict[str, str]
+) -> None:
+    status, body = call(operation, headers)
+
+    assert status == 401
+    answer = json.loads(body)
+    assert answer["success"] is False
+    assert isinstance(answer["message"], str)
+    assert answer["message"]
+    assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", answer["code"])
+    assert not {"Code", "Message"} & answer.keys(), "Chalice's own form of an error"
+
+
+@pytest.mark.parametrize("operation", GUARDED, ids=name_of)
+def test_a_route_accepts_the_credentials_of_its_row_and_no_others(operation: dict[str, str]) -> None:
+    rows = (kinds for prefix, kinds in auth.ACCEPTED if operation["path"].startswith(prefix))
+    assert next(rows, set()) == ACCEPTED[operation["credential"]]
+
+
+@pytest.mark.parametrize("operation", OPEN, ids=name_of)
+def test_what_describes_the_interface_opens_without_a_token(operation: dict[str, str]) -> None:
+    status, _ = call(operation, {})
+    assert status not in (401, 403)
+
+
+def test_only_the_description_of_the_interface_is_open() -> None:
+    assert {operation["path"] for operation in OPEN} == {"/openapi.json", "/docs", "/docs/{asset}"}
+    assert {operation["path"] for operation in OPEN} == auth.OPEN_ROUTES
