@@ -7,6 +7,8 @@ from datetime import datetime, timezone
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
+_system = secrets.SystemRandom()
+
 
 def milliseconds() -> int:
     """Milliseconds since the Unix epoch."""
@@ -23,9 +25,14 @@ def monotonic() -> float:
     return time.monotonic()
 
 
+def moment(unix_seconds: int) -> datetime:
+    """`unix_seconds` as the kind of value that PynamoDB's TTL attribute takes."""
+    return datetime.fromtimestamp(unix_seconds, timezone.utc)
+
+
 def iso(unix_seconds: int) -> str:
     """`unix_seconds` in ISO 8601, as tools and created conversations carry it (§2.2, §2.11)."""
-    return datetime.fromtimestamp(unix_seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return moment(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def sleep(duration: float) -> None:
@@ -41,4 +48,4 @@ def new_id() -> str:
 
 def random_text(length: int) -> str:
     """`length` random base62 characters, 5.95 bits each."""
-    return "".join(secrets.choice(_BASE62) for _ in range(length))
+    return "".join(_system.choices(_BASE62, k=length))

@@ -1,65 +1,28 @@
-"""The base of every table: one shared client, strong reads, conditional saves, transactions.
-
-All PynamoDB models share one client (by default each makes its own, 72 to 228 ms and 10 MB a piece at
-every cold start). PynamoDB's exceptions are translated here and nowhere else.
+"""The base of every table: strong reads, conditional saves, transactions. See `connection` for the client.
 
 Every partition key begins with a workspace id that came from a credential, so a record of another
 workspace is not found rather than refused. Reads are strongly consistent unless an index is read.
 """
 
-import logging
 import random
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from functools import lru_cache
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
-from botocore.session import Session
 from pynamodb.attributes import UnicodeAttribute, VersionAttribute
-from pynamodb.connection import Connection
 from pynamodb.connection.table import TableConnection
-from pynamodb.exceptions import CancellationReason, DoesNotExist, PynamoDBException, TransactWriteError
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from chalicelib import clock, errors, settings
-
-# PynamoDB logs whole requests, values included, at DEBUG.
-logging.getLogger("pynamodb").setLevel(logging.WARNING)
+from chalicelib.connection import Stale as Stale
+from chalicelib.connection import client as client
+from chalicelib.connection import connection, translated
 
 _ATTEMPTS = 12
 _BATCH = 100  # items of one BatchGetItem
 _SEPARATOR = "#"  # no identifier may contain it, see http.identifier
-_session = Session()
-_session_lock = threading.Lock()
-
-
-@lru_cache
-def client(service: str) -> Any:
-    """The process's one SDK client for `service`.
-
-    The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
-    the write still happens. Four attempts of at most 5 s stay inside.
-    """
-    config = Config(
-        connect_timeout=1,
-        read_timeout=4,
-        parameter_validation=False,
-        max_pool_connections=64,
-        retries={"mode": "standard", "total_max_attempts": 4},
-    )
-    with _session_lock:
-        return _session.create_client(service, config=config)
-
-
-connection = Connection()
-with suppress(BotoCoreError):  # no region in the environment: the first request says so, see _translation
-    connection._client = client("dynamodb")  # at import: start-up is the part that a caller does not wait for
 
 
 def table(name: str) -> str:
@@ -114,18 +77,6 @@ class VersionedRow(Row):
     written = UnicodeAttribute()
 
 
-class Stale(errors.Conflict):
-    """A condition did not hold: the item is not as it was when it was read.
-
-    `reasons` has one entry for each step of a transaction, in PynamoDB's order (checks, deletes, puts,
-    updates); `None` where the step itself would have passed.
-    """
-
-    def __init__(self, reasons: Sequence[CancellationReason | None] = ()) -> None:
-        super().__init__()
-        self.reasons = list(reasons)
-
-
 AnyRow = TypeVar("AnyRow", bound=Row)
 Result = TypeVar("Result")
 Step = Callable[[TransactWrite], None]
@@ -141,10 +92,10 @@ class Key(NamedTuple):
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None) -> AnyRow | None:
     """The item with this key, or None. One request."""
-    with _translated():
+    with translated():
         try:
             return row.get(partition, sort, consistent_read=True)
-        except DoesNotExist:
+        except row.DoesNotExist:
             return None
 
 
@@ -176,7 +127,7 @@ def _batch(wanted: list[tuple[str, _RawKey]]) -> dict[_Identity, dict[str, Any]]
         rest.setdefault(name, {"Keys": [], "ConsistentRead": True})["Keys"].append(item_key)
     found: dict[_Identity, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
-        with _translated():
+        with translated():
             answer = connection.dispatch("BatchGetItem", {"RequestItems": rest})
         for name, items in answer["Responses"].items():
             found |= {_identity(name, key_of_table[name], item): item for item in items}
@@ -200,7 +151,7 @@ def query(
 
     One request for each MB read. Strongly consistent, but for an index, which lags behind its table.
     """
-    with _translated():
+    with translated():
         return list(
             row.query(
                 partition,
@@ -214,12 +165,18 @@ def query(
         )
 
 
+def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
+    """The items of a whole table for which the condition holds, in no order; all of it is read and paid for."""
+    with translated():
+        return list(row.scan(condition, consistent_read=True))
+
+
 def save(row: Row, condition: Condition | None = None) -> None:
     """Write the item. Raises Stale when `condition` fails, or a versioned item has changed since it was read."""
     if isinstance(row, VersionedRow):
         row.written = clock.random_text(12)
     try:
-        with _translated():
+        with translated():
             row.save(condition)
     except Stale:
         if not _is_ours(row):
@@ -236,7 +193,7 @@ def _is_ours(row: Row) -> bool:
 
 def update(row: Row, actions: list[Action], condition: Condition | None = None) -> None:
     """Change single attributes of an item. Raises Stale when `condition` fails."""
-    with _translated():
+    with translated():
         row.update(actions, condition)
 
 
@@ -270,7 +227,7 @@ def transact(*steps: Step) -> None:
     """
     for attempt in range(_ATTEMPTS):
         try:
-            with _translated(), TransactWrite(connection=connection) as transaction:
+            with translated(), TransactWrite(connection=connection) as transaction:
                 for step in steps:
                     step(transaction)
             return
@@ -298,50 +255,3 @@ def reapplied(action: Callable[[], Result], attempts: int = 5) -> Result:
 def pause(attempt: int) -> None:
     """Wait before the next attempt: a random time, up to twice as long each time and a second at most."""
     clock.sleep(random.uniform(0, min(1.0, 0.01 * 2**attempt)))
-
-
-@contextmanager
-def _translated() -> Iterator[None]:
-    try:
-        yield
-    except DoesNotExist:
-        raise
-    except (PynamoDBException, BotoCoreError, ClientError) as error:
-        raise _translation(error) from error
-
-
-def _translation(error: Exception) -> Exception:
-    cause = error.cause if isinstance(error, PynamoDBException) else error
-    if isinstance(cause, BotoCoreError):
-        endpoint = connection._client.meta.endpoint_url if connection._client else "any address: no region is set"
-        return errors.Unavailable(f"The database does not answer at {endpoint}.")
-    if not isinstance(cause, ClientError):
-        return error
-    code = cause.response.get("Error", {}).get("Code", "")
-    if code == "ConditionalCheckFailedException":
-        return Stale()
-    if code == "TransactionCanceledException" and isinstance(error, TransactWriteError):
-        return _cancelled(error.cancellation_reasons)
-    if code == "ResourceNotFoundException":
-        return errors.Unavailable("The tables of the service are not there; create them first.")
-    if code in _PASSING:
-        return errors.Unavailable()
-    return error
-
-
-_PASSING = {
-    "InternalServerError",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-    "ServiceUnavailable",
-    "ThrottlingException",
-    "TransactionInProgressException",
-}
-
-
-def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
-    """Which of a transaction's reasons counts: a failed condition says more than a collision."""
-    codes = {reason.code for reason in reasons if reason}
-    if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-        return Stale(reasons)
-    return errors.Unavailable()

@@ -5,6 +5,7 @@ protection, point-in-time recovery) is left out here.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,13 @@ _TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySch
 
 def declared(kind: str) -> list[dict[str, Any]]:
     """The properties of every resource of one kind, such as `AWS::DynamoDB::Table`, as the template has them."""
-    template = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    return [one.get("Properties", {}) for one in template["Resources"].values() if one["Type"] == kind]
+    return [one.get("Properties", {}) for one in _template()["Resources"].values() if one["Type"] == kind]
+
+
+@lru_cache
+def _template() -> dict[str, Any]:
+    parsed: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+    return parsed
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:

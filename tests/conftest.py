@@ -16,11 +16,10 @@ os.environ.pop("AWS_ENDPOINT_URL", None)
 
 from collections.abc import Iterator
 
-import boto3
 import pytest
 from moto import mock_aws
 
-from chalicelib import auth, keyring, settings
+from chalicelib import auth, keyring, settings, storage
 from chalicelib.agents import store as agents
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -32,7 +31,7 @@ def engine() -> Iterator[None]:
     """An empty engine with the resources of the template; nothing is remembered from the test before."""
     with mock_aws():
         forget()
-        tables.create_missing(lambda service: boto3.client(service), settings.table_prefix())
+        tables.create_missing(storage.client, settings.table_prefix())
         yield
         forget()
 

@@ -82,13 +82,16 @@ def create(workspace_id: str, agent_id: str, document: Document) -> Document:
     return whole
 
 
-def save(row: AgentRow, before: Document, after: Document) -> Document:
-    """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster."""
+def save(row: AgentRow, before: Document, after: Document, overlap: int = workspaces.OVERLAP) -> Document:
+    """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster.
+
+    A key that is replaced goes on for `overlap` seconds.
+    """
     if after == before:
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET))
+    steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET), overlap)
     if steps:
         storage.transact(storage.put(row), *steps)
     else:
@@ -96,22 +99,48 @@ def save(row: AgentRow, before: Document, after: Document) -> Document:
     return after
 
 
+def rotate_key(workspace_id: str, agent_id: str, overlap: int = workspaces.OVERLAP) -> str:
+    """Give an agent a new key, and return it; the old one goes on for `overlap` seconds. Raises NotFound."""
+    token = tokens.new(tokens.AGENT)
+
+    def rotated() -> None:
+        row = read(workspace_id, agent_id)
+        save(row, before := row.open(), {**before, _SECRET: token}, overlap)
+
+    storage.reapplied(rotated)
+    return token
+
+
+def revoke_keys(workspace_id: str, agent_id: str) -> None:
+    """Clear an agent's key, and end now whatever key of it still opens something. Raises NotFound."""
+
+    def cleared() -> None:
+        row = read(workspace_id, agent_id)
+        before = row.open()
+        save(row, before, {name: value for name, value in before.items() if name != _SECRET})
+
+    storage.reapplied(cleared)
+    for credential in workspaces.credentials(workspace_id, tokens.AGENT):
+        if credential.agent_id == agent_id:
+            workspaces.revoke(credential)
+
+
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> workspaces.Issued:
     return workspaces.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
 
 
-def _key_steps(row: AgentRow, before: str | None, after: str | None) -> list[storage.Step]:
+def _key_steps(row: AgentRow, before: str | None, after: str | None, overlap: int) -> list[storage.Step]:
     """The steps by which the agent's login follows its `SECRET_API_KEY`.
 
     A new key that has our form becomes the login, any other text does not. The login that it replaces
-    goes on for the overlap; where the member is cleared it ends at once.
+    goes on for `overlap` seconds; where the member is cleared it ends at once.
     """
     steps: list[storage.Step] = []
     if before == after:
         return steps
     if after and tokens.kind(after) == tokens.AGENT:
         steps += workspaces.issue_steps(_credential(row.workspace_id, row.agent_id, after))
-    old = workspaces.find(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
+    old = workspaces.living(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
     if old is not None and (old.workspace, old.agent_id) == row.keys:
-        steps += workspaces.retire_steps(old, workspaces.OVERLAP) if after else workspaces.revoke_steps(old)
+        steps += workspaces.retire_steps(old, overlap) if after else workspaces.revoke_steps(old)
     return steps

@@ -6,10 +6,12 @@ stored text on without parsing it, and a replacement never looks at what it repl
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, sealing
-from chalicelib.conversations.models import StateIn
+
+if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
+    from chalicelib.conversations.models import StateIn
 
 Document = dict[str, Any]
 
@@ -33,7 +35,7 @@ class Now(NamedTuple):
     new_mid: Callable[[], str]
 
 
-def apply(before: State, change: StateIn, now: Now) -> State:
+def apply(before: State, change: "StateIn", now: Now) -> State:
     """`before` with the change: turns replace, then messages are deleted, then metadata merges.
 
     Returns `before` itself when nothing changes. Raises Invalid for a message id that stands there twice,
@@ -48,7 +50,7 @@ def apply(before: State, change: StateIn, now: Now) -> State:
     text = sealing.encode(turns)
     if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
-    if text == before.turns and metadata == before.metadata:
+    if text == before.turns and metadata == before.metadata and _is_stored(before):
         return before
     return State(_touched({**metadata, **_counts(turns)}, now), text)
 
@@ -116,6 +118,11 @@ def _counts(turns: list[Document]) -> Document:
 def _is_human(turn: Document) -> bool:
     message = turn.get("messages")
     return message is not None and (message.get("from") or turn.get("from")) == HUMAN
+
+
+def _is_stored(state: State) -> bool:
+    """Whether the conversation is there already: every stored one has a `ts`. No turns at all create one too."""
+    return "ts" in state.metadata
 
 
 def _touched(metadata: Document, now: Now) -> Document:

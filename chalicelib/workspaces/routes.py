@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, errors, http
+from chalicelib import auth, clock, http
 from chalicelib.openapi.operation import operation
 from chalicelib.workspaces import store, tokens
 from chalicelib.workspaces.models import RotatedKey, Rotation, Token, TokenIn
@@ -35,10 +35,7 @@ def list_tokens() -> Response:
 @operation()
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token; it opens nothing after 30 seconds at most."""
-    row = store.credential(auth.caller().workspace_id, token_id)
-    if row.kind != tokens.ACCESS:
-        raise errors.NotFound.of("credential")
-    store.revoke(row)
+    store.revoke(store.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
     return http.success("Token deleted successfully")
 
 
@@ -48,7 +45,7 @@ def rotate_key() -> Response:
     """Replace the workspace key that calls; the old one goes on for the overlap. A body is not needed."""
     overlap = http.optional_body(Rotation).overlapSeconds
     caller = auth.caller()
-    old = store.credential(caller.workspace_id, caller.credential_id)
+    old = store.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
     issued = store.rotate(old, store.OVERLAP if overlap is None else overlap)
     shown = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
     return http.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})

@@ -5,7 +5,6 @@ A credential is two items. `CredentialRow` is found by the token's hash and says
 """
 
 from contextlib import suppress
-from datetime import datetime, timezone
 from typing import NamedTuple
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
@@ -61,6 +60,8 @@ class CredentialRow(storage.Row):
     agent_id = UnicodeAttribute(null=True)
     read_only = BooleanAttribute(default=False)
     created_at = NumberAttribute()
+    # What a successor gets; `expires_at` of one that was rotated says nothing about it. None for no end.
+    lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
 
@@ -117,6 +118,12 @@ def read(workspace_id: str) -> Document:
     return row.open()
 
 
+def every() -> dict[str, Document]:
+    """The documents of all workspaces by id, oldest first. Reads the whole table: for an operator's command."""
+    rows = storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
+    return {row.workspace: row.open() for row in sorted(rows, key=lambda row: row.workspace)}
+
+
 def prepare(
     workspace_id: str,
     kind: str,
@@ -138,9 +145,10 @@ def prepare(
         agent_id=agent_id,
         read_only=read_only,
         created_at=clock.seconds(),
+        lifetime=lifetime,
     )
     if lifetime is not None:
-        row.expires_at = _moment(clock.seconds() + lifetime)
+        row.expires_at = clock.moment(clock.seconds() + lifetime)
     return Issued(row, token)
 
 
@@ -163,11 +171,16 @@ def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, *, read
 
 def find(token_hash: str) -> CredentialRow | None:
     """The living credential with this hash, or None. Notes that it is in use."""
-    row = storage.find(CredentialRow, token_hash)
-    if row is None or not row.is_alive:
-        return None
-    _note_use(row)
+    row = living(token_hash)
+    if row:
+        _note_use(row)
     return row
+
+
+def living(token_hash: str) -> CredentialRow | None:
+    """The same where nobody came with the token: notes nothing."""
+    row = storage.find(CredentialRow, token_hash)
+    return row if row and row.is_alive else None
 
 
 def credentials(workspace_id: str, kind: str | None = None) -> list[CredentialRow]:
@@ -179,11 +192,11 @@ def credentials(workspace_id: str, kind: str | None = None) -> list[CredentialRo
     return [row for row in rows if row and row.is_alive and kind in (None, row.kind)]
 
 
-def credential(workspace_id: str, credential_id: str) -> CredentialRow:
-    """One living credential of a workspace. Raises NotFound."""
+def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
+    """One living credential of a workspace and kind. Raises NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _ENTRY + credential_id)
-    row = storage.find(CredentialRow, entry.token_hash) if entry else None
-    if row is None or not row.is_alive:
+    row = living(entry.token_hash) if entry else None
+    if row is None or row.kind != kind:
         raise errors.NotFound.of("credential")
     return row
 
@@ -199,8 +212,11 @@ def revoke_steps(row: CredentialRow) -> list[storage.Step]:
 
 
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
-    """A successor with the same rights and lifetime; the old one goes on for `overlap` seconds."""
-    lifetime = row.ends_at - int(row.created_at) if row.ends_at else None
+    """A successor with the same rights and lifetime; the old one goes on for `overlap` seconds.
+
+    May be repeated with the old one, whose answer was lost: every successor lives its full time.
+    """
+    lifetime = None if row.lifetime is None else int(row.lifetime)
     issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
     storage.transact(*issue_steps(issued), *retire_steps(row, overlap))
     return issued
@@ -209,17 +225,13 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
 def retire_steps(row: CredentialRow, overlap: int) -> list[storage.Step]:
     """The steps that end a credential after `overlap` seconds, or when it would have ended if that is earlier."""
     end = clock.seconds() + overlap
-    row.expires_at = _moment(min(end, row.ends_at or end))
+    row.expires_at = clock.moment(min(end, row.ends_at or end))
     return [storage.put(row, CredentialRow.token_hash.exists()), storage.put(_entry(row))]
 
 
 def _entry(row: CredentialRow) -> CredentialEntry:
     item = _ENTRY + row.credential_id
     return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
-
-
-def _moment(unix_seconds: int) -> datetime:
-    return datetime.fromtimestamp(unix_seconds, timezone.utc)
 
 
 def _note_use(row: CredentialRow) -> None:

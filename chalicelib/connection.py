@@ -1,0 +1,105 @@
+"""The process's SDK clients, and what the database's errors mean to a caller. Nothing else translates them."""
+
+import logging
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import Any
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import Session
+from pynamodb.connection import Connection
+from pynamodb.exceptions import CancellationReason, DoesNotExist, PynamoDBException, TransactWriteError
+
+from chalicelib import errors
+
+# PynamoDB logs whole requests, values included, at DEBUG.
+logging.getLogger("pynamodb").setLevel(logging.WARNING)
+
+_session = Session()
+_session_lock = threading.Lock()
+
+
+@lru_cache
+def client(service: str) -> Any:
+    """The process's one SDK client for `service`.
+
+    The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
+    the write still happens. Four attempts of at most 5 s stay inside.
+    """
+    config = Config(
+        connect_timeout=1,
+        read_timeout=4,
+        parameter_validation=False,
+        max_pool_connections=64,
+        retries={"mode": "standard", "total_max_attempts": 4},
+    )
+    with _session_lock:
+        return _session.create_client(service, config=config)
+
+
+connection = Connection()
+with suppress(BotoCoreError):  # no region in the environment: the first request says so, see _translation
+    connection._client = client("dynamodb")  # at import: start-up is the part that a caller does not wait for
+
+
+class Stale(errors.Conflict):
+    """A condition did not hold: the item is not as it was when it was read.
+
+    `reasons` has one entry for each step of a transaction, in PynamoDB's order (checks, deletes, puts,
+    updates); `None` where the step itself would have passed.
+    """
+
+    def __init__(self, reasons: Sequence[CancellationReason | None] = ()) -> None:
+        super().__init__()
+        self.reasons = list(reasons)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Around every call of the database: its errors become ours, or Stale where a condition failed."""
+    try:
+        yield
+    except DoesNotExist:
+        raise
+    except (PynamoDBException, BotoCoreError, ClientError) as error:
+        raise _translation(error) from error
+
+
+def _translation(error: Exception) -> Exception:
+    cause = error.cause if isinstance(error, PynamoDBException) else error
+    if isinstance(cause, BotoCoreError):
+        endpoint = connection._client.meta.endpoint_url if connection._client else "any address: no region is set"
+        return errors.Unavailable(f"The database does not answer at {endpoint}.")
+    if not isinstance(cause, ClientError):
+        return error
+    code = cause.response.get("Error", {}).get("Code", "")
+    if code == "ConditionalCheckFailedException":
+        return Stale()
+    if code == "TransactionCanceledException" and isinstance(error, TransactWriteError):
+        return _cancelled(error.cancellation_reasons)
+    if code == "ResourceNotFoundException":
+        return errors.Unavailable("The tables of the service are not there; create them first.")
+    if code in _PASSING:
+        return errors.Unavailable()
+    return error
+
+
+_PASSING = {
+    "InternalServerError",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "ServiceUnavailable",
+    "ThrottlingException",
+    "TransactionInProgressException",
+}
+
+
+def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
+    """Which of a transaction's reasons counts: a failed condition says more than a collision."""
+    codes = {reason.code for reason in reasons if reason}
+    if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
+        return Stale(reasons)
+    return errors.Unavailable()

@@ -1,0 +1,315 @@
+"""Conversations over HTTP: creation, the state route, and what is stored (§4.1, §4.3)."""
+
+import json
+import os
+from typing import Any
+
+import boto3
+import pytest
+
+from chalicelib import http, storage
+from chalicelib.conversations import store
+from chalicelib.conversations.state import LIMIT
+from chalicelib.sealing import encode
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+
+STATE = "/agents/support/interact/user-1/state"
+
+
+def message(mid: str, sender: str = "human", **rest: Any) -> dict[str, Any]:
+    return {"mid": mid, "from": sender, "type": "text", "item": {"payload": {"message": "hello"}}, **rest}
+
+
+def turns(*messages: dict[str, Any], sender: str = "human") -> list[dict[str, Any]]:
+    return [{"from": sender, "messages": list(messages)}]
+
+
+def mids(answer: Answer, member: str = "turns") -> list[str]:
+    return [turn["messages"]["mid"] for turn in answer.json[member]]
+
+
+def stored(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
+    row: Any = storage.find(*store.key(workspace.workspace_id, "support", conversation_id))
+    return row and store.read_state(row)
+
+
+def items(table: str = "cams-conversations") -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = boto3.client("dynamodb").scan(TableName=table)["Items"]
+    return sorted(found, key=lambda item: sorted(map(str, item.items())))
+
+
+@pytest.fixture(autouse=True)
+def agent(agent_id: str) -> None:
+    """Every test here has the agent `support`."""
+
+
+# ---- creation -------------------------------------------------------------------------------------
+
+
+def test_a_created_conversation_answers_its_id_title_and_time(api: Api) -> None:
+    created = api.post(
+        "/v3/agents/support/convos", {"conversation": {"title": "First", "ts": 12, "userID": "ann"}}
+    ).data
+    assert set(created) == {"id", "title", "createdAt"}
+    assert created["title"] == "First"
+    assert created["createdAt"].endswith("Z")
+
+
+def test_a_created_conversation_stands_in_the_list_with_what_was_given(api: Api) -> None:
+    given = {"ts": 12, "messagesNum": 3, "title": "First", "userID": "ann"}
+    created = api.post("/v3/agents/support/convos", {"conversation": given}).data
+    (listed,) = api.get("/v2/agents/support/convos").data
+    assert (listed["ID"], listed["userID"], listed["ts"], listed["messagesNum"]) == (created["id"], "ann", 12, 3)
+    assert "title" not in listed
+
+
+def test_all_members_of_a_conversation_to_create_are_optional(api: Api) -> None:
+    created = api.post("/v3/agents/support/convos", {"conversation": {}}).data
+    assert api.get("/v2/agents/support/convos").data[0]["userID"] == created["id"]
+
+
+def test_a_conversation_of_an_unknown_agent_is_not_created(api: Api) -> None:
+    before = items()
+    assert api.post("/v3/agents/nobody/convos", {"conversation": {}}).status == 404
+    assert items() == before
+
+
+def test_a_created_conversation_is_addressed_by_its_id_in_the_state_route(api: Api) -> None:
+    created = api.post("/v3/agents/support/convos", {"conversation": {"title": "First"}}).data
+    answer = api.post(f"/agents/support/interact/{created['id']}/state", {"turns": turns(message("a"))})
+    assert mids(answer) == ["a"]
+    assert len(api.get("/v2/agents/support/convos").data) == 1
+
+
+# ---- the state route ------------------------------------------------------------------------------
+
+
+def test_the_answer_has_exactly_the_documented_members(api: Api) -> None:
+    answer = api.post(STATE, {"turns": turns(message("a")), "metadata": {"origin": "web-chat"}})
+    assert set(answer.json) == {
+        "platformName", "success", "message", "chatState", "actionMessages", "turns", "agentData",
+        "origin", "userID", "agentID", "oldTurns",
+    }  # fmt: skip
+    assert (answer.json["platformName"], answer.json["success"]) == ("vg", True)
+    assert (answer.json["userID"], answer.json["agentID"], answer.json["origin"]) == ("user-1", "support", "web-chat")
+    assert answer.json["agentData"] == api.get("/v2/agents/support").json
+
+
+@pytest.mark.parametrize("body", [None, {}], ids=["no body", "no member"])
+def test_without_a_member_it_reads_and_creates_nothing(body: Any, api: Api) -> None:
+    before = items()
+    answer = api.post(STATE, body)
+    assert (answer.status, answer.json["turns"], answer.json["oldTurns"]) == (200, [], [])
+    assert items() == before
+
+
+def test_what_is_written_is_read_back_and_stored(api: Api, workspace: NewWorkspace) -> None:
+    written = api.post(STATE, {"turns": turns(message("a", ts=1), message("b", "bot", ts=2))})
+    assert api.post(STATE).json["turns"] == written.json["turns"]
+    assert json.loads(stored(workspace).turns) == written.json["turns"]
+
+
+def test_old_turns_are_the_state_before(api: Api) -> None:
+    api.post(STATE, {"turns": turns(message("a"))})
+    answer = api.post(STATE, {"turns": turns(message("b"))})
+    assert (mids(answer, "oldTurns"), mids(answer)) == (["a"], ["b"])
+
+
+def test_deleting_and_describing_in_one_request(api: Api, workspace: NewWorkspace) -> None:
+    api.post(STATE, {"turns": turns(message("a"), message("b"))})
+    answer = api.post(STATE, {"delete": {"mids": ["a"]}, "metadata": {"userName": "Ann"}})
+    assert mids(answer) == ["b"]
+    assert (answer.json["chatState"]["userName"], answer.json["chatState"]["messagesNum"]) == ("Ann", 1)
+    assert stored(workspace).metadata["userName"] == "Ann"
+
+
+def test_a_change_that_changes_nothing_writes_nothing(api: Api) -> None:
+    api.post(STATE, {"turns": turns(message("a")), "metadata": {"userName": "Ann"}})
+    before = items()
+    api.post(STATE, {"metadata": {"userName": "Ann"}, "delete": {"mids": ["nobody"]}})
+    assert items() == before
+
+
+def test_an_unknown_agent_is_not_found_in_the_interaction_shape(api: Api) -> None:
+    answer = api.post("/agents/nobody/interact/user-1/state", {"turns": []})
+    assert (answer.status, answer.json["success"], answer.json["code"]) == (404, False, "NOT_FOUND")
+    assert answer.json["appError"] == answer.json["message"]
+
+
+def test_a_limit_answers_429_and_writes_nothing(api: Api) -> None:
+    api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
+    api.post(STATE, {"turns": turns(message("a"))})
+    before = items()
+    answer = api.post(STATE, {"turns": turns(message("a"), message("b"))})
+    assert (answer.status, answer.json["code"], answer.json["platformName"]) == (429, "LIMIT_REACHED", "vg")
+    assert items() == before
+
+
+def test_two_workspaces_have_conversations_of_the_same_ids(api: Api, other_workspace: NewWorkspace) -> None:
+    other = Api(other_workspace.workspace_key)
+    other.post("/v2/agents/support", {})
+    api.post(STATE, {"turns": turns(message("ours"))})
+    assert other.post(STATE).json["turns"] == []
+
+
+def test_the_members_of_a_turn_survive_whatever_they_are(api: Api) -> None:
+    item = {"": None, "deep": [[[{"x": 1e300}]]], "😀": "é\u2028", "big": 10**30, "three": 3, "half": 3.5}
+    written = api.post(STATE, {"turns": turns(message("a", item=item, own=[1, {}]))})
+    (turn,) = api.post(STATE).json["turns"]
+    assert turn == written.json["turns"][0]
+    assert (turn["messages"]["item"], turn["messages"]["own"]) == (item, [1, {}])
+    assert '"three":3,"half":3.5' in written.text
+
+
+# ---- concurrent writers ---------------------------------------------------------------------------
+
+
+def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, somebody_else: Any) -> None:
+    """Let somebody else write between our read and our save, the first `times` times."""
+    real, left = store.save, [times]
+
+    def save(*arguments: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            monkeypatch.setattr(store, "save", real)
+            somebody_else()
+            monkeypatch.setattr(store, "save", save)
+        real(*arguments)
+
+    monkeypatch.setattr(store, "save", save)
+
+
+@pytest.mark.parametrize(
+    "change", [{"metadata": {"userName": "Ann"}}, {"delete": {"mids": ["a"]}}], ids=["metadata", "delete"]
+)
+def test_a_merge_is_applied_to_what_somebody_else_wrote_meanwhile(
+    change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.post(STATE, {"turns": turns(message("a"), message("b"))})
+    interrupted(monkeypatch, 3, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
+    assert api.post(STATE, change).status == 200
+    after = api.post(STATE).json
+    assert "userPhone" in after["chatState"]
+    assert after["chatState"].get("userName") == change.get("metadata", {}).get("userName")
+
+
+def test_a_replacement_of_turns_that_somebody_else_replaced_is_a_conflict(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.post(STATE, {"turns": turns(message("a"))})
+    interrupted(monkeypatch, 1, lambda: api.post(STATE, {"turns": turns(message("theirs"))}))
+    answer = api.post(STATE, {"turns": turns(message("ours"))})
+    assert (answer.status, answer.json["code"]) == (409, "CONFLICT")
+    assert mids(api.post(STATE)) == ["theirs"]
+
+
+def test_a_merge_gives_up_after_five_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.post(STATE, {"turns": turns(message("a"))})
+    interrupted(monkeypatch, 99, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
+    assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 409
+
+
+# ---- long conversations ---------------------------------------------------------------------------
+
+
+def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
+    """Turns of exactly `size` bytes of JSON that do not compress."""
+    sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
+    sent[0]["messages"][0]["fill"] = ""
+    sent[0]["messages"][0]["fill"] = "x" * (size - len(encode(sent)))
+    assert len(encode(sent)) == size
+    return sent
+
+
+def chunk_items() -> list[dict[str, Any]]:
+    return [item for item in items() if item["item"]["S"].startswith("turns#")]
+
+
+def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
+    for seed in ("a", "b"):
+        sent = long_turns(LIMIT, seed)
+        assert api.post(STATE, {"turns": sent}).status == 200
+        read = api.post(STATE)
+        assert [turn["messages"] for turn in read.json["turns"]] == sent[0]["messages"]
+        assert http.fits(read.text)
+
+
+def test_one_byte_more_is_too_large_and_changes_nothing(api: Api) -> None:
+    api.post(STATE, {"turns": turns(message("a"))})
+    before = items()
+    answer = api.post(STATE, {"turns": long_turns(LIMIT + 1)})
+    assert (answer.status, answer.json["code"]) == (413, "TOO_LARGE")
+    assert items() == before
+
+
+def test_every_item_of_a_long_conversation_stays_under_the_limit_of_an_item(api: Api) -> None:
+    api.post(STATE, {"turns": long_turns(LIMIT)})
+    assert len(chunk_items()) > 2
+    assert max(len(item["part"]["B"]) for item in chunk_items()) < 400_000
+
+
+def test_a_conversation_that_gets_short_again_leaves_no_chunk_behind(api: Api) -> None:
+    api.post(STATE, {"turns": long_turns(LIMIT)})
+    api.post(STATE, {"turns": turns(message("a"))})
+    assert chunk_items() == []
+    assert mids(api.post(STATE)) == ["a"]
+
+
+def test_a_shorter_long_conversation_leaves_only_its_own_chunks(api: Api) -> None:
+    api.post(STATE, {"turns": long_turns(LIMIT)})
+    before = len(chunk_items())
+    sent = long_turns(LIMIT // 2, "b")
+    api.post(STATE, {"turns": sent})
+    assert len(chunk_items()) < before
+    assert mids(api.post(STATE)) == [one["mid"] for one in sent[0]["messages"]]
+
+
+def test_describing_a_long_conversation_does_not_write_its_turns_again(api: Api) -> None:
+    api.post(STATE, {"turns": long_turns(LIMIT // 2)})
+    before = chunk_items()
+    api.post(STATE, {"metadata": {"userName": "Ann"}})
+    assert chunk_items() == before
+    assert api.post(STATE).json["chatState"]["userName"] == "Ann"
+
+
+def test_a_reader_never_joins_chunks_of_two_writings(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.post(STATE, {"turns": long_turns(LIMIT // 2, "a")})
+    real = storage.find_many
+
+    def find_many(keys: Any) -> Any:
+        if keys[0].row is store.ChunkRow:
+            monkeypatch.setattr(storage, "find_many", real)
+            api.post(STATE, {"turns": long_turns(LIMIT // 2, "b")})
+        return real(keys)
+
+    monkeypatch.setattr(storage, "find_many", find_many)
+    read = api.post(STATE)
+    assert read.status == 200
+    assert {mid[0] for mid in mids(read)} == {"b"}
+
+
+def test_old_turns_are_left_out_where_the_answer_would_not_fit(api: Api) -> None:
+    quotes = turns(message("a", text='"' * (LIMIT // 2 - 1000)))
+    api.post(STATE, {"turns": quotes})
+    answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
+    assert answer.status == 200
+    assert "oldTurns" not in answer.json
+    assert len(json.dumps(answer.text)) < http.ANSWER_LIMIT
+
+
+def test_a_state_that_could_never_be_answered_is_refused_and_not_stored(api: Api) -> None:
+    before = items()
+    many = turns(*({} for _ in range(200_000)))
+    assert len(encode(many)) < LIMIT
+    assert api.post(STATE, {"turns": many}).status == 413
+    assert items() == before
+
+
+def test_metadata_beyond_what_a_page_of_the_list_can_carry_is_refused(api: Api) -> None:
+    before = items()
+    answer = api.post(STATE, {"metadata": {"userName": os.urandom(40_000).hex()}})
+    assert answer.status == 413
+    assert items() == before

@@ -1,0 +1,99 @@
+"""The rules that keep the code findable: who imports whom, and one home for each dangerous act (CONTRIBUTING)."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
+
+# The kernel: what every resource may rely on, in an order in which nobody imports somebody behind.
+KERNEL = (
+    "settings", "clock", "errors", "connection", "storage", "keyring", "sealing", "documents", "sequence",
+    "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
+)  # fmt: skip
+MODELS = {"models", "record", "voice", "nodes", "options"}
+PURE = {"state", "listing"}
+# What a store, and with it an event function, does without: the models and the HTTP edge.
+EDGE = {"wire", "http", "auth"}
+
+
+def name_of(module: Path) -> str:
+    name = ".".join(module.relative_to(ROOT / "chalicelib").with_suffix("").parts)
+    return name.removesuffix(".__init__")
+
+
+def imported_by(module: Path) -> set[str]:
+    """The modules of ours that a module imports, by their names below `chalicelib`."""
+    found = set()
+    known = {name_of(one) for one in MODULES}
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("chalicelib"):
+            base = node.module.removeprefix("chalicelib").lstrip(".")
+            inner = {f"{base}.{alias.name}".lstrip(".") for alias in node.names}
+            found |= (inner & known) or {base}
+    return found
+
+
+def allowed(importer: str, imported: str) -> bool:
+    """DESIGN's direction of dependencies: routes -> models, state, any store -> kernel."""
+    if importer in KERNEL:
+        return imported in KERNEL[: KERNEL.index(importer)]
+    resource, _, kind = importer.rpartition(".")
+    its_resource, _, its_kind = imported.rpartition(".")
+    if kind in MODELS:
+        return imported in {"wire", "errors"} or its_kind in MODELS
+    if kind in PURE:
+        return imported in KERNEL or (its_resource == resource and its_kind in MODELS)
+    if kind == "store":
+        return imported in set(KERNEL) - EDGE or (its_resource == resource and its_kind in PURE)
+    if kind == "routes":
+        return imported in KERNEL or its_kind in {"store", *MODELS, *PURE} or its_resource == "openapi"
+    return resource == "openapi" or importer == "openapi"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_module_imports_only_what_its_place_allows(module: Path) -> None:
+    strays = {imported for imported in imported_by(module) if not allowed(name_of(module), imported)}
+    assert not strays
+
+
+HOMES = {
+    "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
+    "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"clock"}),
+    "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
+    "encryption": (r"\bcryptography\b", {"sealing"}),
+    "outbound HTTP": (r"^(import|from) (socket|urllib3|requests|http\.client|urllib\.request)\b", set()),
+    "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"connection"}),
+    "translation of pydantic's errors": (r"\.errors\(", {"http"}),
+    "token recognition": (r"cams_\(|fullmatch\(token", {"workspaces.tokens"}),
+}
+
+
+@pytest.mark.parametrize(("pattern", "homes"), HOMES.values(), ids=HOMES)
+def test_a_dangerous_act_has_one_home(pattern: str, homes: set[str]) -> None:
+    found = {name_of(one) for one in MODULES if re.search(pattern, one.read_text(encoding="utf-8"), re.MULTILINE)}
+    assert found == homes
+
+
+@pytest.mark.parametrize("module", MODULES, ids=name_of)
+def test_a_module_has_at_most_three_hundred_lines_and_says_what_it_is_for(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 300
+    assert ast.get_docstring(ast.parse(text))
+
+
+def test_stores_do_without_pydantic_as_event_functions_must() -> None:
+    stores = [f"chalicelib.{name_of(one)}" for one in MODULES if one.stem == "store"]
+    code = f"import sys, {', '.join(stores)}; print('pydantic' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"
+
+
+def test_the_composition_root_has_no_logic() -> None:
+    tree = ast.parse((ROOT / "app.py").read_text(encoding="utf-8"))
+    assert not [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.If)]

@@ -1,0 +1,69 @@
+"""The template declares what the code uses: every table with its keys, index, stream and expiry."""
+
+import importlib
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+
+from chalicelib import settings, storage
+from infra import tables
+
+for _store in Path(storage.__file__).parent.glob("*/store.py"):
+    importlib.import_module(f"chalicelib.{_store.parent.name}.store")
+
+
+def rows(base: type[storage.Row] = storage.Row) -> list[type[storage.Row]]:
+    """Every row class of the service."""
+    found = [inner for sub in base.__subclasses__() for inner in [sub, *rows(sub)]]
+    return [row for row in found if hasattr(getattr(row, "Meta", None), "table_name")]
+
+
+@pytest.fixture
+def described(engine: None) -> dict[str, Any]:
+    dynamodb = boto3.client("dynamodb")
+    return {name: dynamodb.describe_table(TableName=name)["Table"] for name in dynamodb.list_tables()["TableNames"]}
+
+
+def test_the_tables_of_the_template_are_the_tables_of_the_code(described: dict[str, Any]) -> None:
+    assert set(described) == {row.Meta.table_name for row in rows()}
+
+
+def test_every_row_class_has_the_keys_of_its_table(described: dict[str, Any]) -> None:
+    for row in rows():
+        keys = [one["AttributeName"] for one in described[row.Meta.table_name]["KeySchema"]]
+        assert [name for name in (row._hash_keyname, row._range_keyname) if name] == keys, row
+
+
+def test_every_index_of_the_code_is_in_the_template_with_its_keys(described: dict[str, Any]) -> None:
+    for row in rows():
+        for index in row._indexes.values():
+            declared = {one["IndexName"]: one for one in described[row.Meta.table_name]["GlobalSecondaryIndexes"]}
+            schema = index._get_schema()
+            assert declared[index.Meta.index_name]["KeySchema"] == schema["key_schema"]
+            assert declared[index.Meta.index_name]["Projection"] == schema["projection"]
+
+
+def test_what_expires_has_an_expiry_in_the_template(engine: None) -> None:
+    dynamodb = boto3.client("dynamodb")
+    for row in rows():
+        if row._ttl_attribute():
+            expiry = dynamodb.describe_time_to_live(TableName=row.Meta.table_name)["TimeToLiveDescription"]
+            assert expiry["AttributeName"] == row._ttl_attribute().attr_name
+
+
+def test_what_webhooks_watch_streams_old_and_new_images(described: dict[str, Any]) -> None:
+    streamed = {name for name, table in described.items() if "StreamSpecification" in table}
+    assert streamed == {storage.table(name) for name in ("agents", "conversations", "clients", "organisations")}
+
+
+def test_creating_what_is_missing_may_be_repeated(engine: None) -> None:
+    tables.create_missing(storage.client, settings.table_prefix())
+    aliases = boto3.client("kms").list_aliases()["Aliases"]
+    assert [one["AliasName"] for one in aliases].count(settings.encryption_key()) == 1
+
+
+def test_the_queues_of_the_template_are_there(engine: None) -> None:
+    urls = boto3.client("sqs").list_queues()["QueueUrls"]
+    assert {url.rsplit("/", 1)[1] for url in urls} == {"cams-deliveries", "cams-deliveries-dead"}
