@@ -1,21 +1,16 @@
 """The pure heart of the state route: what a change does to a state (§4.3)."""
 
 import json
-from collections.abc import Iterator
-from itertools import count
+import re
 from typing import Any
 
 import pytest
 
 from chalicelib import errors, sealing
 from chalicelib.conversations.models import StateIn
-from chalicelib.conversations.state import LIMIT, Now, State, apply, check_limits, empty
+from chalicelib.conversations.state import LIMIT, State, apply, check_limits, empty
 
-
-@pytest.fixture
-def now() -> Now:
-    numbers: Iterator[int] = count(1)
-    return Now(1000, lambda: f"made-{next(numbers)}")
+NOW = 1000
 
 
 def change(**members: Any) -> StateIn:
@@ -30,14 +25,14 @@ def turns_of(state: State) -> Any:
     return json.loads(state.turns)
 
 
-def test_no_member_gives_the_state_itself(now: Now) -> None:
+def test_no_member_gives_the_state_itself() -> None:
     before = empty("c")
-    assert apply(before, change(), now) is before
+    assert apply(before, change(), NOW) is before
 
 
-def test_each_message_becomes_a_turn_of_its_own_in_order(now: Now) -> None:
+def test_each_message_becomes_a_turn_of_its_own_in_order() -> None:
     sent = [turn({"mid": "a"}, {"mid": "b"}, **{"from": "human", "ts": 1}), turn({"mid": "c"}, ts=2)]
-    answered = turns_of(apply(empty("c"), change(turns=sent), now))
+    answered = turns_of(apply(empty("c"), change(turns=sent), NOW))
     assert [(one["messages"]["mid"], one.get("from"), one["ts"]) for one in answered] == [
         ("a", "human", 1),
         ("b", "human", 1),
@@ -45,7 +40,21 @@ def test_each_message_becomes_a_turn_of_its_own_in_order(now: Now) -> None:
     ]
 
 
-def test_a_message_keeps_what_it_carries_and_gets_an_id_when_it_has_none(now: Now) -> None:
+def made_mids(*messages: dict[str, Any], sender: str = "human") -> list[str]:
+    after = apply(empty("c"), change(turns=[turn(*messages, **{"from": sender})]), NOW)
+    return [one["messages"]["mid"] for one in turns_of(after)]
+
+
+def test_the_same_message_sent_once_more_gets_the_same_id() -> None:
+    first, second = {"item": {"text": "a", "n": 1}, "ts": 1}, {"ts": 2}
+    assert made_mids({"ts": 1, "item": {"n": 1, "text": "a"}}, second, {"ts": 3})[:2] == made_mids(first, second)
+
+
+def test_messages_that_say_the_same_get_ids_of_their_own() -> None:
+    assert len({*made_mids({}, {}, {"ts": 1}), *made_mids({}, sender="bot")}) == 4
+
+
+def test_a_message_keeps_what_it_carries_and_gets_an_id_when_it_has_none() -> None:
     message = {
         "from": "bot",
         "type": "text",
@@ -54,50 +63,51 @@ def test_a_message_keeps_what_it_carries_and_gets_an_id_when_it_has_none(now: No
         "ts": 3,
         "own": {"x": 1},
     }
-    (answered,) = turns_of(apply(empty("c"), change(turns=[turn(message)]), now))
-    assert answered["messages"] == {**message, "mid": "made-1"}
+    (answered,) = turns_of(apply(empty("c"), change(turns=[turn(message)]), NOW))
+    assert answered["messages"] == {**message, "mid": answered["messages"]["mid"]}
+    assert re.fullmatch(r"[\w-]{12}", answered["messages"]["mid"])
 
 
-def test_what_else_a_turn_carries_is_kept(now: Now) -> None:
-    (answered,) = turns_of(apply(empty("c"), change(turns=[turn({"mid": "a"}, channel="x")]), now))
+def test_what_else_a_turn_carries_is_kept() -> None:
+    (answered,) = turns_of(apply(empty("c"), change(turns=[turn({"mid": "a"}, channel="x")]), NOW))
     assert answered["channel"] == "x"
 
 
-def test_a_turn_without_messages_is_kept(now: Now) -> None:
-    answered = turns_of(apply(empty("c"), change(turns=[{"from": "bot", "ts": 5}]), now))
+def test_a_turn_without_messages_is_kept() -> None:
+    answered = turns_of(apply(empty("c"), change(turns=[{"from": "bot", "ts": 5}]), NOW))
     assert answered == [{"from": "bot", "ts": 5}]
 
 
-def test_a_turns_time_is_its_messages_then_its_own_then_that_of_the_write(now: Now) -> None:
+def test_a_turns_time_is_its_messages_then_its_own_then_that_of_the_write() -> None:
     sent = [turn({"ts": 7}, {}, ts=6), turn({})]
-    assert [one["ts"] for one in turns_of(apply(empty("c"), change(turns=sent), now))] == [7, 6, 1000]
+    assert [one["ts"] for one in turns_of(apply(empty("c"), change(turns=sent), NOW))] == [7, 6, 1000]
 
 
-def test_turns_replace_all_that_was_there(now: Now) -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "old"})]), now)
-    after = apply(before, change(turns=[turn({"mid": "new"})]), now)
+def test_turns_replace_all_that_was_there() -> None:
+    before = apply(empty("c"), change(turns=[turn({"mid": "old"})]), NOW)
+    after = apply(before, change(turns=[turn({"mid": "new"})]), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["new"]
 
 
-def test_deleting_takes_the_named_messages_and_ignores_unknown_ones(now: Now) -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), now)
-    after = apply(before, change(delete={"mids": ["a", "nobody"]}), now)
+def test_deleting_takes_the_named_messages_and_ignores_unknown_ones() -> None:
+    before = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), NOW)
+    after = apply(before, change(delete={"mids": ["a", "nobody"]}), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
 
-def test_deleting_only_unknown_messages_changes_nothing(now: Now) -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a"})]), now)
-    assert apply(before, change(delete={"mids": ["nobody"]}), now) is before
+def test_deleting_only_unknown_messages_changes_nothing() -> None:
+    before = apply(empty("c"), change(turns=[turn({"mid": "a"})]), NOW)
+    assert apply(before, change(delete={"mids": ["nobody"]}), NOW) is before
 
 
-def test_replacing_comes_before_deleting(now: Now) -> None:
-    after = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})], delete={"mids": ["a"]}), now)
+def test_replacing_comes_before_deleting() -> None:
+    after = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})], delete={"mids": ["a"]}), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
 
-def test_metadata_merges_and_null_clears(now: Now) -> None:
-    before = apply(empty("c"), change(metadata={"userName": "Ann", "tags": ["a"], "state": "requested_chat"}), now)
-    after = apply(before, change(metadata={"tags": ["b"], "state": None}), now)
+def test_metadata_merges_and_null_clears() -> None:
+    before = apply(empty("c"), change(metadata={"userName": "Ann", "tags": ["a"], "state": "requested_chat"}), NOW)
+    after = apply(before, change(metadata={"tags": ["b"], "state": None}), NOW)
     assert (after.metadata["userName"], after.metadata["tags"]) == ("Ann", ["b"])
     assert "state" not in after.metadata
 
@@ -105,50 +115,50 @@ def test_metadata_merges_and_null_clears(now: Now) -> None:
 @pytest.mark.parametrize(
     "member", ["ID", "messagesNum", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified"]
 )
-def test_what_the_service_sets_cannot_be_set(member: str, now: Now) -> None:
+def test_what_the_service_sets_cannot_be_set(member: str) -> None:
     value: Any = "mine" if member == "ID" else 77
-    after = apply(empty("c"), change(turns=[], metadata={member: value}), now)
+    after = apply(empty("c"), change(turns=[], metadata={member: value}), NOW)
     assert after.metadata.get(member) != value
 
 
-def test_all_messages_are_counted_and_the_users_own_with_their_first_and_last_time(now: Now) -> None:
+def test_all_messages_are_counted_and_the_users_own_with_their_first_and_last_time() -> None:
     sent = [
         turn({"from": "human", "ts": 5}, {"from": "bot", "ts": 6}),
         turn({"ts": 7}, **{"from": "human"}),
         turn({"from": "bot", "ts": 9}, **{"from": "human"}),
     ]
-    metadata = apply(empty("c"), change(turns=sent), now).metadata
+    metadata = apply(empty("c"), change(turns=sent), NOW).metadata
     counted = {name: metadata[name] for name in ("messagesNum", "interactionsNum", "firstMessageTS", "lastMessageTS")}
     assert counted == {"messagesNum": 4, "interactionsNum": 2, "firstMessageTS": 5, "lastMessageTS": 7}
 
 
-def test_deleting_counts_again(now: Now) -> None:
-    before = apply(empty("c"), change(turns=[turn({"mid": "a", "from": "human", "ts": 1})]), now)
-    after = apply(before, change(delete={"mids": ["a"]}), now)
+def test_deleting_counts_again() -> None:
+    before = apply(empty("c"), change(turns=[turn({"mid": "a", "from": "human", "ts": 1})]), NOW)
+    after = apply(before, change(delete={"mids": ["a"]}), NOW)
     assert (after.metadata["messagesNum"], after.metadata["interactionsNum"]) == (0, 0)
     assert "firstMessageTS" not in after.metadata
 
 
-def test_a_message_id_that_stands_there_twice_is_refused(now: Now) -> None:
+def test_a_message_id_that_stands_there_twice_is_refused() -> None:
     with pytest.raises(errors.Invalid, match=r"turns\.1\.messages\.0\.mid"):
-        apply(empty("c"), change(turns=[turn({"mid": "a"}), turn({"mid": "a"})]), now)
+        apply(empty("c"), change(turns=[turn({"mid": "a"}), turn({"mid": "a"})]), NOW)
 
 
-def test_no_turns_at_all_create_a_conversation_once(now: Now) -> None:
-    created = apply(empty("c"), change(turns=[]), now)
+def test_no_turns_at_all_create_a_conversation_once() -> None:
+    created = apply(empty("c"), change(turns=[]), NOW)
     assert created is not empty("c")
-    assert apply(created, change(turns=[]), now) is created
+    assert apply(created, change(turns=[]), NOW) is created
 
 
 @pytest.mark.parametrize("extra", [0, 1], ids=["2 MiB", "one byte more"])
-def test_turns_end_at_two_mebibytes_of_json(extra: int, now: Now) -> None:
+def test_turns_end_at_two_mebibytes_of_json(extra: int) -> None:
     bare = [turn({"mid": "a", "item": {"text": ""}})]
     bare[0]["messages"][0]["item"]["text"] = "x" * (LIMIT - len(sealing.encode(bare)) + extra)
     if extra:
         with pytest.raises(errors.TooLarge):
-            apply(empty("c"), change(turns=bare), now)
+            apply(empty("c"), change(turns=bare), NOW)
     else:
-        assert turns_of(apply(empty("c"), change(turns=bare), now))[0]["messages"] == bare[0]["messages"][0]
+        assert turns_of(apply(empty("c"), change(turns=bare), NOW))[0]["messages"] == bare[0]["messages"][0]
 
 
 LIMITS = {
@@ -158,22 +168,22 @@ LIMITS = {
 
 
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, message: Any, now: Now) -> None:
-    two = apply(empty("c"), change(turns=[turn(message, message)]), now)
+def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, message: Any) -> None:
+    two = apply(empty("c"), change(turns=[turn(message, message)]), NOW)
     check_limits(agent, empty("c"), two)
-    three = apply(two, change(turns=[turn(message, message, message)]), now)
+    three = apply(two, change(turns=[turn(message, message, message)]), NOW)
     with pytest.raises(errors.LimitReached, match="is 2; 2 are used"):
         check_limits(agent, two, three)
 
 
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agent: Any, message: Any, now: Now) -> None:
-    four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), now)
-    check_limits(agent, four, apply(four, change(turns=[turn(*[message] * 3)]), now))
+def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agent: Any, message: Any) -> None:
+    four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), NOW)
+    check_limits(agent, four, apply(four, change(turns=[turn(*[message] * 3)]), NOW))
 
 
 @pytest.mark.parametrize(
     "agent", [{}, {"messagesLimit": 0, "limits": {"maxInteractionsPerUserId": 0}}], ids=["none", "0"]
 )
-def test_no_limit_and_zero_limit_nothing(agent: Any, now: Now) -> None:
-    check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), now))
+def test_no_limit_and_zero_limit_nothing(agent: Any) -> None:
+    check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))

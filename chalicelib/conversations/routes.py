@@ -7,13 +7,11 @@ from chalicelib.agents import record
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.models import ConversationIn, ConvoMeta, CreatedConversation, StateIn, StateOut
-from chalicelib.conversations.state import Now, State, apply, check_limits, empty
+from chalicelib.conversations.state import State, apply, check_limits, empty
 from chalicelib.openapi.operation import operation
 from chalicelib.sealing import encode
 
 routes = Blueprint(__name__)
-
-_MID_LENGTH = 10
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
@@ -71,7 +69,7 @@ def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
     agent = agents.found(agent_row).open()
     http.request().context["platformName"] = record.platform(agent)
     before = store.read_state(row) if row else empty(user_id)
-    after = apply(before, change, Now(clock.seconds(), lambda: clock.random_text(_MID_LENGTH)))
+    after = apply(before, change, clock.seconds())
     check_limits(agent, before, after)
     answer = _state_answer(agent_id, user_id, agent, before, after)
     if after is not before and row is not None:

@@ -4,8 +4,10 @@ Turns are kept in the form in which they are answered, one message each, as JSON
 stored text on without parsing it, and a replacement never looks at what it replaces.
 """
 
+import base64
+import hashlib
 import json
-from collections.abc import Callable
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, sealing
@@ -28,15 +30,8 @@ class State(NamedTuple):
     turns: bytes
 
 
-class Now(NamedTuple):
-    """What the outside world adds: the time in Unix seconds, and where new message ids come from."""
-
-    seconds: int
-    new_mid: Callable[[], str]
-
-
-def apply(before: State, change: "StateIn", now: Now) -> State:
-    """`before` with the change: turns replace, then messages are deleted, then metadata merges.
+def apply(before: State, change: "StateIn", now: int) -> State:
+    """`before` with the change at `now` (Unix seconds): turns replace, messages are deleted, metadata merges.
 
     Returns `before` itself when nothing changes. Raises Invalid for a message id that stands there twice,
     TooLarge for turns of more than 2 MiB of JSON.
@@ -79,17 +74,18 @@ def check_limits(agent: Document, before: State, after: State) -> None:
             raise errors.LimitReached(f"{name} of the agent is {most}; {was} are used and this would make {count}.")
 
 
-def _answer_form(turns: list[Any], now: Now) -> list[Document]:
+def _answer_form(turns: list[Any], now: int) -> list[Document]:
     """Request turns, each with a list of messages, as answer turns with one message each; nothing is lost."""
     seen: set[str] = set()
+    alike: Counter[bytes] = Counter()
     answered: list[Document] = []
     for place, turn in enumerate(turns):
         messages = turn.get("messages") or []
         rest = {name: value for name, value in turn.items() if name != "messages"}
         if rest.get("ts") is None:
-            rest["ts"] = now.seconds
+            rest["ts"] = now
         for index, message in enumerate(messages):
-            mid = message.get("mid") or now.new_mid()
+            mid = message.get("mid") or _mid(turn, message, alike)
             if mid in seen:
                 raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
             seen.add(mid)
@@ -98,6 +94,17 @@ def _answer_form(turns: list[Any], now: Now) -> list[Document]:
         if not messages:
             answered.append(rest)
     return answered
+
+
+def _mid(turn: Document, message: Document, alike: Counter[bytes]) -> str:
+    """An id made of what the message says and how many have said the same before it.
+
+    Whoever sends a transcript once more, without ids, sends the same messages: they must not become new.
+    """
+    text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
+    alike[text] += 1
+    digest = hashlib.blake2b(text + str(alike[text]).encode(), digest_size=9).digest()
+    return base64.urlsafe_b64encode(digest).decode()
 
 
 def _without(turns: list[Document], mids: set[str]) -> list[Document]:
@@ -125,6 +132,6 @@ def _is_stored(state: State) -> bool:
     return "ts" in state.metadata
 
 
-def _touched(metadata: Document, now: Now) -> Document:
-    whole = {"ts": now.seconds, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now.seconds}
+def _touched(metadata: Document, now: int) -> Document:
+    whole = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in whole.items() if value is not None}
