@@ -25,9 +25,10 @@ help:  # the first target, so that a bare `make` starts nothing
 run: install
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)"
 
-# Two workers: more than the cores of a small machine make the tests that kill processes slower, not faster.
+# Two workers: more than a small machine has cores make the tests that start and kill processes slower, not faster.
+# A module stays with one worker, so that what its tests share is started once.
 test: install
-	.venv/bin/python -m pytest -n 2 -m "not long" $(ARGS)
+	.venv/bin/python -m pytest -n 2 --dist loadscope -m "not long" $(ARGS)
 
 test-long: install
 	.venv/bin/python -m pytest -m long $(ARGS)

@@ -7,6 +7,7 @@ from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.routes import routes as conversations
+from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
 from chalicelib.tools.routes import routes as tools
 from chalicelib.workspaces.routes import routes as workspaces
@@ -17,5 +18,5 @@ app = Chalice(app_name="cams")
 for middleware in (http.envelope, auth.authenticate, http.decode_path, auth.confine):
     app.register_middleware(middleware, "http")
 
-for blueprint in (agents, tools, conversations, analytics, clients, organisations, workspaces):
+for blueprint in (agents, tools, conversations, analytics, clients, organisations, workspaces, openapi):
     app.register_blueprint(blueprint)

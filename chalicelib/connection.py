@@ -15,8 +15,9 @@ from pynamodb.exceptions import CancellationReason, DoesNotExist, PynamoDBExcept
 
 from chalicelib import errors
 
-# PynamoDB logs whole requests, values included, at DEBUG.
-logging.getLogger("pynamodb").setLevel(logging.WARNING)
+# At DEBUG they log whole requests and answers: that of KMS is the data key in clear.
+for _name in ("pynamodb", "botocore"):
+    logging.getLogger(_name).setLevel(logging.WARNING)
 
 _session = Session()
 _session_lock = threading.Lock()

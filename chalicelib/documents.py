@@ -13,6 +13,11 @@ Document = dict[str, Any]
 _LIMIT = 390_000
 
 
+def same(one: Document, other: Document) -> bool:
+    """Whether two documents are the same JSON; to Python 1, 1.0 and true are equal, too."""
+    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+
+
 class SealedRow(storage.Row):
     """An item with one document. `open()` reads it, `seal()` replaces it before a save."""
 

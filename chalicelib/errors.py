@@ -47,8 +47,8 @@ class Invalid(ApiError):
 
     @classmethod
     def member(cls, path: str, rule: str) -> "Invalid":
-        """The error for one member: `path` as the caller would write it, `rule` as "must be …"."""
-        return cls(f"{path} {rule}.", [{"path": path, "message": rule}])
+        """The error for one member: `path` as the caller would write it, empty for the body; `rule` as "must be …"."""
+        return cls(f"{path or 'The body'} {rule}.", [{"path": path, "message": rule}])
 
 
 class Unauthorized(ApiError):

@@ -6,6 +6,7 @@ error and never its value. Chalice hands over path values percent-encoded; they 
 
 import base64
 import json
+import logging
 import re
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -31,6 +32,7 @@ _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MOST_ISSUES = 20
 
 _current: ContextVar[Request] = ContextVar("request")
+_log = logging.getLogger(__name__)
 
 
 # ---- middleware, in the order app.py registers it -------------------------------------------------
@@ -43,6 +45,10 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
         response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
+    except Exception:
+        # Chalice does the same for what a view raises; this was a middleware, such as the look-up of a credential.
+        _log.exception("Caught exception for path %s", request.path)
+        response = Response({}, status_code=500)
     finally:
         _current.reset(token)
     return response if response.status_code < 400 else _refusal(request, response)
@@ -120,9 +126,18 @@ def cursor() -> str | None:
     """Where the query's `cursor` says to go on, None for the beginning."""
     value = query_value("cursor", "")
     try:
-        return base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode() or None
+        position = base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode()
     except ValueError:
-        raise errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer") from None
+        raise unknown_cursor() from None
+    # Positions are identifiers or numbers; the decoder passes over what is no base64.
+    if value and (to_cursor(position) != value or not _IDENTIFIER.fullmatch(position)):
+        raise unknown_cursor()
+    return position or None
+
+
+def unknown_cursor() -> errors.Invalid:
+    """The error for a cursor that no answer has had."""
+    return errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer")
 
 
 def to_cursor(position: str) -> str:
@@ -228,5 +243,5 @@ def _rule(detail: ErrorDetails) -> str:
         "string_type": "must be a string",
         "bool_type": "must be a boolean",
     }
-    message = detail["msg"].replace("Input should", "must").replace("Invalid JSON:", "is not valid JSON:")
+    message = re.sub(r"^(Input|String) should", "must", detail["msg"]).replace("Invalid JSON:", "is not valid JSON:")
     return known.get(detail["type"], message)

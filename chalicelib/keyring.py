@@ -4,8 +4,9 @@ The wrapped key stands in the database, not in the deployment's environment, so 
 tables has all that is needed (beside KMS) to read them. A process unwraps a key once.
 """
 
+import os
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from botocore.exceptions import BotoCoreError, ClientError
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
@@ -62,16 +63,14 @@ def rotate() -> None:
 
     Processes that already run go on with the key they know until they end.
     """
-    answer = storage.client("kms").generate_data_key_without_plaintext(
-        KeyId=settings.encryption_key(), KeySpec="AES_256", EncryptionContext=_CONTEXT
+    wrapped = _kms("generate_data_key_without_plaintext", KeyId=settings.encryption_key(), KeySpec="AES_256")
+    key_id = os.urandom(4).hex()
+    current_row, own_row = (
+        KeyRow(name, key_id=key_id, wrapped=wrapped["CiphertextBlob"], created_at=clock.seconds())
+        for name in (_CURRENT, key_id)
     )
-    # 31 bits of milliseconds: unique for one keyring, and newer keys sort later.
-    key_id = (clock.milliseconds() & 0xFFFFFFFF).to_bytes(4, "big").hex()
-    rows = [
-        KeyRow(name, key_id=key_id, wrapped=answer["CiphertextBlob"], created_at=clock.seconds())
-        for name in (key_id, _CURRENT)
-    ]
-    storage.transact(*(storage.put(row) for row in rows))
+    # An id that exists must never come to mean another key: what the old one sealed could not be opened again.
+    storage.transact(storage.put(own_row, KeyRow.name.does_not_exist()), storage.put(current_row))
     current.cache_clear()
 
 
@@ -79,8 +78,12 @@ def _unwrapped(name: str) -> DataKey:
     row = storage.find(KeyRow, name)
     if row is None:
         raise errors.Unavailable("The keyring has no such key; create a workspace first.")
-    try:
-        answer = storage.client("kms").decrypt(CiphertextBlob=row.wrapped, EncryptionContext=_CONTEXT)
-    except (BotoCoreError, ClientError) as error:
-        raise errors.Unavailable("The encryption key cannot be used; see the key policy.") from error
+    answer = _kms("decrypt", CiphertextBlob=row.wrapped)
     return DataKey(bytes.fromhex(row.key_id), answer["Plaintext"])
+
+
+def _kms(operation: str, **parameters: Any) -> Any:
+    try:
+        return getattr(storage.client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
+    except (BotoCoreError, ClientError) as error:
+        raise errors.Unavailable("The encryption key cannot be used; see the key and its policy.") from error

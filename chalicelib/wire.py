@@ -121,7 +121,9 @@ def _read_only_members(model: type[Wire]) -> set[str]:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Wire):
-        return value.merge_into({})
+        # In a list, also what a record of its own would not take: an agent's copy of a tool has its id.
+        given = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
+        return {name: _plain(inner) for name, inner in given if inner is not None}
     if isinstance(value, list):
         return [_plain(item) for item in value]
     return value

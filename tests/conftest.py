@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 import pytest
 from moto import mock_aws
+from moto.dynamodb.models import dynamodb_backends
 
 from chalicelib import auth, keyring, settings, storage
 from chalicelib.agents import store as agents
@@ -26,14 +27,25 @@ from infra import tables
 from tests.api import Api
 
 
+_cloud = mock_aws()
+
+
 @pytest.fixture
 def engine() -> Iterator[None]:
-    """An empty engine with the resources of the template; nothing is remembered from the test before."""
-    with mock_aws():
-        forget()
+    """An empty engine with the resources of the template; nothing is remembered from the test before.
+
+    Tables are emptied rather than created again, a tenth of a second for each of some thousand tests.
+    """
+    _cloud.start(reset=False)
+    forget()
+    stored = dynamodb_backends["123456789012"]["eu-west-1"].tables
+    if not stored:
         tables.create_missing(storage.client, settings.table_prefix())
-        yield
-        forget()
+    for table in stored.values():
+        table.items.clear()
+    yield
+    forget()
+    _cloud.stop()
 
 
 def forget() -> None:

@@ -229,7 +229,7 @@ def merge_v2(document: Document, change: AgentV2) -> Document:
     given = change.given()
     if change.customThemeJSONString is not None:
         theme = change.customThemeJSONString.model_dump(exclude_unset=True)
-        given["customThemeJSONString"] = json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
+        given["customThemeJSONString"] = _theme_text(theme, document.get("customThemeJSONString"))
     merged = {**document, **{_RENAMED.get(name, name): value for name, value in given.items()}}
     return {name: value for name, value in merged.items() if value is not None}
 
@@ -263,6 +263,13 @@ def _theme(text: str | None) -> Document | None:
         return None
     shown: Document = theme
     return shown
+
+
+def _theme_text(theme: Document, stored: str | None) -> str:
+    """A theme as it is stored. One that is sent back as it was read keeps its text, whatever v3 made of it."""
+    if stored is not None and json.dumps(theme, sort_keys=True) == json.dumps(_theme(stored), sort_keys=True):
+        return stored
+    return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:

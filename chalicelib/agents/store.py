@@ -8,7 +8,7 @@ make it a condition.
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, sequence, storage
-from chalicelib.documents import Document, DocumentRow
+from chalicelib.documents import Document, DocumentRow, same
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces import tokens
 
@@ -87,7 +87,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
 
     A key that is replaced goes on for `overlap` seconds.
     """
-    if after == before:
+    if same(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)

@@ -25,7 +25,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"])
 @operation(data=AnalyticsRecord)
 def read_analytics(agent_id: str, convo_id: str) -> Response:
-    """Read the conversation record, completed with what only the page load has; the page load where it is alone."""
+    """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), *store.keys(workspace_id, agent_id, convo_id)]
     agent, *records = storage.find_many(keys)

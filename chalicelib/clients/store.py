@@ -10,7 +10,7 @@ import hashlib
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, storage
-from chalicelib.documents import Document, DocumentRow
+from chalicelib.documents import Document, DocumentRow, same
 
 
 class ClientRow(DocumentRow):
@@ -65,7 +65,7 @@ def new(workspace_id: str, client_id: str) -> ClientRow:
 
 def save(row: ClientRow, before: Document, after: Document) -> None:
     """Store a client. No change is no write. Raises EmailTaken, and Stale when somebody was faster."""
-    if after == before and row.version is not None:
+    if same(after, before) and row.version is not None:
         return
     row.seal(after)
     old, new = _claim(row, before.get("email")), _claim(row, after.get("email"))
@@ -92,8 +92,9 @@ def _email_taken(stale: storage.Stale, first_put: int, claims: bool) -> errors.C
 
 
 def _claim(row: ClientRow, email: str | None) -> str | None:
-    """What stands for an email: case and surrounding blanks do not make another one."""
-    return hashlib.sha256(f"{row.workspace}:{email.strip().lower()}".encode()).hexdigest() if email else None
+    """What stands for an email: case and surrounding blanks do not make another one. None for a blank one."""
+    bare = (email or "").strip().lower()
+    return hashlib.sha256(f"{row.workspace}:{bare}".encode()).hexdigest() if bare else None
 
 
 def _email(row: ClientRow, claim: str) -> EmailRow:

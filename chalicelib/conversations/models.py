@@ -113,7 +113,7 @@ class ConversationIn(Wire):
 
 
 class CreatedConversation(Wire):
-    """What that answers (§2.11); `createdAt` is ISO 8601."""
+    """A conversation that has just been created (§2.11); `createdAt` is ISO 8601."""
 
     id: str
     title: OptionalText = None

@@ -39,7 +39,7 @@ def list_conversations(agent_id: str) -> Response:
     last = sequence.find(caller.workspace_id, agent_id)
     if last is None:
         raise errors.NotFound.of("agent")
-    numbers = listing.page_numbers(int(last.high), page) if cursor is None else _behind(cursor)
+    numbers = listing.page_numbers(int(last.high), page) if cursor is None else _behind(cursor, int(last.high))
     conversations = store.listed(caller.workspace_id, agent_id, last, numbers)
     more = http.to_cursor(str(numbers[-1])) if numbers and numbers[-1] > 1 else None
     return http.listing("Agent conversations retrieved successfully", [_shown(one) for one in conversations], more)
@@ -79,9 +79,9 @@ def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
     return answer
 
 
-def _behind(cursor: str) -> range:
-    if not cursor.isdecimal():
-        raise errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer")
+def _behind(cursor: str, high: int) -> range:
+    if not cursor.isdecimal() or int(cursor) > high:
+        raise http.unknown_cursor()
     return listing.numbers_below(int(cursor))
 
 

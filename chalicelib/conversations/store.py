@@ -6,6 +6,7 @@ puts two of them together. An index orders an agent's conversations by their num
 metadata, nothing else.
 """
 
+import itertools
 import json
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
@@ -18,8 +19,9 @@ _HEAD = "conversation"
 _INLINE = 300_000
 # A page of 20 must come back in one answer of the index, which ends at 1 MB.
 _METADATA = 32_000
-# Writers that create conversations of one agent at the same time take turns.
-_CREATIONS = 40
+# Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
+_PATIENCE_SECONDS = 15
+_MOST_PATIENT_PAUSE = 2
 _ATTEMPTS = 6
 
 
@@ -92,7 +94,8 @@ def save(row: ConversationRow, before: State, after: State) -> None:
 
 def create(workspace_id: str, agent_id: str, conversation_id: str, state: State, last: sequence.SequenceRow) -> None:
     """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
-    for _ in range(_CREATIONS):
+    end = clock.monotonic() + _PATIENCE_SECONDS
+    for attempt in itertools.count():
         row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
         row.agent = storage.key(workspace_id, agent_id)
         row.number, take_number = sequence.advance(last, conversation_id)
@@ -106,8 +109,11 @@ def create(workspace_id: str, agent_id: str, conversation_id: str, state: State,
             again = sequence.as_stored(stale.reasons[-1]) or sequence.find(workspace_id, agent_id)
         if again is None:
             raise errors.NotFound.of("agent")
+        if clock.monotonic() > end:
+            raise errors.Unavailable("Too many conversations of this agent are created at once; try again.")
+        # Short pauses only: with long ones those who come later would always be first.
+        storage.pause(min(attempt, _MOST_PATIENT_PAUSE))
         last = again
-    raise errors.Unavailable("Too many conversations of this agent are created at once; try again.")
 
 
 def listed(workspace_id: str, agent_id: str, last: sequence.SequenceRow, numbers: range) -> list[Document]:

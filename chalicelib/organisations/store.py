@@ -3,7 +3,7 @@
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.documents import Document, DocumentRow
+from chalicelib.documents import Document, DocumentRow, same
 
 
 class OrganisationRow(DocumentRow):
@@ -36,9 +36,9 @@ def new(workspace_id: str, org_id: str) -> OrganisationRow:
 
 def save(row: OrganisationRow, before: Document, after: Document) -> None:
     """Store an organisation. No change is no write. Raises Stale when somebody was faster."""
-    if after == before:
+    if same(after, before):
         return
-    if after.get("lastModified") == before.get("lastModified"):
+    if after.get("lastModified") in (None, before.get("lastModified")):
         after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
     storage.save(row)

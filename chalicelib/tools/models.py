@@ -27,7 +27,7 @@ class ToolField(_Placed):  # type: ignore[misc,valid-type]
 
 
 class Tool(Wire):
-    """A tool as it is answered (§2.2). What the service sets is accepted back, and ignored."""
+    """A tool (§2.2). What the service sets is accepted back, and ignored."""
 
     id: OptionalText = read_only()
     isDefault: OptionalFlag = None

@@ -9,7 +9,7 @@ import hashlib
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, sequence, storage
-from chalicelib.documents import Document, DocumentRow
+from chalicelib.documents import Document, DocumentRow, same
 
 _PREFIX = 11
 
@@ -55,7 +55,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
     """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster."""
-    if after == before:
+    if same(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
     row.seal(after)

@@ -1,0 +1,191 @@
+"""The OpenAPI 3.1 document, made from the app's routes, what `operation` notes on their views, and the models.
+
+Nothing imports this module before somebody asks for the document: building costs some tenths of a second.
+What the code does not say stands beside it as data: `members` (notes on members), `refusals` (errors),
+`parameters`, and `examples`, which all run as tests.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from chalicelib import auth
+from chalicelib.openapi import members, parameters, refusals, schemas
+from chalicelib.openapi.examples import EXAMPLES, Example
+from chalicelib.openapi.operation import Operation
+from chalicelib.openapi.schemas import Schema
+from chalicelib.openapi.text import public, summary_and_description
+from chalicelib.workspaces import tokens
+
+# The version of the document. The interface's own versions are in its paths.
+VERSION = "1.0.0"
+
+_JSON = "application/json"
+# Views that take no body at all as an empty object.
+_BODY_OPTIONAL = frozenset({"exchange_state", "rotate_key"})
+
+_ABOUT = """\
+The system of record for conversational agents: their configuration, tools, conversations, analytics, clients
+and organisations.
+
+**Credentials.** Every operation takes `Authorization: Bearer <token>`; each names the kinds that open it. The
+workspace key opens everything of its workspace. An agent key opens the edge routes of its own agent. An access
+token opens the v3 routes until it ends; one that may only read opens `GET` only. This page and the document
+itself need none.
+
+**Answers.** v3 and v2 routes answer `{success, message, data}` with status 200, creations too; two routes answer
+their object unwrapped. A list with a cursor has `nextCursor` while there is more.
+
+**Errors** have one shape: `{success: false, message, code, issues?}`. `issues` names each broken member and its
+rule. What belongs to another workspace is not found. A method that a route does not have is 405.
+
+**Bodies** are JSON objects with the header `Content-Type: application/json`. A member that is left out stays as
+it is; `null` clears it, and what was cleared is left out of answers. Unknown members are refused. Members that
+are read only are accepted and ignored, so that a record can be sent back as it was read. Numbers, strings and
+booleans are not converted into one another.
+
+**Times** are Unix seconds in records, and ISO 8601 where they are text.
+"""
+
+_SCHEMES = {
+    tokens.WORKSPACE: ("workspaceKey", "The workspace's secret API key. It opens everything of the workspace."),
+    tokens.AGENT: ("agentKey", "An agent's `SECRET_API_KEY`. It opens the edge routes of that agent."),
+    tokens.ACCESS: ("accessToken", "A v3 access token, see `POST /v3/tokens`. It opens the v3 routes."),
+}
+
+
+class _View(NamedTuple):
+    """A view under its route."""
+
+    path: str
+    method: str
+    function: Any
+    operation: Operation
+
+    @property
+    def name(self) -> str:
+        name: str = self.function.__name__
+        return name
+
+    @property
+    def is_guarded(self) -> bool:
+        return self.path not in auth.OPEN_ROUTES
+
+    @property
+    def tag(self) -> str:
+        """The resource: the package that the view is in."""
+        package: str = self.function.__module__.split(".")[-2]
+        return package
+
+
+def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The document for the routes of an app, as `Chalice.routes` has them."""
+    views = list(_views(routes))
+    made = schemas.of(
+        {view.name: view.operation.body for view in views if view.operation.body is not None},
+        {view.name: answer for view in views if (answer := _answer_type(view.operation)) is not None},
+    )
+    paths: dict[str, Any] = {}
+    for view in views:
+        paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, made)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "CAMS", "version": VERSION, "description": _ABOUT},
+        # Where the document itself is: right on this machine, and below the stage of a gateway.
+        "servers": [{"url": ".", "description": "Where this document comes from"}],
+        "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
+        "paths": paths,
+        "components": {
+            "schemas": {**made.components, **refusals.schemas(), **parameters.SCHEMAS},
+            "parameters": parameters.components(paths),
+            "responses": refusals.shared_responses(set(schemas.references(paths))),
+            "securitySchemes": {
+                name: {"type": "http", "scheme": "bearer", "description": words} for name, words in _SCHEMES.values()
+            },
+        },
+    }
+
+
+def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
+    for path, methods in routes.items():
+        for method, route in methods.items():
+            yield _View(path, method, route.view_function, route.view_function.operation)
+
+
+def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
+    summary, description = summary_and_description(view.function)
+    possible = refusals.statuses(view.name, view.path, view.operation, view.is_guarded)
+    described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
+    if description:
+        described["description"] = description
+    described |= parameters.of(view.path, view.operation.query)
+    if view.operation.body is not None:
+        described["requestBody"] = _request_body(view, made)
+    described["responses"] = {"200": _success(view, made), **refusals.responses(view.path, possible)}
+    return {**described, "security": _security(view)}
+
+
+def _security(view: _View) -> list[dict[str, list[str]]]:
+    """The kinds of credential that open the route, any of them: `auth.ACCEPTED`, by its first prefix."""
+    if not view.is_guarded:
+        return []
+    accepted = next(kinds for prefix, kinds in auth.ACCEPTED if view.path.startswith(prefix))
+    return [{name: []} for kind, (name, _) in _SCHEMES.items() if kind in accepted]
+
+
+def _request_body(view: _View, made: schemas.Schemas) -> dict[str, Any]:
+    shown = {key: one for key, one in EXAMPLES.get(view.name, {}).items() if one.request is not None}
+    content = {"schema": made.bodies[view.name], **_examples({key: (one, one.request) for key, one in shown.items()})}
+    return {"required": view.name not in _BODY_OPTIONAL, "content": {_JSON: content}}
+
+
+def _success(view: _View, made: schemas.Schemas) -> dict[str, Any]:
+    schema = dict(made.answers.get(view.name, {}))
+    media = schema.pop("contentMediaType", _JSON)
+    if view.operation.whole is None:
+        schema = _envelope(view, schema)
+    elif also := members.ALSO_ANSWERED.get(view.name):
+        schema = _requiring(schema, also)
+    shown = EXAMPLES.get(view.name, {})
+    content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in shown.items()})}
+    return {"description": "Success.", "content": {media: content}}
+
+
+def _envelope(view: _View, data: Schema) -> Schema:
+    """The success envelope around `data`; without it where the operation answers none."""
+    properties: Schema = {"success": {"type": "boolean", "const": True}, "message": {"type": "string"}}
+    if data:
+        properties["data"] = _whole(view, data)
+    required = list(properties)
+    if "cursor" in view.operation.query:
+        properties["nextCursor"] = {
+            "type": "string",
+            "description": "Where the list goes on; only while there is more.",
+        }
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _whole(view: _View, data: Schema) -> Schema:
+    """The schema of `data` with the members that an answer always has."""
+    if "items" in data:
+        return {**data, "items": _whole(view, data["items"])}
+    also = members.ALSO_ANSWERED.get(view.name, ())
+    return _requiring(data, (*members.ALWAYS_ANSWERED.get(data["$ref"].rpartition("/")[2], ()), *also))
+
+
+def _requiring(schema: Schema, names: tuple[str, ...]) -> Schema:
+    return {"allOf": [schema, {"required": list(names)}]} if names else schema
+
+
+def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
+    shown = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
+    return {"examples": shown} if shown else {}
+
+
+def _answer_type(operation: Operation) -> Any:
+    return operation.data if operation.whole is None else operation.whole
+
+
+def _tag(view: _View) -> dict[str, str]:
+    package = sys.modules[view.function.__module__.rpartition(".")[0]]
+    return {"name": view.tag, "description": public(package.__doc__ or "")}

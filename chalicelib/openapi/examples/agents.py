@@ -1,0 +1,105 @@
+"""Examples of the agent operations. Each answers what the ones before it have left behind."""
+
+from chalicelib.openapi.examples.shared import (
+    AGENT,
+    NEW_AGENT_ID,
+    NEW_AGENT_KEY,
+    NOW,
+    SUPPORT_KEY,
+    Example,
+    Examples,
+    success,
+)
+
+_GIVEN = {
+    "title": "Support",
+    "description": "Answers questions about orders.",
+    "lang": "en",
+    "customThemeJSONString": {"themeType": "dark", "primary": "#2f6fed", "nineColorPallet": [[47, 111, 237]]},
+    "UIhandoffdescription": "Talk to a person",
+    "vg_systemPrompt": "You help customers with their orders. Be brief.",
+    "vg_temperature": 0.4,
+    "vg_defaultModel": "<model_id>",
+    "recordChatHistory": True,
+}
+_CREATED = {**_GIVEN, "agentPlatform": "vg", "SECRET_API_KEY": SUPPORT_KEY}
+
+SUPPORT_V2 = {
+    **{name: value for name, value in _CREATED.items() if name != "description"},
+    "proactiveMessage": "Can I help you?",
+}
+
+_SUPPORT_V3 = {
+    **{name: value for name, value in SUPPORT_V2.items() if name != "UIhandoffdescription"},
+    "ID": AGENT,
+    "id": AGENT,
+    "createdAtUNIX": NOW,
+    "lastModified": NOW,
+    "customThemeJSONString": '{"themeType":"dark","primary":"#2f6fed","nineColorPallet":[[47,111,237]]}',
+    "UIhandoffTitle": "Talk to a person",
+}
+
+_NEW = {
+    "title": "Reception",
+    "region": "eu",
+    "limits": {"maxInteractionsPerUserId": 50},
+    "voiceConfig": {
+        "transcriber": {"provider": "transcriberA", "language": "en"},
+        "speechGen": {"provider": "speechA", "backgroundNoise": "restaurant"},
+        "config": {"recordAudio": False, "enableWebCalling": True},
+    },
+    "nodes": [
+        {"id": "start", "type": "start", "childrenNodes": [{"nodeId": "booking", "condition": "wants a table"}]},
+        {"id": "booking", "instructions": "Ask for day, time and number of guests."},
+    ],
+    "nodesSettings": {"silenceDetection": {"enabled": True, "timeoutSeconds": 8}},
+}
+_NEW_CREATED = {
+    **_NEW,
+    "ID": NEW_AGENT_ID,
+    "id": NEW_AGENT_ID,
+    "agentPlatform": "vg",
+    "SECRET_API_KEY": NEW_AGENT_KEY,
+    "createdAtUNIX": NOW,
+    "lastModified": NOW,
+}
+
+_CHANGE = {
+    "starred": True,
+    "limits": {"maxMonthlyCreditsUsage": 2000},
+    "nodes": [{"id": "start", "type": "start", "instructions": "Greet the customer."}],
+    "vg_temperature": None,
+}
+_CHANGED = {
+    **{name: value for name, value in _SUPPORT_V3.items() if name != "vg_temperature"},
+    **{name: value for name, value in _CHANGE.items() if value is not None},
+}
+SUPPORT_V2_IN_THE_END = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
+
+EXAMPLES: Examples = {
+    "save_agent": {
+        "create": Example(
+            "An id that is not known yet: create", success("Agent created successfully", _CREATED), _GIVEN
+        ),
+        "edit": Example(
+            "A known id: edit; null clears",
+            success("Agent updated successfully", SUPPORT_V2),
+            {"proactiveMessage": "Can I help you?", "description": None},
+        ),
+    },
+    "read_agent_v2": {"agent": Example("The agent, unwrapped", SUPPORT_V2)},
+    "read_agent": {
+        "agent": Example("The same agent in the v3 form", success("Agent retrieved successfully", _SUPPORT_V3))
+    },
+    "create_agent": {
+        "voice": Example(
+            "A voice agent with two nodes", success("Agent created successfully", _NEW_CREATED), {"agent": _NEW}
+        )
+    },
+    "change_agent": {
+        "merge": Example(
+            "Objects and nodes merge, null clears", success("Agent updated successfully", _CHANGED), {"agent": _CHANGE}
+        )
+    },
+    "list_agents": {"all": Example("All agents", success("Agents retrieved successfully", [_NEW_CREATED, _CHANGED]))},
+}

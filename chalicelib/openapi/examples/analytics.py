@@ -1,0 +1,35 @@
+"""Examples of the analytics operations."""
+
+from chalicelib.openapi.examples.shared import NOW, VISITOR, Example, Examples, success
+
+_LOAD = {
+    "record": "load",
+    "userID": VISITOR,
+    "ipAddress": "192.0.2.10",
+    "countryCode": "DE",
+    "langCode": "de",
+    "browser": "desktop",
+    "platform": "tablet",
+    "origin": "web-chat",
+    "ts": NOW - 90,
+}
+_CONVERSATION = {
+    "record": "convo",
+    "userID": VISITOR,
+    "interactionsNum": 1,
+    "firstMessageTS": NOW - 60,
+    "lastMessageTS": NOW - 60,
+}
+
+EXAMPLES: Examples = {
+    "write_analytics": {
+        "load": Example("A page load", success("Analytics added successfully"), _LOAD),
+        "convo": Example("A conversation", success("Analytics added successfully"), _CONVERSATION),
+    },
+    "read_analytics": {
+        "both": Example(
+            "The conversation, completed with the page load",
+            success("Analytics retrieved successfully", {**_LOAD, **_CONVERSATION}),
+        )
+    },
+}

@@ -1,0 +1,20 @@
+"""Examples of the client operations."""
+
+from chalicelib.openapi.examples.shared import CLIENT, ORGANISATION, WORKSPACE_ID, Example, Examples, success
+
+_GIVEN = {
+    "orgId": ORGANISATION,
+    "name": "Sam Example",
+    "email": "sam@example.com",
+    "dashboardPassword": "EXAMPLE",
+    "canAccess": ["/overview"],
+    "isOrgAdmin": False,
+    "notificationsSettings": {"notifyThrough": "email", "notifyIf": "all"},
+}
+_SHOWN = {"ID": CLIENT, "ownerID": WORKSPACE_ID, "orgUsers": [], **_GIVEN}
+
+EXAMPLES: Examples = {
+    "save_client": {"client": Example("A client", success("Client updated successfully"), _GIVEN)},
+    "read_client": {"client": Example("The client", success("Client retrieved successfully", _SHOWN))},
+    "list_clients": {"clients": Example("All clients", success("Clients retrieved successfully", [_SHOWN]))},
+}

@@ -1,0 +1,103 @@
+"""Examples of the conversation operations."""
+
+from typing import Any
+
+from chalicelib.openapi.examples.agents import SUPPORT_V2_IN_THE_END
+from chalicelib.openapi.examples.shared import (
+    AGENT,
+    CONVERSATION_ID,
+    NOW,
+    NOW_ISO,
+    VISITOR,
+    Example,
+    Examples,
+    success,
+)
+
+_HELLO = {"mid": "m-1", "from": "human", "type": "text", "item": {"text": "Where is my order?"}, "ts": NOW - 60}
+_REPLY = {"mid": "m-2", "type": "text", "item": {"text": "What is its number?"}, "delay": 300}
+_NOTE = {"mid": "m-3", "type": "text", "item": {"text": "You find it in the confirmation."}}
+
+_GIVEN = [{"from": "human", "messages": [_HELLO]}, {"from": "bot", "ts": NOW - 58, "messages": [_REPLY, _NOTE]}]
+_TURNS = [
+    {"from": "human", "messages": _HELLO, "ts": NOW - 60},
+    {"from": "bot", "messages": _REPLY, "ts": NOW - 58},
+    {"from": "bot", "messages": _NOTE, "ts": NOW - 58},
+]
+_COUNTED = {
+    "ID": VISITOR,
+    "userID": VISITOR,
+    "ts": NOW,
+    "messagesNum": 3,
+    "interactionsNum": 1,
+    "firstMessageTS": NOW - 60,
+    "lastMessageTS": NOW - 60,
+    "lastModified": NOW,
+}
+_DESCRIPTION = {"userName": "Sam", "origin": "web-chat", "tags": ["orders"], "state": "requested_chat"}
+_DESCRIBED = {**_COUNTED, **_DESCRIPTION}
+_SHORTENED = {**_DESCRIBED, "messagesNum": 2}
+
+
+def _state(done: str, metadata: dict[str, Any], turns: list[Any], old: list[Any]) -> dict[str, Any]:
+    origin = {"origin": metadata["origin"]} if "origin" in metadata else {}
+    return {
+        "platformName": "vg",
+        "success": True,
+        "message": f"Conversation state {done} successfully",
+        "chatState": metadata,
+        "actionMessages": [],
+        "agentData": SUPPORT_V2_IN_THE_END,
+        **origin,
+        "userID": VISITOR,
+        "agentID": AGENT,
+        "turns": turns,
+        "oldTurns": old,
+    }
+
+
+EXAMPLES: Examples = {
+    "create_conversation": {
+        "titled": Example(
+            "A conversation with a title",
+            success(
+                "Conversation created successfully",
+                {"id": CONVERSATION_ID, "title": "Order 1001", "createdAt": NOW_ISO},
+            ),
+            {"conversation": {"title": "Order 1001", "userID": VISITOR}},
+        )
+    },
+    "exchange_state": {
+        "replace": Example(
+            "Replace the turns; the first write creates the conversation",
+            _state("saved", _COUNTED, _TURNS, []),
+            {"turns": _GIVEN},
+        ),
+        "read": Example("Read: no member at all", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
+        "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
+        "shorten": Example(
+            "Delete a message by its id",
+            _state("saved", _SHORTENED, _TURNS[:2], _TURNS),
+            {"delete": {"mids": ["m-3"]}},
+        ),
+    },
+    "list_conversations": {
+        "newest": Example(
+            "The first page",
+            success(
+                "Agent conversations retrieved successfully",
+                [
+                    _SHORTENED,
+                    {
+                        "ID": CONVERSATION_ID,
+                        "userID": VISITOR,
+                        "ts": NOW,
+                        "messagesNum": 0,
+                        "interactionsNum": 0,
+                        "lastModified": NOW,
+                    },
+                ],
+            ),
+        )
+    },
+}

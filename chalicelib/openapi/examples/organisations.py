@@ -1,0 +1,31 @@
+"""Examples of the organisation operations."""
+
+from chalicelib.openapi.examples.shared import (
+    AGENT,
+    CLIENT,
+    NOW,
+    ORGANISATION,
+    WORKSPACE_ID,
+    Example,
+    Examples,
+    success,
+)
+
+_GIVEN = {
+    "name": "Example Shop",
+    "preferredLanguage": "en",
+    "widgetIDs": [AGENT],
+    "adminIDs": [CLIENT],
+    "canSelfEdit": True,
+    "dashboardLayout": "vertical",
+}
+_SHOWN = {"ID": ORGANISATION, "userId": WORKSPACE_ID, **_GIVEN, "lastModified": NOW}
+
+EXAMPLES: Examples = {
+    "save_organisation": {
+        "organisation": Example("An organisation", success("Organization updated successfully"), _GIVEN)
+    },
+    "read_organisation": {
+        "organisation": Example("The organisation", success("Organization retrieved successfully", _SHOWN))
+    },
+}

@@ -1,0 +1,66 @@
+"""What the examples have in common: their form, their moment, and the values that the service makes up."""
+
+from typing import Any, NamedTuple
+
+
+class Example(NamedTuple):
+    """One exchange. `request` is None where there is no body."""
+
+    summary: str
+    answer: dict[str, Any]
+    request: dict[str, Any] | None = None
+
+
+Examples = dict[str, dict[str, Example]]
+"""By the name of the view, then by a name of their own, in the order in which they would be sent."""
+
+# Everything happens at one moment.
+NOW = 1793611800
+NOW_ISO = "2026-11-02T09:30:00Z"
+IN_30_DAYS = "2026-12-02T09:30:00Z"
+IN_A_YEAR = "2027-11-02T09:30:00Z"
+
+# Identifiers that the caller chooses.
+AGENT = "support"
+VISITOR = "visitor-1"
+CLIENT = "client-1"
+ORGANISATION = "org-1"
+
+# What the service makes up. A real answer has something else there, but the same thing everywhere.
+WORKSPACE_ID = "06fgz0x9w4h2d7kq5t8n3v6c1a"
+NEW_AGENT_ID = "06fgz0x9w4j8r1m6y3p5s7f2eb"
+TOOL_ID = "k7q2m9x4v1h06fgz0x9w4n5t2w8d6g3z1cqr"
+FIELD_ID = "06fgz0x9w4p9k4b7x2h8v5j3md"
+CONVERSATION_ID = "06fgz0x9w4r6c1n8q4t7w2y5fe"
+FIRST_TOKEN_ID = "06fgz0x9w4s3g9d5z1m6k8p4hf"  # noqa: S105 - an id, it opens nothing
+TOKEN_ID = "06fgz0x9w4t7x2v8b5r1j9n3qg"  # noqa: S105 - an id, it opens nothing
+KEY_ID = "06fgz0x9w4v4h6y1c9w3f7s5kh"
+# Tokens that are no tokens: the form of real ones is longer and ends in a checksum.
+SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
+NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
+ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - no token
+NEW_WORKSPACE_KEY = "cams_workspace_EXAMPLE"
+
+MADE_UP = frozenset(
+    {
+        WORKSPACE_ID,
+        NEW_AGENT_ID,
+        TOOL_ID,
+        FIELD_ID,
+        CONVERSATION_ID,
+        FIRST_TOKEN_ID,
+        TOKEN_ID,
+        KEY_ID,
+        SUPPORT_KEY,
+        NEW_AGENT_KEY,
+        ACCESS_TOKEN,
+        NEW_WORKSPACE_KEY,
+    }
+)
+"""The only values in which a real answer may differ from its example."""
+
+
+def success(message: str, data: Any = None) -> dict[str, Any]:
+    """The success envelope."""
+    envelope = {"success": True, "message": message}
+    return envelope if data is None else {**envelope, "data": data}

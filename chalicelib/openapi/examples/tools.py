@@ -1,0 +1,57 @@
+"""Examples of the tool operations."""
+
+from typing import Any
+
+from chalicelib.openapi.examples.shared import (
+    AGENT,
+    FIELD_ID,
+    NOW_ISO,
+    TOOL_ID,
+    WORKSPACE_ID,
+    Example,
+    Examples,
+    success,
+)
+
+_GIVEN: dict[str, Any] = {
+    "name": "find_order",
+    "description": "Finds an order by its number.",
+    "serverUrl": "https://shop.example.com/orders",
+    "serverUrlSecret": "EXAMPLE",
+    "channels": ["web-chat"],
+    "fields": [{"in": "query", "key": "number", "type": "string", "required": True}],
+}
+_FIELDS = [{**field, "id": FIELD_ID} for field in _GIVEN["fields"]]
+_CREATED = {
+    **_GIVEN,
+    "fields": _FIELDS,
+    "method": "GET",
+    "id": TOOL_ID,
+    "agentId": AGENT,
+    "userId": WORKSPACE_ID,
+    "createdAt": NOW_ISO,
+    "updatedAt": NOW_ISO,
+}
+_CHANGE = {"method": "POST", "variablesIds": ["order"], "serverUrlSecret": None}
+_CHANGED = {
+    **{name: value for name, value in _CREATED.items() if name != "serverUrlSecret"},
+    "method": "POST",
+    "variablesIds": ["order"],
+}
+
+EXAMPLES: Examples = {
+    "create_tool": {
+        "tool": Example(
+            "A tool with one field; method and the field's id are filled in",
+            success("Tool created successfully", _CREATED),
+            {"tool": _GIVEN},
+        )
+    },
+    "list_tools": {"tools": Example("The agent's tools", success("Tools retrieved successfully", [_CREATED]))},
+    "read_tool": {"tool": Example("The tool", success("Tool retrieved successfully", _CREATED))},
+    "change_tool": {
+        "merge": Example(
+            "What is left out stays, null clears", success("Tool updated successfully", _CHANGED), {"tool": _CHANGE}
+        )
+    },
+}

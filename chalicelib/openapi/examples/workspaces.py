@@ -1,0 +1,56 @@
+"""Examples of the operations on tokens and the workspace key."""
+
+from chalicelib.openapi.examples.shared import (
+    ACCESS_TOKEN,
+    FIRST_TOKEN_ID,
+    IN_30_DAYS,
+    IN_A_YEAR,
+    KEY_ID,
+    NEW_WORKSPACE_KEY,
+    NOW_ISO,
+    TOKEN_ID,
+    Example,
+    Examples,
+    success,
+)
+
+_TOKEN = {
+    "id": TOKEN_ID,
+    "name": "reporting",
+    "readOnly": True,
+    "expiresAt": "2026-11-09T09:30:00Z",
+    "createdAt": NOW_ISO,
+    "lastUsedAt": None,
+}
+_FIRST = {
+    "id": FIRST_TOKEN_ID,
+    "name": "first token",
+    "readOnly": False,
+    "expiresAt": IN_30_DAYS,
+    "createdAt": NOW_ISO,
+    "lastUsedAt": None,
+}
+_KEY = {
+    "id": KEY_ID,
+    "key": NEW_WORKSPACE_KEY,
+    "expiresAt": IN_A_YEAR,
+    "createdAt": NOW_ISO,
+    "previousKeyExpiresAt": "2026-11-02T10:30:00Z",
+}
+
+EXAMPLES: Examples = {
+    "issue_token": {
+        "week": Example(
+            "A token that may read for a week",
+            success("Token created successfully", {**_TOKEN, "token": ACCESS_TOKEN}),
+            {"token": {"name": "reporting", "expiresInSeconds": 604800, "readOnly": True}},
+        )
+    },
+    "list_tokens": {"tokens": Example("All tokens", success("Tokens retrieved successfully", [_FIRST, _TOKEN]))},
+    "revoke_token": {"revoked": Example("The token is gone", success("Token deleted successfully"))},
+    "rotate_key": {
+        "hour": Example(
+            "The old key goes on for an hour", success("Key rotated successfully", _KEY), {"overlapSeconds": 3600}
+        )
+    },
+}

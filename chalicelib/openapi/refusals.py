@@ -1,0 +1,204 @@
+"""Which errors an operation can answer with, and what they look like.
+
+The rules follow from what an operation takes; the tables name the views that are different. A test drives
+every operation into every error that stands here (`tests/test_openapi_refusals.py`).
+"""
+
+from typing import Any, get_origin
+
+from chalicelib import errors
+from chalicelib.openapi.operation import Operation
+from chalicelib.openapi.schemas import Schema, reference
+from chalicelib.openapi.text import public
+
+# Views that create what is not there: an unknown id is no error to them.
+_CREATING = frozenset({"save_agent", "save_client", "save_organisation"})
+# Views that meet a concurrent writer, or a value that must be unique.
+_CONFLICTING = frozenset(
+    {
+        "create_agent",
+        "save_agent",
+        "change_agent",
+        "change_tool",
+        "exchange_state",
+        "save_client",
+        "save_organisation",
+        "rotate_key",
+    }
+)
+# Views that act on the credential that calls: it may have been revoked since it was last looked up.
+_ON_OWN_CREDENTIAL = frozenset({"rotate_key"})
+# Views that hold a change against the limits of the agent.
+_LIMITED = frozenset({"exchange_state"})
+# Views whose bodies are small by their rules.
+_SMALL = frozenset({"issue_token", "rotate_key"})
+
+# One component for each class of error; the base class is what nobody has foreseen.
+_ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
+_CLASSES = {one.STATUS_CODE: one for one in _ALL}
+_HEADERS = {
+    401: {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
+    503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}},
+}
+_FORMS = ("Error", "InteractionError")
+
+_IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
+
+
+def _refused(code: str, message: str) -> dict[str, Any]:
+    """An error as it is answered."""
+    return {"success": False, "message": message, "code": code}
+
+
+def _invalid(path: str, rule: str) -> dict[str, Any]:
+    """The error for one member."""
+    return {**_refused("INVALID", f"{path} {rule}."), "issues": [{"path": path, "message": rule}]}
+
+
+def _interaction(refused: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
+    """The same on the interaction route; with the platform where the agent is known by then."""
+    known = {"platformName": platform} if platform else {}
+    return {**refused, "appError": refused["message"], **known}
+
+
+_ID = _invalid("agent_id", _IDENTIFIER)
+_TOOL = _invalid("tool.name", "must be a string")
+_TURNS = _invalid("turns", "must be an array")
+_UNAUTHORIZED = _refused("UNAUTHORIZED", "A valid bearer token is required.")
+_FORBIDDEN = _refused("FORBIDDEN", "This credential does not open this route.")
+_NOT_FOUND = _refused("NOT_FOUND", "There is no such agent.")
+_CONFLICT = _refused("CONFLICT", "The record was changed by somebody else at the same time; read it and try again.")
+_RECORD = _refused("TOO_LARGE", "The record is too large to store.")
+_METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
+_MEDIA_TYPE = _refused(
+    "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
+)
+_LIMIT = _refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2.")
+_FAILED = _refused("INTERNAL", "The service failed to answer; nothing is known to have changed.")
+_UNAVAILABLE = _refused("UNAVAILABLE", "The database does not answer; try again.")
+
+# By the form of the error, its status and a name. A test provokes them all.
+EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
+    "Error": {
+        400: {"path": _ID, "body": _TOOL},
+        401: {"token": _UNAUTHORIZED},
+        403: {"credential": _FORBIDDEN},
+        404: {"unknown": _NOT_FOUND},
+        409: {"stale": _CONFLICT},
+        413: {"record": _RECORD},
+        415: {"text": _MEDIA_TYPE},
+        500: {"failed": _FAILED},
+        503: {"busy": _UNAVAILABLE},
+    },
+    "InteractionError": {
+        400: {"path": _interaction(_ID), "body": _interaction(_TURNS)},
+        401: {"token": _interaction(_UNAUTHORIZED)},
+        403: {"credential": _interaction(_FORBIDDEN)},
+        404: {"unknown": _interaction(_NOT_FOUND)},
+        409: {"stale": _interaction(_CONFLICT, "vg")},
+        413: {"metadata": _interaction(_METADATA, "vg")},
+        415: {"text": _interaction(_MEDIA_TYPE)},
+        429: {"limit": _interaction(_LIMIT, "vg")},
+        500: {"failed": _interaction(_FAILED)},
+        503: {"busy": _interaction(_UNAVAILABLE)},
+    },
+}
+
+
+def statuses(view: str, path: str, operation: Operation, guarded: bool) -> list[int]:
+    """The error statuses of an operation; a method that a route does not have (405) is no operation."""
+    takes_body, by_id = operation.body is not None, "{" in path
+    is_list = get_origin(operation.data) is list
+    possible = {
+        400: takes_body or by_id or bool(operation.query),
+        401: guarded,
+        403: guarded,
+        404: (by_id and view not in _CREATING) or view in _ON_OWN_CREDENTIAL,
+        409: view in _CONFLICTING,
+        413: (takes_body and view not in _SMALL) or is_list,
+        415: takes_body,
+        429: view in _LIMITED,
+        500: guarded,
+        503: guarded,
+    }
+    return [status for status, can_be in possible.items() if can_be]
+
+
+def responses(path: str, possible: list[int]) -> dict[str, Schema]:
+    """The error answers of an operation: references to the shared ones."""
+    form = _FORMS[_is_interaction(path)]
+    return {str(status): {"$ref": f"#/components/responses/{_name(form, status)}"} for status in possible}
+
+
+def shared_responses(used: set[str]) -> dict[str, Schema]:
+    """The components that `responses` refers to, those that are used."""
+    made = {_name(form, status): _response(form, status) for form in _FORMS for status in sorted(_CLASSES)}
+    return {name: response for name, response in made.items() if f"#/components/responses/{name}" in used}
+
+
+def schemas() -> dict[str, Schema]:
+    """The two forms of the error envelope."""
+    codes = sorted({one.code for one in _CLASSES.values()} | {"METHOD_NOT_ALLOWED"})
+    error = {
+        "description": "The one shape of every error. Values that were sent are never repeated in it.",
+        "type": "object",
+        "properties": {
+            "success": {"type": "boolean", "const": False},
+            "message": {"type": "string", "description": "A sentence for people."},
+            "code": {
+                "type": "string",
+                "description": "For programs. Known: " + ", ".join(f"`{code}`" for code in codes) + ".",
+                "examples": codes,
+            },
+            "issues": {
+                "type": "array",
+                "description": "The rules that the request breaks.",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "path": {"type": "string", "description": "The member, dotted."},
+                        "message": {"type": "string", "description": "The rule."},
+                    },
+                    "required": ["path", "message"],
+                    "additionalProperties": False,
+                },
+            },
+        },
+        "required": ["success", "message", "code"],
+        "additionalProperties": False,
+    }
+    own = {
+        "appError": {"type": "string", "description": "The same sentence as `message`."},
+        "platformName": {
+            "type": "string",
+            "enum": ["vf", "vg"],
+            "description": "The agent's platform, once the agent is known.",
+        },
+    }
+    interaction = {
+        **error,
+        "description": "The error shape of the interaction route: two members more.",
+        "properties": {**error["properties"], **own},  # type: ignore[dict-item]
+        "required": ["success", "message", "code", "appError"],
+    }
+    return {"Error": error, "InteractionError": interaction}
+
+
+def _response(form: str, status: int) -> Schema:
+    cls = _CLASSES[status]
+    content: Schema = {"schema": reference(form)}
+    if shown := EXAMPLES[form].get(status):
+        content["examples"] = {name: {"value": value} for name, value in shown.items()}
+    words = cls.sentence if cls is errors.ApiError else public(cls.__doc__ or "")
+    headers = {"headers": _HEADERS[status]} if status in _HEADERS else {}
+    return {"description": words, **headers, "content": {"application/json": content}}
+
+
+def _name(form: str, status: int) -> str:
+    cls = _CLASSES[status]
+    plain = "Failed" if cls is errors.ApiError else cls.__name__
+    return plain if form == "Error" else f"Interaction{plain}"
+
+
+def _is_interaction(path: str) -> bool:
+    return path.endswith("/state")

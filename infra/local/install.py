@@ -1,0 +1,119 @@
+"""Creates a virtual environment from a requirements file, once, and shows how far it is.
+
+    python3 infra/local/install.py .venv requirements-dev.txt
+
+Runs before anything is installed: plain Python, no import of ours. Does nothing when the environment was made
+by the same Python from the same lines. Where packages come from is pip's own configuration, never a file of
+this project.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from pathlib import Path
+
+_STAMP = "installed-from"
+_LONGEST_LINE = 200  # pip lists every version there ever was when it finds none that fits
+
+
+def main() -> None:
+    """Makes the environment that the two arguments describe, unless it is there."""
+    if len(sys.argv) != 3:
+        sys.exit(f"usage: {sys.argv[0]} DIRECTORY REQUIREMENTS")
+    directory, requirements = Path(sys.argv[1]), Path(sys.argv[2])
+    lines = list(_requirement_lines(requirements))
+    # Two terminals on a fresh clone must not fill the same directory at the same time.
+    with requirements.open("rb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _install(directory, requirements, lines)
+
+
+def _install(directory: Path, requirements: Path, lines: list[str]) -> None:
+    stamp = directory / _STAMP
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    wanted = f"{python} {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()}"
+    found = stamp.read_text() if stamp.exists() else ""
+    if found == wanted:
+        return
+    started = time.monotonic()
+    print(f"Setting up {directory} from {requirements} ({len(lines)} packages, Python {python})", flush=True)
+    if found.split(" ")[0] != python:
+        _create(directory)
+    # The stamp goes first and comes back last: whatever interrupts this, the next run starts over.
+    stamp.unlink(missing_ok=True)
+    _fill(directory, requirements, len(lines))
+    stamp.write_text(wanted)
+    print(f"{directory} is ready ({time.monotonic() - started:.0f} s).", flush=True)
+
+
+def _create(directory: Path) -> None:
+    made = subprocess.run(
+        [sys.executable, "-m", "venv", "--clear", str(directory)], capture_output=True, text=True, check=False
+    )
+    if made.returncode:
+        detail = (made.stdout + made.stderr).strip()
+        sys.exit(
+            f"{detail}\nPython could not create {directory}; some systems ship the venv module as a package of its own."
+        )
+
+
+def _fill(directory: Path, requirements: Path, total: int) -> None:
+    pip = subprocess.Popen(
+        [
+            str(directory / "bin" / "python"),
+            "-m",
+            "pip",
+            "install",
+            "--progress-bar",
+            "off",
+            "-r",
+            str(requirements),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={
+            **os.environ,
+            "PYTHONUNBUFFERED": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_INPUT": "1",
+        },
+    )
+    last: deque[str] = deque(maxlen=15)
+    fetched = 0
+    for line in pip.stdout or ():
+        last.append(line[:_LONGEST_LINE].rstrip() + "\n")
+        if line.startswith("Collecting "):
+            fetched += 1
+            _show(f"  {min(fetched, total)}/{total} {line.split()[1]}")
+        elif line.startswith("Installing "):
+            _show("  unpacking ...")
+    _show("")
+    if pip.wait():
+        sys.exit("".join(last) + f"Installing {requirements} failed; the last lines above say why.")
+
+
+def _show(text: str) -> None:
+    """One line that replaces itself; only where somebody watches, a log gets the first and the last line."""
+    if sys.stdout.isatty():
+        print(f"\r\x1b[K{text}", end="", flush=True)
+
+
+def _requirement_lines(path: Path) -> Iterator[str]:
+    for line in path.read_text(encoding="utf-8").splitlines():
+        stripped = line.partition(" #")[0].strip()
+        if stripped.startswith("-r "):
+            yield from _requirement_lines(path.parent / stripped[3:].strip())
+        elif stripped and not stripped.startswith("#"):
+            yield stripped
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""`chalice local` for the local run: Chalice's own command in this process, with two settings that it does
+not offer.
+
+Its stage is `local`, whose environment is empty in `.chalice/config.json`: what the process has decides.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+from chalice.cli import main as chalice
+from chalice.local import ChaliceRequestHandler, ThreadedHTTPServer
+
+from infra.local import lifeline
+from infra.local.children import ROOT
+
+
+def main(port: str) -> None:
+    """Serves on this port of 127.0.0.1 until the process is ended."""
+    lifeline.end_with_parent()
+    # Headers and body leave in two packets; with Nagle's algorithm the second waits for the client's delayed
+    # acknowledgement, 40 ms for each answer on a connection that is kept open.
+    ChaliceRequestHandler.disable_nagle_algorithm = True
+    # Five waiting connections are the default; beyond it a burst of clients waits a second for the next
+    # attempt.
+    ThreadedHTTPServer.request_queue_size = 128
+    # Chalice sets the root logger to INFO; these two would tell at every start where they have their settings from.
+    for name in ("botocore", "pynamodb"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]
+    sys.argv = ["chalice", "--project-dir", str(ROOT), "local", *options]
+    sys.exit(chalice())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

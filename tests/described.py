@@ -1,0 +1,116 @@
+"""The OpenAPI document as its readers get it, and the operations in it."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from jsonschema import Draft202012Validator
+
+from chalicelib.openapi.examples.shared import MADE_UP
+from tests.api import Api
+
+Document = dict[str, Any]
+
+
+class Operation(NamedTuple):
+    """An operation of the document, with its references resolved one level deep."""
+
+    name: str
+    method: str
+    path: str
+    description: Document
+    path_values: dict[str, str]
+
+    @property
+    def body(self) -> Document | None:
+        """Schema and examples of the body, None where the operation takes none."""
+        body = self.description.get("requestBody")
+        return body and body["content"]["application/json"]
+
+    @property
+    def answer(self) -> Document:
+        """Schema and examples of the answer."""
+        (content,) = self.description["responses"]["200"]["content"].values()
+        return content
+
+    @property
+    def statuses(self) -> set[int]:
+        """The error statuses that stand in the document."""
+        return {int(status) for status in self.description["responses"]} - {200}
+
+    def address(self, **values: str) -> str:
+        """The path with the values of the document's examples, or with these."""
+        return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path)
+
+
+@cache
+def document() -> Document:
+    """The document that the app answers."""
+    answer = Api().get("/openapi.json")
+    assert answer.status == 200
+    return answer.json
+
+
+def operations() -> Iterator[Operation]:
+    """Every operation, in the order of the document."""
+    for path, item in document()["paths"].items():
+        for method, description in item.items():
+            values = (resolved(one) for one in description.get("parameters", ()))
+            examples = {one["name"]: one["example"] for one in values if one["in"] == "path"}
+            yield Operation(description["operationId"], method.upper(), path, description, examples)
+
+
+def guarded() -> list[Operation]:
+    """The operations that need a credential: all of the interface but its own description."""
+    return [one for one in operations() if one.description["security"]]
+
+
+def resolved(node: Document) -> Document:
+    """What a reference stands for."""
+    for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
+        node = document() if step == "components" else node
+        node = node[step]
+    return node
+
+
+def member_of(component: str, path: str) -> Document:
+    """The schema of a member of a component, `path` dotted; of its items where it is a list, without null."""
+    schema: Document = {"$ref": f"#/components/schemas/{component}"}
+    for step in path.split("."):
+        schema = resolved(schema)["properties"][step.removesuffix("[]")]
+        (schema,) = (one for one in schema.get("anyOf", [schema]) if one != {"type": "null"})
+        schema = schema.get("items", schema)
+    return schema
+
+
+def broken_rules(schema: Document, value: Any) -> list[str]:
+    """Where `value` breaks the schema; nothing where it does not."""
+    validator = Draft202012Validator({**schema, "components": document()["components"]})
+    return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
+
+
+class Stand:
+    """Which real value stands in the place of each value that the examples make up."""
+
+    def __init__(self) -> None:
+        self._real: dict[str, str] = {}
+
+    def real(self, node: Any) -> Any:
+        """An example with the real values."""
+        if isinstance(node, str):
+            return self._real.get(node, node)
+        if isinstance(node, dict):
+            return {name: self.real(value) for name, value in node.items()}
+        return [self.real(one) for one in node] if isinstance(node, list) else node
+
+    def meet(self, example: Any, real: Any) -> None:
+        """Remember what stands where the example has a made-up value for the first time."""
+        if isinstance(example, str) and example in MADE_UP and isinstance(real, str):
+            self._real.setdefault(example, real)
+        elif isinstance(example, dict) and isinstance(real, dict):
+            for name in example.keys() & real.keys():
+                self.meet(example[name], real[name])
+        elif isinstance(example, list) and isinstance(real, list):
+            for one, other in zip(example, real, strict=False):
+                self.meet(one, other)

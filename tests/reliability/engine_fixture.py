@@ -1,0 +1,61 @@
+"""The real local engine for tests: one per test session, or as many as a test wants to kill.
+
+Not responsible for tables: a test creates its own, or takes those of `infra.tables`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from infra.local import children
+from infra.local.children import Engine
+
+# No second attempt: what a test counts as acknowledged must have been answered once.
+_PLAIN = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10, max_pool_connections=16)
+
+
+@pytest.fixture(scope="session")
+def local_engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    """An engine shared by all tests of a worker, stopped with the session."""
+    with running_engine(tmp_path_factory.mktemp("engine")) as running:
+        yield running
+
+
+@contextmanager
+def running_engine(state: Path, *options: str) -> Iterator[Engine]:
+    """The engine on this directory; it may be killed inside the block."""
+    running = children.start_engine(state, 0, *options)
+    try:
+        yield running
+    finally:
+        children.stop([running])
+
+
+def kill(running: Engine) -> None:
+    """As `kill -9` does it: no handler runs, nothing is flushed."""
+    running.process.kill()
+    running.process.wait()
+
+
+def client(running: Engine, service: str) -> Any:
+    """A client of the engine, independent of the environment of the tests."""
+    return _client(running.url, service)
+
+
+@lru_cache
+def _client(url: str, service: str) -> Any:
+    return _session().client(service, endpoint_url=url, config=_PLAIN)
+
+
+@lru_cache
+def _session() -> boto3.session.Session:
+    # One for all, because it keeps the descriptions of the services, which are slow to read.
+    return boto3.session.Session(aws_access_key_id="local", aws_secret_access_key="local", region_name=children.REGION)

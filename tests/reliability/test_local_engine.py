@@ -1,0 +1,406 @@
+"""The local engine keeps every acknowledged write, whatever happens to its process.
+
+Real engine, real sockets, `kill -9`. It leans on private names of one MiniStack version: these tests are what
+makes a change of that version safe.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local import children, journal
+from infra.local.children import Engine, RunError
+from tests.reliability.engine_fixture import client, kill, running_engine
+
+TABLE = "things"
+_SECONDS_OF_LOAD = 1.0
+_KILLS = 3
+
+Item = dict[str, dict[str, str]]
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
+    """What was acknowledged while the engine was killed again and again, and what it has after that."""
+    state = tmp_path_factory.mktemp("killed")
+    load = Load()
+    for _ in range(_KILLS):
+        with running_engine(state) as running:
+            _create_table(running)
+            load.run_until_killed(running)
+    with running_engine(state) as running:
+        return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, _stream(running))
+
+
+def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(
+    killed: Killed,
+) -> None:
+    load, stored = killed.load, killed.stored
+
+    assert not load.failures
+    assert len(load.written) > 20 * _KILLS
+    assert {key: stored.get(key) for key in load.written} == load.written
+    assert not load.deleted & stored.keys()
+    assert set(stored) - set(load.written) <= load.unanswered | {"counter"}
+    assert load.added <= int(stored["counter"]["n"]["N"]) <= load.added + load.adds_unanswered
+
+
+def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under_load(killed: Killed) -> None:
+    load, records = killed.load, killed.records
+
+    assert len(load.streams) == 1
+    assert load.seen and load.seen == records[: len(load.seen)]
+    numbers = [record["dynamodb"]["SequenceNumber"] for record in records]
+    assert numbers == sorted(set(numbers))
+    inserted = Counter(r["dynamodb"]["Keys"]["id"]["S"] for r in records if r["eventName"] == "INSERT")
+    assert {key: inserted[key] for key in load.written} == dict.fromkeys(load.written, 1)
+
+
+def test_a_torn_last_record_is_dropped_and_writing_goes_on_behind_it(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        _put(running, "before")
+        kill(running)
+    with (tmp_path / "engine.journal").open("ab") as file:
+        file.write(b'0badcafe {"at":1,"call":"DynamoDB_20120810.PutIt')
+
+    with running_engine(tmp_path) as running:
+        _put(running, "after")
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        assert {item["id"]["S"] for item in _all_items(running)} == {"before", "after"}
+
+
+def test_a_journal_that_is_damaged_in_the_middle_is_refused_with_one_sentence(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        _put(running, "one")
+        _put(running, "two")
+    path = tmp_path / "engine.journal"
+    path.write_bytes(path.read_bytes().replace(b"one", b"eno"))
+
+    with pytest.raises(RunError, match=r"engine\.journal is damaged at byte \d+; move it away to start with empty"):
+        children.start_engine(tmp_path)
+
+
+def test_a_record_that_no_longer_gives_its_answer_is_refused_rather_than_skipped(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        _put(running, "one")
+    path = tmp_path / "engine.journal"
+    records = [record for record, _ in journal.read_records(path)]
+    journal.replace(path, (record for record in records if not str(record.get("call")).endswith("CreateTable")))
+
+    with pytest.raises(RunError, match="PutItem was answered with 200 and is now with 400"):
+        children.start_engine(tmp_path)
+
+
+def test_a_data_key_wrapped_before_a_kill_is_unwrapped_after_it(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        kms = client(running, "kms")
+        kms.create_alias(AliasName="alias/data", TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
+        data_key = kms.generate_data_key(KeyId="alias/data", KeySpec="AES_256", EncryptionContext={"for": "test"})
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        unwrapped = client(running, "kms").decrypt(
+            CiphertextBlob=data_key["CiphertextBlob"], EncryptionContext={"for": "test"}
+        )
+    assert (unwrapped["KeyId"], unwrapped["Plaintext"]) == (data_key["KeyId"], data_key["Plaintext"])
+
+
+def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        client(running, "sqs").create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        url = sqs.get_queue_url(QueueName="deliveries")["QueueUrl"]
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"]
+    assert url.startswith(running.url)
+    assert found == {"VisibilityTimeout": "360"}
+
+
+def test_a_large_journal_is_compacted_on_stop_and_holds_the_same_rows_streams_keys_and_queues(
+    tmp_path: Path,
+) -> None:
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        for number in range(20):
+            _put(running, f"large-{number % 10}", "x" * 60_000)
+        key = client(running, "kms").create_key()["KeyMetadata"]
+        client(running, "sqs").create_queue(QueueName="deliveries")
+        rows, records = _all_items(running), _stream(running)
+
+    with running_engine(tmp_path) as running:
+        replayed = running.records
+        found_rows, found_records = _all_items(running), _stream(running)
+        found_key = client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"]
+        queue = client(running, "sqs").get_queue_url(QueueName="deliveries")["QueueUrl"]
+        _put(running, "next")
+        later = _stream(running)[-1]
+        kill(running)
+    with running_engine(tmp_path) as running:
+        last = _stream(running)[-1]
+
+    assert replayed == 0
+    assert (found_rows, found_records, found_key) == (rows, records, key)
+    assert queue.endswith("/deliveries")
+    assert later["dynamodb"]["SequenceNumber"] > records[-1]["dynamodb"]["SequenceNumber"]
+    assert last == later
+
+
+def test_a_transaction_repeated_with_its_token_after_a_kill_is_not_applied_twice(tmp_path: Path) -> None:
+    def add(running: Engine) -> None:
+        update = {
+            "TableName": TABLE,
+            "Key": {"id": {"S": "counter"}},
+            "UpdateExpression": "ADD n :one",
+            "ExpressionAttributeValues": {":one": {"N": "1"}},
+        }
+        client(running, "dynamodb").transact_write_items(TransactItems=[{"Update": update}], ClientRequestToken="same")
+
+    with running_engine(tmp_path) as running:
+        _create_table(running)
+        add(running)
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        add(running)
+        assert _all_items(running) == [{"id": {"S": "counter"}, "n": {"N": "1"}}]
+
+
+def test_what_expired_stays_expired_and_tells_its_stream_who_removed_it(tmp_path: Path) -> None:
+    with running_engine(tmp_path, "--expire-every", "0.1") as running:
+        _create_table(running)
+        dynamodb = client(running, "dynamodb")
+        dynamodb.update_time_to_live(TableName=TABLE, TimeToLiveSpecification={"Enabled": True, "AttributeName": "ttl"})
+        old: Item = {"id": {"S": "a"}, "ttl": {"N": str(int(time.time()) - 1)}}
+        new: Item = {"id": {"S": "a"}, "ttl": {"N": str(int(time.time()) + 3600)}}
+        dynamodb.put_item(TableName=TABLE, Item=old)
+        _wait_until(lambda: not _all_items(running))
+        dynamodb.put_item(TableName=TABLE, Item=new, ConditionExpression="attribute_not_exists(id)")
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        events = [(record["eventName"], record.get("userIdentity")) for record in _stream(running)]
+        assert _all_items(running) == [new]
+    service = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+    assert events == [("INSERT", None), ("REMOVE", service), ("INSERT", None)]
+
+
+def test_a_second_engine_does_not_write_into_the_same_journal(tmp_path: Path) -> None:
+    with running_engine(tmp_path):
+        command = [str(children.ENGINE_PYTHON), "-c", _SECOND_ENGINE, str(tmp_path)]
+        second = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=False, timeout=20)
+
+    assert second.returncode != 0
+    assert second.stderr.strip() == f"Another engine works on {tmp_path}."
+
+
+_SECOND_ENGINE = """
+import sys, infra.local.engine as engine
+engine._SECONDS_FOR_PREDECESSOR = 0.2
+sys.argv = ["engine", "--state", sys.argv[1]]
+engine.main()
+"""
+
+
+def test_another_version_of_the_emulator_is_refused_with_one_sentence() -> None:
+    code = "from infra.local import emulator; emulator.VERSION = '9.9'; print(emulator.wrong_version())"
+    command = [str(children.ENGINE_PYTHON), "-c", code]
+
+    answer = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=True)
+
+    assert answer.stdout.strip() == "The local engine needs MiniStack 9.9, and 1.5.33 is installed."
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        ("/_ministack/reset", {}),
+        ("/", {"Origin": "http://page.example", "X-Amz-Target": "DynamoDB_20120810.ListTables"}),
+    ],
+    ids=["administration", "web page"],
+)
+def test_what_would_bypass_the_journal_or_comes_from_a_web_page_is_refused(
+    tmp_path: Path, path: str, headers: dict[str, str]
+) -> None:
+    with running_engine(tmp_path) as running:
+        request = urllib.request.Request(running.url + path, data=b"{}", headers=headers, method="POST")
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(request, timeout=5)
+
+    assert refused.value.code == 403
+
+
+@dataclass(frozen=True)
+class Killed:
+    load: Load
+    stored: dict[str, Item]
+    records: list[Any]
+
+
+class Load:
+    """Writers and one stream reader at work on an engine until it is killed; what was acknowledged and seen."""
+
+    def __init__(self) -> None:
+        self.written: dict[str, Item] = {}
+        self.deleted: set[str] = set()
+        self.unanswered: set[str] = set()
+        self.added = self.adds_unanswered = 0
+        self.seen: list[Any] = []
+        self.streams: set[str] = set()
+        self.failures: list[Exception] = []
+        self._ending = False
+        self._lock = threading.Lock()
+        self._numbers = iter(range(10**9))
+
+    def run_until_killed(self, running: Engine) -> None:
+        works = [
+            self._put,
+            self._put_if_absent,
+            self._transact,
+            self._transact,
+            self._delete,
+            self._add,
+            self._read,
+        ]
+        self._ending = False
+        clients = client(running, "dynamodb"), client(running, "dynamodbstreams")
+        threads = [threading.Thread(target=self._repeat, args=(work, *clients)) for work in works]
+        for thread in threads:
+            thread.start()
+        time.sleep(_SECONDS_OF_LOAD)
+        self._ending = True
+        kill(running)
+        for thread in threads:
+            thread.join()
+
+    def _repeat(self, work: Callable[[Any, Any], None], dynamodb: Any, streams: Any) -> None:
+        try:
+            while True:
+                work(dynamodb, streams)
+        except Exception as error:
+            if not self._ending:  # then the engine is gone, perhaps in the middle of an answer
+                self.failures.append(error)
+
+    def _new_items(self, count: int) -> list[Item]:
+        with self._lock:
+            items: list[Item] = [
+                {"id": {"S": f"k{number}"}, "v": {"S": "é" * (number % 500)}}
+                for number in (next(self._numbers) for _ in range(count))
+            ]
+            self.unanswered |= {item["id"]["S"] for item in items}
+        return items
+
+    def _acknowledge(self, items: list[Item]) -> None:
+        with self._lock:
+            self.unanswered -= {item["id"]["S"] for item in items}
+            self.written |= {item["id"]["S"]: item for item in items}
+
+    def _put(self, dynamodb: Any, _: Any) -> None:
+        items = self._new_items(1)
+        dynamodb.put_item(TableName=TABLE, Item=items[0])
+        self._acknowledge(items)
+
+    def _put_if_absent(self, dynamodb: Any, _: Any) -> None:
+        items = self._new_items(1)
+        absent = "attribute_not_exists(id)"
+        dynamodb.put_item(TableName=TABLE, Item=items[0], ConditionExpression=absent)
+        self._acknowledge(items)
+        other: Item = {**items[0], "v": {"S": "other"}}
+        try:
+            dynamodb.put_item(TableName=TABLE, Item=other, ConditionExpression=absent)
+        except dynamodb.exceptions.ConditionalCheckFailedException:
+            return
+        raise AssertionError("an item that was there was replaced")
+
+    def _transact(self, dynamodb: Any, _: Any) -> None:
+        items = self._new_items(3)
+        dynamodb.transact_write_items(TransactItems=[{"Put": {"TableName": TABLE, "Item": item}} for item in items])
+        self._acknowledge(items)
+
+    def _delete(self, dynamodb: Any, _: Any) -> None:
+        (item,) = self._new_items(1)
+        dynamodb.put_item(TableName=TABLE, Item=item)
+        dynamodb.delete_item(TableName=TABLE, Key={"id": item["id"]})
+        with self._lock:
+            self.unanswered.remove(item["id"]["S"])
+            self.deleted.add(item["id"]["S"])
+
+    def _add(self, dynamodb: Any, _: Any) -> None:
+        self.adds_unanswered += 1
+        dynamodb.update_item(
+            TableName=TABLE,
+            Key={"id": {"S": "counter"}},
+            UpdateExpression="ADD n :one",
+            ExpressionAttributeValues={":one": {"N": "1"}},
+        )
+        self.adds_unanswered -= 1
+        self.added += 1
+
+    def _read(self, _: Any, streams: Any) -> None:
+        records: list[Any] = []
+        for page in _stream_pages(streams):
+            records += page
+            if len(records) > len(self.seen):
+                self.seen = list(records)
+            self.streams.add(streams.list_streams(TableName=TABLE)["Streams"][0]["StreamArn"])
+
+
+def _create_table(running: Engine) -> None:
+    dynamodb = client(running, "dynamodb")
+    if dynamodb.list_tables()["TableNames"]:
+        return
+    dynamodb.create_table(
+        TableName=TABLE,
+        KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+        StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"},
+    )
+
+
+def _put(running: Engine, key: str, value: str = "v") -> None:
+    client(running, "dynamodb").put_item(TableName=TABLE, Item={"id": {"S": key}, "v": {"S": value}})
+
+
+def _all_items(running: Engine) -> list[Item]:
+    pages = client(running, "dynamodb").get_paginator("scan").paginate(TableName=TABLE, ConsistentRead=True)
+    return [item for page in pages for item in page["Items"]]
+
+
+def _stream(running: Engine) -> list[Any]:
+    return [record for page in _stream_pages(client(running, "dynamodbstreams")) for record in page]
+
+
+def _stream_pages(streams: Any) -> Iterator[list[Any]]:
+    arn = streams.list_streams(TableName=TABLE)["Streams"][0]["StreamArn"]
+    shard = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+    iterator = streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="TRIM_HORIZON")[
+        "ShardIterator"
+    ]
+    while (answer := streams.get_records(ShardIterator=iterator))["Records"]:
+        yield answer["Records"]
+        iterator = answer["NextShardIterator"]
+
+
+def _wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < deadline, "nothing happened for ten seconds"
+        time.sleep(0.02)

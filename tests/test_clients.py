@@ -1,0 +1,267 @@
+"""Clients over HTTP, and what is stored of them and of their emails (§2.9, §4.2)."""
+
+import json
+import random
+from base64 import b64encode
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.clients import store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.contract.test_members import document
+from tests.evidence import canonical, refused, stored
+
+READ_ONLY = ("ID", "ownerID", "orgUsers")
+
+
+@pytest.fixture
+def other_api(other_workspace: NewWorkspace) -> Api:
+    """Somebody else's API."""
+    return Api(other_workspace.workspace_key)
+
+
+def noise(length: int) -> str:
+    """Text that compression leaves large."""
+    return b64encode(random.Random(length).randbytes(length)).decode()[:length]
+
+
+def save(api: Api, client_id: str, **members: Any) -> None:
+    answer = api.post(f"/v2/clients/{client_id}", members)
+    assert answer.json == {"success": True, "message": "Client updated successfully"}, answer.text
+
+
+def read(api: Api, client_id: str) -> Any:
+    return api.get(f"/v2/clients/{client_id}").data
+
+
+def stored_client(workspace: NewWorkspace, client_id: str) -> Any:
+    return store.read(workspace.workspace_id, client_id).open()
+
+
+def owners(*of: NewWorkspace) -> list[str]:
+    """Which clients of the workspaces hold an email, by the stored claims."""
+    ids = {workspace.workspace_id for workspace in of}
+    claims = [item for item in stored()["cams-clients"] if "owner" in item]
+    return sorted(claim["owner"]["S"] for claim in claims if claim["workspace"]["S"].split("#")[0] in ids)
+
+
+# Create, edit, read
+
+
+def test_a_client_is_created_and_read(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", name="Ann", email="Ann@x.test", canAccess=["/overview"])
+    answer = api.get("/v2/clients/ann")
+
+    given = {"name": "Ann", "email": "Ann@x.test", "canAccess": ["/overview"]}
+    assert answer.json["message"] == "Client retrieved successfully"
+    assert answer.data == {"ID": "ann", "ownerID": workspace.workspace_id, "orgUsers": [], **given}
+    assert stored_client(workspace, "ann") == given
+
+
+def test_a_client_may_be_created_without_a_member(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann")
+    assert read(api, "ann") == {"ID": "ann", "ownerID": workspace.workspace_id, "orgUsers": []}
+    assert stored_client(workspace, "ann") == {}
+
+
+def test_an_edit_merges_and_null_clears(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", name="Ann", orgId="o", notificationsSettings={"notifyThrough": "email", "notifyIf": "all"})
+    save(api, "ann", name="Anna", orgId=None, notificationsSettings={"notifyIf": "none"})
+    after = {"name": "Anna", "notificationsSettings": {"notifyThrough": "email", "notifyIf": "none"}}
+    assert stored_client(workspace, "ann") == after
+    assert read(api, "ann").items() >= after.items()
+
+
+def test_a_password_is_present_in_what_is_read(api: Api) -> None:
+    save(api, "ann", dashboardPassword="correct horse")
+    assert read(api, "ann")["dashboardPassword"] == "correct horse"
+    assert [client["dashboardPassword"] for client in api.get("/v2/clients").data] == ["correct horse"]
+
+
+def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", ID="bob", ownerID="me", orgUsers=[1], name="Ann")
+    assert read(api, "ann") == {"ID": "ann", "ownerID": workspace.workspace_id, "orgUsers": [], "name": "Ann"}
+    assert stored_client(workspace, "ann") == {"name": "Ann"}
+    refused(api.get("/v2/clients/bob"), 404)
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
+def test_every_member_is_stored_and_answered_as_it_was_sent(whole: bool, workspace: NewWorkspace, api: Api) -> None:
+    sent = document("client", whole=whole)
+    save(api, "ann", **sent)
+    expected = {name: value for name, value in sent.items() if name not in READ_ONLY}
+    assert canonical(stored_client(workspace, "ann")) == canonical(expected)
+    shown = read(api, "ann")
+    assert canonical({name: shown[name] for name in expected}) == canonical(expected)
+
+
+def test_a_client_that_was_read_is_written_back_without_a_write(api: Api) -> None:
+    save(api, "ann", **document("client", whole=True))
+    shown, before = read(api, "ann"), stored()
+    save(api, "ann", **shown)
+    assert stored() == before
+
+
+def test_an_unknown_client_is_not_found(api: Api) -> None:
+    assert refused(api.get("/v2/clients/nobody"), 404) == "There is no such client."
+
+
+def test_another_workspace_s_client_is_not_found_and_not_edited(
+    workspace: NewWorkspace, api: Api, other_api: Api
+) -> None:
+    save(api, "ann", name="Ann")
+    refused(other_api.get("/v2/clients/ann"), 404)
+    save(other_api, "ann", name="Theirs")
+    assert stored_client(workspace, "ann") == {"name": "Ann"}
+    assert [client["name"] for client in other_api.get("/v2/clients").data] == ["Theirs"]
+
+
+def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(api, "ann")
+    real, theirs = storage.save, iter([{"name": "theirs"}])
+
+    def interrupted(*arguments: Any) -> None:
+        if (change := next(theirs, None)) is not None:
+            save(api, "ann", **change)
+        real(*arguments)
+
+    monkeypatch.setattr(storage, "save", interrupted)
+    save(api, "ann", orgId="ours")
+    assert stored_client(workspace, "ann") == {"name": "theirs", "orgId": "ours"}
+
+
+def test_a_client_that_does_not_fit_is_refused_and_nothing_of_it_stored(api: Api) -> None:
+    save(api, "ann", name="Ann")
+    before = stored()
+    refused(api.post("/v2/clients/ann", {"email": "a@x.test", "squarePhotoURL": noise(600_000)}), 413)
+    assert stored() == before
+
+
+# List
+
+
+def test_the_list_has_every_client_in_the_order_of_their_ids_and_nothing_else(
+    workspace: NewWorkspace, api: Api
+) -> None:
+    """More than one answer of the engine, which ends at 1 MB, holds."""
+    ids = [f"c{number:03}" for number in range(310)]
+    for client_id in reversed(ids):
+        store.save(store.new(workspace.workspace_id, client_id), {}, {"name": noise(5_000)})
+    save(api, ids[7], email="a@x.test")
+    answer = api.get("/v2/clients")
+    assert answer.json["message"] == "Clients retrieved successfully"
+    assert [client["ID"] for client in answer.data] == ids
+
+
+def test_the_list_shows_clients_as_a_read_does(api: Api) -> None:
+    save(api, "ann", name="Ann", email="ann@x.test")
+    assert api.get("/v2/clients").data == [read(api, "ann")]
+
+
+def test_the_list_of_a_workspace_without_clients_is_empty(api: Api) -> None:
+    assert api.get("/v2/clients").data == []
+
+
+# An email belongs to one client of a workspace
+
+
+@pytest.mark.parametrize("email", ["ann@x.test", "ANN@X.TEST", "Ann@x.test", " ann@x.test "], ids=json.dumps)
+@pytest.mark.parametrize("taker", ["new", "bob"], ids=["a new client", "a known client"])
+def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str, api: Api) -> None:
+    save(api, "ann", email="ann@x.test")
+    save(api, "bob", name="Bob", email="bob@x.test")
+    before = stored()
+    assert refused(api.post(f"/v2/clients/{taker}", {"name": "x", "email": email}), 409) == (
+        "email belongs to another client of this workspace."
+    )
+    assert stored() == before
+
+
+@pytest.mark.parametrize(
+    "given_back",
+    [
+        pytest.param({"email": None}, id="cleared"),
+        pytest.param({"email": ""}, id="emptied"),
+        pytest.param({"email": "other@x.test"}, id="changed"),
+    ],
+)
+def test_an_email_that_was_given_back_can_be_taken(given_back: Any, api: Api) -> None:
+    save(api, "ann", email="a@x.test")
+    save(api, "ann", **given_back)
+    save(api, "bob", email="A@x.test")
+    assert read(api, "bob")["email"] == "A@x.test"
+    refused(api.post("/v2/clients/ann", {"email": "a@x.test"}), 409)
+
+
+def test_two_clients_swap_their_emails_by_way_of_a_third_one(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", email="a@x.test")
+    save(api, "bob", email="b@x.test")
+    for client_id, email in (("ann", "c@x.test"), ("bob", "a@x.test"), ("ann", "b@x.test")):
+        save(api, client_id, email=email)
+    assert owners(workspace) == ["ann", "bob"]
+    assert [client["email"] for client in api.get("/v2/clients").data] == ["b@x.test", "a@x.test"]
+
+
+def test_a_client_keeps_its_email_and_may_write_it_differently(workspace: NewWorkspace, api: Api) -> None:
+    save(api, "ann", email="ann@x.test")
+    save(api, "ann", email="Ann@X.test", name="Ann")
+    assert read(api, "ann")["email"] == "Ann@X.test"
+    assert owners(workspace) == ["ann"]
+
+
+def test_clients_without_an_email_do_not_get_in_each_other_s_way(workspace: NewWorkspace, api: Api) -> None:
+    for client_id, email in (("a", None), ("b", None), ("c", ""), ("d", ""), ("e", "  "), ("f", " ")):
+        save(api, client_id, email=email)
+    assert len(api.get("/v2/clients").data) == 6
+    assert owners(workspace) == []
+
+
+def test_two_workspaces_have_clients_of_one_email(
+    workspace: NewWorkspace, other_workspace: NewWorkspace, api: Api, other_api: Api
+) -> None:
+    for one in (api, other_api):
+        save(one, "ann", email="ann@x.test")
+    assert [read(one, "ann")["email"] for one in (api, other_api)] == ["ann@x.test"] * 2
+    assert owners(workspace, other_workspace) == ["ann", "ann"]
+
+
+def test_of_two_clients_that_take_an_email_at_the_same_time_one_is_refused(
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(api, "ann", name="Ann")
+    save(api, "bob", name="Bob")
+    real, theirs = storage.transact, iter([{"email": "both@x.test"}])
+
+    def interrupted(*steps: storage.Step) -> None:
+        if (change := next(theirs, None)) is not None:
+            save(api, "bob", **change)
+        real(*steps)
+
+    monkeypatch.setattr(storage, "transact", interrupted)
+    refused(api.post("/v2/clients/ann", {"email": "both@x.test"}), 409)
+    assert "email" not in read(api, "ann")
+    assert owners(workspace) == ["bob"]
+
+
+def test_a_new_email_is_taken_whatever_somebody_else_wrote_meanwhile(
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(api, "ann", email="old@x.test")
+    real, theirs = storage.transact, iter([{"name": "theirs", "email": "theirs@x.test"}])
+
+    def interrupted(*steps: storage.Step) -> None:
+        if (change := next(theirs, None)) is not None:
+            save(api, "ann", **change)
+        real(*steps)
+
+    monkeypatch.setattr(storage, "transact", interrupted)
+    save(api, "ann", email="new@x.test")
+    assert stored_client(workspace, "ann") == {"name": "theirs", "email": "new@x.test"}
+    for free in ("old@x.test", "theirs@x.test"):
+        save(api, "bob", email=free)
+    assert owners(workspace) == ["ann", "bob"]

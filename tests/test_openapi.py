@@ -1,0 +1,231 @@
+"""The OpenAPI document: it is valid, it is complete, it says what the service does, and its examples are true."""
+
+import itertools
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from openapi_spec_validator import OpenAPIV31SpecValidator
+
+from app import app
+from chalicelib import auth, clock
+from chalicelib.openapi import document as description
+from chalicelib.openapi import members, refusals
+from chalicelib.openapi.examples import EXAMPLES
+from chalicelib.openapi.examples.shared import MADE_UP, NOW
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+from tests.api import Api
+from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
+
+MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))
+SCHEMES = {"workspaceKey": tokens.WORKSPACE, "agentKey": tokens.AGENT, "accessToken": tokens.ACCESS}
+WITH_BODY = [one for one in guarded() if one.body]
+
+# The component in answers for each resource of `members.json`.
+COMPONENTS = {
+    "agent_v3": "AgentV3",
+    "agent_v2": "AgentV2",
+    "tool": "Tool",
+    "tool_field": "ToolField",
+    "convo_meta": "ConvoMeta",
+    "message": "Message",
+    "turn_in": "TurnIn",
+    "turn_out": "TurnOut",
+    "analytics": "AnalyticsRecord",
+    "client": "Client",
+    "organisation": "Organisation",
+    "created_conversation": "CreatedConversation",
+    "conversation_in": "ConversationIn",
+    "state_in": "StateIn",
+    "state_out": "StateOut",
+}
+ENUMS = [
+    pytest.param(component, member, id=f"{component}.{member['path']}")
+    for resource, component in COMPONENTS.items()
+    for member in MEMBERS["resources"][resource]["members"]
+    if "known" in member
+]
+
+
+def named(operation: Operation) -> str:
+    return operation.name
+
+
+@pytest.fixture
+def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
+    """The API with the key of a workspace that was created at the moment of the examples, which lasts."""
+    counter = itertools.count()
+    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    monkeypatch.setattr(clock, "new_id", lambda: f"{next(counter):026}")  # lists sort by it
+    return Api(workspaces.create("Examples").workspace_key)
+
+
+# ---- valid and complete ---------------------------------------------------------------------------
+
+
+def test_the_document_is_valid_openapi() -> None:
+    assert document()["openapi"].startswith("3.1.")
+    assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
+
+
+def test_every_route_of_the_app_is_in_it_and_nothing_else() -> None:
+    served = {(method, path) for path, methods in app.routes.items() for method in methods}
+    assert {(one.method, one.path) for one in operations()} == served
+
+
+def test_every_operation_has_a_name_of_its_own_and_a_summary() -> None:
+    names = [one.name for one in operations()]
+    assert len(set(names)) == len(names)
+    assert [one.name for one in operations() if not one.description["summary"]] == []
+
+
+def test_every_parameter_says_what_it_is() -> None:
+    parameters = document()["components"]["parameters"]
+    assert [name for name, one in parameters.items() if not one.get("description")] == []
+
+
+def test_it_does_not_speak_of_sections_of_the_specification() -> None:
+    assert "§" not in json.dumps(document(), ensure_ascii=False)
+
+
+def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
+    text = json.dumps(document())
+    used = set(re.findall(r'"#/components/(\w+/\w+)"', text))
+    there = {f"{kind}/{name}" for kind, named in document()["components"].items() for name in named}
+    assert used == {one for one in there if not one.startswith("securitySchemes/")}
+
+
+def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
+    models = members.NOTES.keys() | members.ALWAYS_ANSWERED.keys() | members.NULL_IN_ANSWERS.keys()
+    views = {*members.ALSO_ANSWERED, *description._BODY_OPTIONAL, *refusals._CREATING, *refusals._CONFLICTING}
+    views |= refusals._ON_OWN_CREDENTIAL | refusals._LIMITED | refusals._SMALL
+    assert models - document()["components"]["schemas"].keys() == set()
+    assert views - {one.name for one in guarded()} == set()
+
+
+@pytest.mark.parametrize("operation", guarded(), ids=named)
+def test_an_operation_names_the_credentials_that_open_it(operation: Operation) -> None:
+    accepted = next(kinds for prefix, kinds in auth.ACCEPTED if operation.path.startswith(prefix))
+    assert {SCHEMES[name] for one in operation.description["security"] for name in one} == accepted
+
+
+def test_only_the_description_of_the_interface_needs_no_credential() -> None:
+    assert {one.path for one in operations() if one.description["security"] == []} == auth.OPEN_ROUTES
+
+
+# ---- bodies, members, parameters ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("operation", WITH_BODY, ids=named)
+def test_a_body_is_optional_exactly_where_the_document_says_so(operation: Operation, api: Api, agent_id: str) -> None:
+    status = api.call(operation.method, operation.address()).status
+    assert (status == 200) is not operation.description["requestBody"]["required"]
+
+
+@pytest.mark.parametrize("operation", WITH_BODY, ids=named)
+def test_an_unknown_member_is_refused_by_document_and_service(operation: Operation, api: Api, agent_id: str) -> None:
+    assert broken_rules(operation.body["schema"], {"unheard_of": 1})
+    assert api.call(operation.method, operation.address(), {"unheard_of": 1}).status == 400
+
+
+def test_read_only_members_are_marked_in_requests_and_answers() -> None:
+    components = document()["components"]["schemas"]
+    for name in ("Tool", "ToolInput"):
+        marked = {member for member, schema in components[name]["properties"].items() if schema.get("readOnly")}
+        assert marked == {"id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases"}
+
+
+def test_null_clears_in_a_request_and_is_left_out_of_an_answer() -> None:
+    assert broken_rules({"$ref": "#/components/schemas/ToolInput"}, {"description": None}) == []
+    assert broken_rules({"$ref": "#/components/schemas/Tool"}, {"description": None}) != []
+
+
+def test_a_number_is_no_boolean_and_no_text() -> None:
+    schema = {"$ref": "#/components/schemas/AgentV3Input"}
+    assert broken_rules(schema, {"messagesLimit": 3}) == broken_rules(schema, {"messagesLimit": 3.5}) == []
+    assert all(broken_rules(schema, {"messagesLimit": value}) for value in (True, "3"))
+
+
+@pytest.mark.parametrize(("component", "member"), ENUMS)
+def test_an_enumeration_is_closed_or_tells_its_known_values(component: str, member: dict[str, Any]) -> None:
+    schema = member_of(component, member["path"])
+    if member.get("closed"):
+        assert set(schema["enum"]) - {None} == set(member["known"])
+    else:
+        assert "enum" not in schema
+        assert schema["examples"] == (member["known"] or ["<model_id>"])
+
+
+@pytest.mark.parametrize("name", ["limit", "page"])
+def test_a_number_in_the_query_has_the_bounds_that_the_service_keeps(name: str, api: Api, agent_id: str) -> None:
+    schema = document()["components"]["parameters"][name]["schema"]
+    path = {"limit": "/v3/agents", "page": f"/v2/agents/{agent_id}/convos"}[name]
+    statuses = [api.get(f"{path}?{name}={schema[bound]}").status for bound in ("minimum", "maximum", "default")]
+    beyond = [schema["minimum"] - 1, schema["maximum"] + 1]
+    assert statuses == [200, 200, 200]
+    assert [api.get(f"{path}?{name}={value}").status for value in beyond] == [400, 400]
+
+
+@pytest.mark.parametrize("value", ["a", "a" * 128, "~a.b_c-d@e:f+g=h,i|j", "a" * 129, "a b", "ä", "a#b"])
+def test_an_identifier_has_the_rule_that_the_service_keeps(value: str, api: Api) -> None:
+    is_refused = api.get(f"/v2/clients/{quote(value, safe='')}").status == 400
+    assert bool(broken_rules({"$ref": "#/components/schemas/Identifier"}, value)) is is_refused
+
+
+# ---- examples -------------------------------------------------------------------------------------
+
+
+def test_every_operation_has_an_example_of_its_answer_and_of_its_body() -> None:
+    assert [one.name for one in guarded() if not one.answer.get("examples")] == []
+    assert [one.name for one in WITH_BODY if one.body["examples"].keys() != one.answer["examples"].keys()] == []
+
+
+def test_every_example_is_what_the_service_really_answers(example_api: Api) -> None:
+    by_name = {one.name: one for one in guarded()}
+    assert EXAMPLES.keys() == by_name.keys()
+    stand = Stand()
+    for operation in (by_name[name] for name in EXAMPLES):
+        for name, example in operation.answer["examples"].items():
+            body = operation.body and stand.real(operation.body["examples"][name]["value"])
+            address = operation.address(**stand.real(operation.path_values))
+            answer = example_api.call(operation.method, address, body)
+            stand.meet(example["value"], answer.json)
+
+            assert answer.json == stand.real(example["value"]), f"{operation.name}, {name}"
+            assert broken_rules(operation.answer["schema"], answer.json) == []
+            assert broken_rules(operation.answer["schema"], example["value"]) == []
+            assert body is None or broken_rules(operation.body["schema"], body) == []
+    assert {value for value in MADE_UP if stand.real(value) == value} == set(), "made up, and in no answer"
+
+
+def test_no_example_has_a_token_that_could_open_anything() -> None:
+    candidates = re.findall(r"cams_\w+", json.dumps(document()))
+    assert candidates
+    assert [one for one in candidates if tokens.kind(one)] == []
+
+
+# ---- served ---------------------------------------------------------------------------------------
+
+
+def test_the_document_is_answered_as_json_and_built_once() -> None:
+    first, second = Api().get("/openapi.json"), Api().get("/openapi.json")
+    assert first.headers["content-type"] == "application/json"
+    assert first.text is second.text
+
+
+def test_the_server_is_wherever_the_document_is() -> None:
+    assert [one["url"] for one in document()["servers"]] == ["."]
+
+
+def test_nobody_pays_for_the_document_who_does_not_ask_for_it() -> None:
+    code = "import sys, app; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    dear = {"document", "examples", "members", "parameters", "refusals", "schemas"}
+    assert {f"chalicelib.openapi.{name}" for name in dear} & set(loaded) == set()
+    assert not [name for name in loaded if name.startswith("offapi")]

@@ -1,0 +1,244 @@
+"""The errors in the OpenAPI document: every operation is driven into each of its own, and meets no other."""
+
+import secrets
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import boto3
+import pytest
+
+from chalicelib import auth, clock, http, storage
+from chalicelib.openapi.examples import EXAMPLES
+from chalicelib.openapi.refusals import EXAMPLES as REFUSALS
+from chalicelib.workspaces import store as workspaces
+from tests.api import Answer, Api
+from tests.described import Operation, Stand, broken_rules, guarded, resolved
+
+OPERATIONS = {one.name: one for one in guarded()}
+WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
+
+# More than an item holds, even compressed.
+LONG = secrets.token_urlsafe(500_000)
+TOO_LARGE: dict[str, Any] = {
+    "save_agent": {"title": LONG},
+    "create_agent": {"agent": {"title": LONG}},
+    "change_agent": {"agent": {"title": LONG}},
+    "create_tool": {"tool": {"name": LONG}},
+    "change_tool": {"tool": {"name": LONG}},
+    "create_conversation": {"conversation": {"title": LONG}},
+    "exchange_state": {"metadata": {"userName": LONG}},
+    "write_analytics": {"record": "load", "browser": LONG},
+    "save_client": {"name": LONG},
+    "save_organisation": {"name": LONG},
+    "issue_token": {"token": {"name": LONG}},
+}
+# Different from what the examples leave behind, so that there is something to write.
+CHANGES: dict[str, Any] = {
+    "save_agent": {"title": "Other"},
+    "change_agent": {"agent": {"title": "Other"}},
+    "change_tool": {"tool": {"name": "other"}},
+    "save_client": {"name": "Other"},
+    "save_organisation": {"name": "Other"},
+    "exchange_state": {"turns": []},
+    "write_analytics": {"record": "load"},
+}
+
+
+class Stage(NamedTuple):
+    """A workspace in which all examples have been sent, and its API."""
+
+    api: Api
+    stand: Stand
+
+    def send(self, operation: Operation, body: Any = None, query: str = "", **values: str) -> Answer:
+        """An operation with the ids of the examples, or with `values`; without a `body`, with its first example."""
+        if body is None and operation.body:
+            body = self.stand.real(next(iter(operation.body["examples"].values()))["value"])
+        address = operation.address(**{**self.stand.real(operation.path_values), **values})
+        return self.api.call(operation.method, address + query, body)
+
+
+@pytest.fixture
+def stage(engine: None) -> Stage:
+    stage = Stage(Api(workspaces.create("Stage").workspace_key), Stand())
+    for name, examples in EXAMPLES.items():
+        for example in examples.values():
+            stage.stand.meet(example.answer, stage.send(OPERATIONS[name], example.request).json)
+    return stage
+
+
+def documented(status: int) -> set[str]:
+    """The operations with this error in the document."""
+    return {name for name, one in OPERATIONS.items() if status in one.statuses}
+
+
+def refused(status: int, ask: Callable[[Operation], Answer], operations: dict[str, Operation] = OPERATIONS) -> set[str]:
+    """The operations that answer this error when asked so; what they answer has the form that the document gives it."""
+    names = set()
+    for name, operation in operations.items():
+        answer = ask(operation)
+        if answer.status == status:
+            names.add(name)
+            response = resolved(operation.description["responses"].get(str(status), {}))
+            assert broken_rules(response["content"]["application/json"]["schema"], answer.json) == [], name
+            assert {header.lower() for header in response.get("headers", ())} <= answer.headers.keys()
+    return names
+
+
+def test_400(stage: Stage) -> None:
+    def ask(operation: Operation) -> Answer:
+        query = "?page=0&limit=0" if operation.method == "GET" else ""
+        return stage.send(operation, {"unheard_of": 1} if operation.body else None, query, **bad_id(operation))
+
+    def bad_id(operation: Operation) -> dict[str, str]:
+        return dict.fromkeys(operation.path_values, "%20") if not operation.body else {}
+
+    assert refused(400, ask) == documented(400)
+
+
+def test_401(engine: None) -> None:
+    assert refused(401, Stage(Api(), Stand()).send) == documented(401) == OPERATIONS.keys()
+
+
+def test_403(stage: Stage) -> None:
+    other = stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"]
+    assert refused(403, Stage(Api(other), stage.stand).send) == documented(403) == OPERATIONS.keys()
+
+
+def test_404(engine: None) -> None:
+    new = workspaces.create("Empty")
+    stage = Stage(Api(new.workspace_key), Stand())
+    stage.api.get("/v2/clients")
+    (key,) = workspaces.credentials(new.workspace_id, "workspace")
+    workspaces.revoke(key)  # it is remembered, and opens routes meanwhile
+
+    # What creates by id goes last, so that nothing is there before it.
+    operations = dict(sorted(OPERATIONS.items(), key=lambda one: one[0].startswith("save_")))
+    assert refused(404, stage.send, operations) == documented(404)
+
+
+def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    dynamodb = boto3.client("dynamodb")
+    put, save = storage.put, storage.save
+
+    def overtake(row: storage.Row) -> None:
+        """Somebody else was there first: the row has another version, or is gone."""
+        place = {"TableName": row.Meta.table_name, "Key": row.get_operation_kwargs_from_class(*row.keys)["Key"]}
+        if isinstance(row, storage.VersionedRow) and row.version is not None:
+            dynamodb.update_item(
+                **place, UpdateExpression="ADD version :one", ExpressionAttributeValues={":one": {"N": "1"}}
+            )
+        elif isinstance(row, workspaces.CredentialRow) and is_stored(row):
+            dynamodb.delete_item(**place)
+
+    def is_stored(row: workspaces.CredentialRow) -> bool:
+        stored = storage.find(workspaces.CredentialRow, row.token_hash)
+        return stored is not None and stored.credential_id == row.credential_id
+
+    monkeypatch.setattr(storage, "put", lambda row, *condition: overtake(row) or put(row, *condition))
+    monkeypatch.setattr(storage, "save", lambda row, *condition: overtake(row) or save(row, *condition))
+    monkeypatch.setattr(clock, "sleep", lambda duration: None)
+    taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
+
+    assert refused(409, lambda one: stage.send(one, bodies.get(one.name))) == documented(409)
+
+
+def test_413_of_a_body(stage: Stage) -> None:
+    names = refused(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), WITH_BODY)
+    assert names == documented(413) & WITH_BODY.keys()
+
+
+def test_413_of_a_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "ANSWER_LIMIT", 10)
+    lists = {name: one for name, one in OPERATIONS.items() if name.startswith("list_")}
+    assert refused(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
+
+
+def test_415(stage: Stage) -> None:
+    def ask(operation: Operation) -> Answer:
+        headers = {**stage.api._headers, "Content-Type": "text/plain"}
+        return stage.api.call(operation.method, operation.address(), b"{}", headers)
+
+    assert refused(415, ask, WITH_BODY) == documented(415) == WITH_BODY.keys()
+
+
+def test_429(stage: Stage) -> None:
+    stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
+    assert refused(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
+
+
+def test_500(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "caller", lambda: 1 // 0)
+    assert refused(500, stage.send) == documented(500) == OPERATIONS.keys()
+
+
+def test_503(stage: Stage) -> None:
+    dynamodb = boto3.client("dynamodb")
+    for table in dynamodb.list_tables()["TableNames"]:
+        dynamodb.delete_table(TableName=table)
+
+    assert refused(503, stage.send) == documented(503) == OPERATIONS.keys()
+
+
+@pytest.fixture
+def busy_database() -> Iterator[Callable[[], None]]:
+    """Makes the database answer that it is throttling, without the pauses of the SDK."""
+    events = storage.client("dynamodb").meta.events
+    throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}
+
+    def throttle(**_: Any) -> Any:
+        return throttled
+
+    yield lambda: events.register("before-call.dynamodb", throttle)
+    events.unregister("before-call.dynamodb", throttle)
+
+
+def test_every_example_of_an_error_is_what_the_service_really_answers(
+    stage: Stage, busy_database: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api, other = stage.api, Api(stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"])
+    plain = {**api._headers, "Content-Type": "text/plain"}
+    two = {"turns": [{"from": "human", "messages": [{}, {}]}]}
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
+
+    def tools(agent_id: str = "support", *, using: Api = api, body: Any = b"{}", **headers: Any) -> Answer:
+        return using.call("POST", f"/v3/agents/{agent_id}/tools", body, **headers)
+
+    def state(agent_id: str = "support", *, using: Api = api, body: Any = b"{}", **headers: Any) -> Answer:
+        return using.call("POST", f"/agents/{agent_id}/interact/visitor-1/state", body, **headers)
+
+    answers = {
+        "Error path": tools("%20"),
+        "Error body": tools(body={"tool": {"name": 5}}),
+        "Error token": tools(using=Api()),
+        "Error credential": tools(using=other),
+        "Error unknown": tools("unknown", body={"tool": {"name": "x"}}),
+        "Error record": tools(body=TOO_LARGE["create_tool"]),
+        "Error text": tools(headers=plain),
+        "InteractionError path": state("%20"),
+        "InteractionError body": state(body={"turns": 5}),
+        "InteractionError token": state(using=Api()),
+        "InteractionError credential": state(using=other),
+        "InteractionError unknown": state("unknown"),
+        "InteractionError metadata": state(body=TOO_LARGE["exchange_state"]),
+        "InteractionError text": state(headers=plain),
+        "InteractionError limit": api.post("/agents/support/interact/visitor-2/state", two),
+    }
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "save", lambda *_: (_ for _ in ()).throw(storage.Stale()))
+        patch.setattr(clock, "sleep", lambda duration: None)
+        answers["Error stale"] = api.patch("/v3/agents/support", {"agent": {"title": "Other"}})
+        answers["InteractionError stale"] = state(body={"metadata": {"userName": "Other"}})
+    busy_database()
+    answers |= {"Error busy": tools(body={"tool": {"name": "x"}}), "InteractionError busy": state()}
+    monkeypatch.setattr(auth, "caller", lambda: 1 // 0)
+    answers |= {"Error failed": tools(), "InteractionError failed": state()}
+
+    assert {name: (answer.status, answer.json) for name, answer in answers.items()} == {
+        f"{form} {name}": (status, value)
+        for form, statuses in REFUSALS.items()
+        for status, examples in statuses.items()
+        for name, value in examples.items()
+    }

@@ -1,0 +1,178 @@
+"""Organisations over HTTP, and what is stored of them (§2.10, §4.2)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.organisations import store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.contract.test_members import document
+from tests.evidence import canonical, refused, stored
+
+NOW = 1_790_000_000
+Hold = Callable[[int], None]
+
+
+@pytest.fixture
+def hold(monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Hold the clock still at a Unix second."""
+    return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
+
+
+def save(api: Api, **members: Any) -> None:
+    answer = api.post("/v2/orgs/acme", {"name": "Acme", **members})
+    assert answer.json == {"success": True, "message": "Organization updated successfully"}, answer.text
+
+
+def stored_organisation(workspace: NewWorkspace) -> Any:
+    return store.read(workspace.workspace_id, "acme").open()
+
+
+def test_an_organisation_is_created_and_read(workspace: NewWorkspace, api: Api, hold: Hold) -> None:
+    hold(NOW)
+    save(api, widgetIDs=["support"], preferredLanguage="de", dashboardLayout="vertical")
+    answer = api.get("/v2/orgs/acme")
+
+    given = {"name": "Acme", "widgetIDs": ["support"], "preferredLanguage": "de", "dashboardLayout": "vertical"}
+    assert answer.json["message"] == "Organization retrieved successfully"
+    assert answer.data == {"ID": "acme", "userId": workspace.workspace_id, "lastModified": NOW, **given}
+    assert stored_organisation(workspace) == {**given, "lastModified": NOW}
+
+
+def test_an_edit_merges_and_null_clears(workspace: NewWorkspace, api: Api) -> None:
+    save(api, adminIDs=["a", "b"], canSelfEdit=True, preferredLanguage="de")
+    save(api, adminIDs=["c"], preferredLanguage=None)
+    after = stored_organisation(workspace)
+    assert (after["adminIDs"], after["canSelfEdit"], "preferredLanguage" in after) == (["c"], True, False)
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"name": None}, {"name": 5}, {"canSelfEdit": True}], ids=["left out", "null", "a number", "the rest"]
+)
+@pytest.mark.parametrize("known", [False, True], ids=["create", "edit"])
+def test_a_name_is_required_on_every_write(body: Any, known: bool, api: Api) -> None:
+    if known:
+        save(api)
+    api.get("/v2/clients")
+    before = stored()
+    refused(api.post("/v2/orgs/acme", body), 400, "name")
+    assert stored() == before
+
+
+@pytest.mark.parametrize("language", ["de", "aa", "zz"])
+def test_a_language_has_two_letters(language: str, workspace: NewWorkspace, api: Api) -> None:
+    save(api, preferredLanguage=language)
+    assert stored_organisation(workspace)["preferredLanguage"] == language
+
+
+@pytest.mark.parametrize("language", ["", "d", "deu", "de-DE", "DE", "d1", "dé", "de\n", " de", 5])
+def test_anything_else_is_no_language(language: Any, api: Api) -> None:
+    refused(api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language}), 400, "preferredLanguage")
+
+
+@pytest.mark.parametrize("layout", ["vertical", "horizontal"])
+def test_a_layout_is_one_of_two(layout: str, workspace: NewWorkspace, api: Api) -> None:
+    save(api, dashboardLayout=layout)
+    assert stored_organisation(workspace)["dashboardLayout"] == layout
+
+
+@pytest.mark.parametrize("layout", ["", "Vertical", "diagonal", 1])
+def test_anything_else_is_no_layout(layout: Any, api: Api) -> None:
+    message = refused(api.post("/v2/orgs/acme", {"name": "Acme", "dashboardLayout": layout}), 400, "dashboardLayout")
+    assert message == "dashboardLayout must be 'vertical' or 'horizontal'."
+
+
+# lastModified
+
+
+@pytest.mark.parametrize("given", [0, 5, 1.5, NOW + 100])
+def test_the_time_of_the_last_change_is_what_was_given(
+    given: float, workspace: NewWorkspace, api: Api, hold: Hold
+) -> None:
+    hold(NOW)
+    save(api, lastModified=given)
+    assert canonical(stored_organisation(workspace)["lastModified"]) == canonical(given)
+    assert canonical(api.get("/v2/orgs/acme").data["lastModified"]) == canonical(given)
+
+
+@pytest.mark.parametrize("left_out", [{}, {"lastModified": None}], ids=["left out", "null"])
+def test_the_time_of_the_last_change_is_now_when_none_is_given(
+    left_out: Any, workspace: NewWorkspace, api: Api, hold: Hold
+) -> None:
+    hold(NOW)
+    save(api, lastModified=5)
+    save(api, canSelfEdit=True, **left_out)
+    assert stored_organisation(workspace)["lastModified"] == NOW
+
+
+def test_a_record_that_was_read_and_changed_gets_the_time_of_its_change(
+    workspace: NewWorkspace, api: Api, hold: Hold
+) -> None:
+    save(api, lastModified=5)
+    hold(NOW)
+    save(api, **{**api.get("/v2/orgs/acme").data, "name": "New"})
+    assert stored_organisation(workspace) == {"name": "New", "lastModified": NOW}
+
+
+# Nothing is lost, nothing is written in vain
+
+
+def test_every_member_is_stored_and_answered_as_it_was_sent(workspace: NewWorkspace, api: Api) -> None:
+    sent = document("organisation", whole=False)
+    save(api, **sent)
+    expected = {name: value for name, value in sent.items() if name not in ("ID", "userId")}
+    assert canonical(stored_organisation(workspace)) == canonical(expected)
+    shown = api.get("/v2/orgs/acme").data
+    assert canonical(shown) == canonical({**expected, "ID": "acme", "userId": workspace.workspace_id})
+
+
+@pytest.mark.parametrize("left_out", [True, False], ids=["its time left out", "whole"])
+def test_an_organisation_that_was_read_is_written_back_without_a_write(left_out: bool, api: Api, hold: Hold) -> None:
+    hold(NOW)
+    save(api, widgetIDs=["support"])
+    shown, before = api.get("/v2/orgs/acme").data, stored()
+    hold(NOW + 100)
+    save(api, **{name: value for name, value in shown.items() if not (left_out and name == "lastModified")})
+    assert stored() == before
+
+
+def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
+    save(api, ID="other", userId="other")
+    assert stored_organisation(workspace).keys() == {"name", "lastModified"}
+    refused(api.get("/v2/orgs/other"), 404)
+
+
+def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(api)
+    real, theirs = storage.save, iter([{"canSelfEdit": True}])
+
+    def interrupted(*arguments: Any) -> None:
+        if (change := next(theirs, None)) is not None:
+            save(api, **change)
+        real(*arguments)
+
+    monkeypatch.setattr(storage, "save", interrupted)
+    save(api, adminIDs=["ours"])
+    assert stored_organisation(workspace).items() >= {"canSelfEdit": True, "adminIDs": ["ours"]}.items()
+
+
+# Unknown, or somebody else's
+
+
+def test_an_unknown_organisation_is_not_found(api: Api) -> None:
+    assert refused(api.get("/v2/orgs/nobody"), 404) == "There is no such organisation."
+
+
+def test_another_workspace_s_organisation_is_not_found_and_not_edited(
+    workspace: NewWorkspace, api: Api, other_workspace: NewWorkspace
+) -> None:
+    save(api)
+    other = Api(other_workspace.workspace_key)
+    refused(other.get("/v2/orgs/acme"), 404)
+    save(other, name="Theirs")
+    assert stored_organisation(workspace)["name"] == "Acme"

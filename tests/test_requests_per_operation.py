@@ -1,0 +1,224 @@
+"""How many requests each operation costs (DESIGN section 7), counted at the SDK's clients; one table holds them.
+
+The credential is cached, as it is on a process that has just served its caller; what it costs otherwise
+stands below the table. Capacity is another question, see `capacity.py`.
+"""
+
+import random
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import pytest
+
+from app import app
+from chalicelib import auth, keyring, sequence, storage
+from chalicelib.agents import store as agents
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.engine import shared_engine
+from tests.requests import counted
+
+GET, BATCH, QUERY, PUT, UPDATE, TRANSACT = (
+    "GetItem",
+    "BatchGetItem",
+    "Query",
+    "PutItem",
+    "UpdateItem",
+    "TransactWriteItems",
+)
+STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+LIST = "GET /v2/agents/{agent_id}/convos"
+PAGES = 1_000
+BUSY = {"agent_id": "busy"}
+
+
+class Case(NamedTuple):
+    """An operation in one situation, with the requests that it costs."""
+
+    id: str
+    operation: str
+    costs: dict[str, int]
+    body: Any = None
+    query: str = ""
+    values: dict[str, str] = {}  # noqa: RUF012
+
+
+def small(text: str) -> dict[str, Any]:
+    return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]}]}
+
+
+def large(seed: int) -> dict[str, Any]:
+    """More than one item holds, compressed or not."""
+    return small(b64encode(random.Random(seed).randbytes(600_000)).decode())
+
+
+CASES = [
+    # Agents
+    Case("agent read", "GET /v3/agents/{agent_id}", {GET: 1}),
+    Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),
+    Case("unknown agent read", "GET /v3/agents/{agent_id}", {GET: 1}, values={"agent_id": "nobody"}),
+    Case("agent list", "GET /v3/agents", {QUERY: 1}),
+    Case("agent list page", "GET /v3/agents", {QUERY: 1}, query="?limit=1"),
+    Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
+    Case("agent save", "PATCH /v3/agents/{agent_id}", {GET: 1, PUT: 1}, {"agent": {"title": "v3"}}),
+    Case("agent save unchanged", "PATCH /v3/agents/{agent_id}", {GET: 1}, {"agent": {}}),
+    Case("agent save v2", "POST /v2/agents/{agent_id}", {GET: 1, PUT: 1}, {"title": "v2"}),
+    Case(
+        "agent create v2",
+        "POST /v2/agents/{agent_id}",
+        {GET: 1, TRANSACT: 1},
+        {"title": "New"},
+        values={"agent_id": "n"},
+    ),
+    # Tools
+    Case("tool create", "POST /v3/agents/{agent_id}/tools", {TRANSACT: 1}, {"tool": {"name": "New"}}),
+    Case("tool list", "GET /v3/agents/{agent_id}/tools", {QUERY: 1}),
+    Case("tool list of none", "GET /v3/agents/{agent_id}/tools", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
+    Case("tool read", "GET /v3/tools/{tool_id}", {GET: 1}),
+    Case("tool save", "PATCH /v3/tools/{tool_id}", {GET: 1, PUT: 1}, {"tool": {"name": "Changed"}}),
+    # Conversations
+    Case("conversation create", "POST /v3/agents/{agent_id}/convos", {GET: 1, TRANSACT: 1}, {"conversation": {}}),
+    Case("state read", STATE, {BATCH: 1}, {}),
+    Case("state read of none", STATE, {BATCH: 1}, {}, values={"user_id": "nobody"}),
+    Case("state replace", STATE, {BATCH: 1, PUT: 1}, small("again")),
+    Case("state describe", STATE, {BATCH: 1, PUT: 1}, {"metadata": {"userName": "Ann"}}),
+    Case("state of a new conversation", STATE, {BATCH: 1, TRANSACT: 1}, small("first"), values={"user_id": "new"}),
+    Case("state unchanged", STATE, {BATCH: 1}, {"delete": {"mids": ["unknown"]}}),
+    Case("state read, large", STATE, {BATCH: 2}, {}, values={"user_id": "large"}),
+    Case("state replace, large", STATE, {BATCH: 2, TRANSACT: 1}, large(2), values={"user_id": "large"}),
+    Case("conversation list", LIST, {GET: 1, QUERY: 1}, values=BUSY),
+    Case("conversation list, page 1,000", LIST, {GET: 1, QUERY: 1}, query=f"?page={PAGES}", values=BUSY),
+    Case("conversation list, behind the end", LIST, {GET: 1}, query=f"?page={PAGES + 1}", values=BUSY),
+    # Analytics
+    Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {PUT: 1}, {"record": "convo"}),
+    Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),
+    # Clients and organisations
+    Case("client list", "GET /v2/clients", {QUERY: 1}),
+    Case("client read", "GET /v2/clients/{client_id}", {GET: 1}),
+    Case("client save", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    Case(
+        "client save with another email", "POST /v2/clients/{client_id}", {GET: 1, TRANSACT: 1}, {"email": "b@x.test"}
+    ),
+    Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
+    Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
+    Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    # Credentials
+    Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
+    Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),
+    Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),
+    Case("key rotate", "POST /v3/workspace/key/rotate", {GET: 2, TRANSACT: 1}),
+]
+
+
+class Service(NamedTuple):
+    """The API of a workspace that has been in use for a while, and the path values that lead there."""
+
+    api: Api
+    values: dict[str, str]
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    """One for all; each case writes what none has written before it."""
+    with shared_engine():
+        new = workspaces.create("Test")
+        api = Api(new.workspace_key)
+        for agent_id in ("support", "other", "busy"):
+            assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
+        tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
+        fill_the_list(api, new.workspace_id)
+        for user_id, body in (("user-1", small("first")), ("large", large(1))):
+            assert api.post(f"/agents/support/interact/{user_id}/state", body).status == 200
+        api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
+        api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
+        api.post("/v2/orgs/acme", {"name": "Acme"})
+        token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
+        values = {"tool_id": tool["id"], "token_id": token["id"], "client_id": "ann", "org_id": "acme"}
+        yield Service(api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", **values})
+
+
+def fill_the_list(api: Api, workspace_id: str) -> None:
+    """The first and the last page of a list of 1,000 pages; the numbers between them are taken by nobody."""
+    for high in (0, PAGES * 20 - 20):
+        row = sequence.find(workspace_id, "busy")
+        assert row is not None
+        row.high = high
+        storage.save(row)
+        for _ in range(20):
+            assert api.post("/v3/agents/busy/convos", {"conversation": {}}).status == 200
+
+
+def test_every_operation_has_its_number_in_the_table() -> None:
+    """A new operation: count what it costs, and hold it here."""
+    operations = {f"{method} {route}" for route, methods in app.routes.items() for method in methods}
+    assert {case.operation for case in CASES} == {
+        operation for operation in operations if operation.split()[1] not in auth.OPEN_ROUTES
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+def test_an_operation_costs(case: Case, service: Service) -> None:
+    method, route = case.operation.split()
+    path = route.format(**{**service.values, **case.values}) + case.query
+    service.api.get("/v2/clients")
+    with counted() as requests:
+        answer = service.api.call(method, path, case.body)
+    assert answer.status == (404 if case.id == "unknown agent read" else 200), answer.text
+    assert requests == case.costs
+
+
+@pytest.mark.parametrize("page", [1, PAGES])
+def test_the_pages_that_were_counted_are_full(page: int, service: Service) -> None:
+    data = service.api.get(f"/v2/agents/busy/convos?page={page}").data
+    assert len({one["ID"] for one in data}) == 20
+
+
+# What is not in the table: a process that has not seen its caller, or its agent, for thirty seconds
+
+
+def test_the_first_use_of_a_credential_costs_its_look_up_and_a_note(service: Service) -> None:
+    token = service.api.post("/v3/tokens", {"token": {"name": "new"}}).data["token"]
+    with counted() as requests:
+        assert Api(token).get("/v3/agents/support").status == 200
+    assert requests == {GET: 2, UPDATE: 1}
+
+
+def test_a_credential_that_is_not_cached_any_more_costs_its_look_up(service: Service) -> None:
+    service.api.get("/v2/clients")
+    auth.forget()
+    with counted() as requests:
+        assert service.api.get("/v2/agents/support").status == 200
+    assert requests == {GET: 2}
+
+
+@pytest.mark.parametrize("token", [f"cams_workspace_{'x' * 49}", "anything", ""], ids=["mistyped", "no token", "none"])
+def test_what_cannot_be_a_credential_costs_nothing(token: str, service: Service) -> None:
+    with counted() as requests:
+        assert Api(token).get("/v3/agents").status == 401
+    assert requests == {}
+
+
+def test_analytics_of_an_agent_that_was_not_seen_cost_its_look_up(service: Service) -> None:
+    service.api.get("/v2/clients")
+    agents._seen.clear()
+    with counted() as requests:
+        assert service.api.post("/v2/agents/support/analytics/user-2", {"record": "load"}).status == 200
+    assert requests == {GET: 1, PUT: 1}
+
+
+def test_the_first_document_of_a_process_costs_its_data_key(service: Service) -> None:
+    service.api.get("/v2/clients")
+    keyring.current.cache_clear()
+    keyring.find.cache_clear()
+    with counted() as requests:
+        assert service.api.get("/v2/agents/support").status == 200
+    assert requests == {GET: 2, "Decrypt": 1}
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"unknown": 1}'], ids=["empty", "no object", "unknown member"])
+def test_a_bad_body_costs_nothing(body: bytes, service: Service) -> None:
+    service.api.get("/v2/clients")
+    with counted() as requests:
+        assert service.api.post("/v2/clients/ann", body).status == 400
+    assert requests == {}

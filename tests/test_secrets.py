@@ -1,0 +1,396 @@
+"""No secret leaves but in the answer that it belongs to: not in a log line, an error, a `repr`, a byte of a table.
+
+The fixture fills every text member of every record with a canary (all passwords, keys and tokens among them),
+drives reads, writes and errors of every kind, and keeps what could be seen meanwhile. Identifiers and the names
+of credentials are no secrets: they stand in keys and lists.
+
+What is promised of the log: no secret of a caller at any level, whatever logs and however it is set, as documents
+are sealed and tokens hashed before anything of ours is sent. The data key is in the clear in what KMS answers,
+which botocore logs at DEBUG; so it has a level of its own (`connection`) that a root logger at DEBUG leaves alone.
+"""
+
+import logging
+import random
+import re
+import zlib
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import ValidationError
+
+from chalicelib import auth, keyring, sealing, storage
+from chalicelib.wire import Wire
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+from tests.api import Answer, Api
+from tests.contract.test_members import MODELS, Member, alone, document, members
+from tests.engine import shared_engine
+from tests.evidence import logged, stored
+from tests.requests import refused_by_the_engine
+
+CANARY = "Canary7f3a91"
+STATE = "/agents/support/interact/user-1/state"
+NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # no item holds it, compressed or not
+SECRET = re.compile(r"(KEY|Key|Token|Secret|Password)$")
+SECRET_MEMBERS = {
+    resource: [member for member in members(resource) if SECRET.search(member.path) and member.type == "string"]
+    for resource in ("agent_v3", "agent_v2", "tool", "client")
+}
+
+
+class Seen(NamedTuple):
+    """What could be seen of one workspace's use, and the secrets that nobody else may see.
+
+    `log` with everything at DEBUG, `root_log` with the root logger at DEBUG.
+    """
+
+    log: str
+    root_log: str
+    right: dict[str, Any]
+    errors: list[Answer]
+    items: dict[str, list[dict[str, Any]]]
+    secrets: dict[str, str]
+    data_key: keyring.DataKey
+
+
+def filled(resource: str) -> Any:
+    """A record of the resource whose every text that may be any text is a canary."""
+    return canaries(document(resource, whole=True))
+
+
+def canaries(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: canaries(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [canaries(inner) for inner in value]
+    return f"{CANARY} {value}" if isinstance(value, str) and value.endswith("🐑") else value
+
+
+@pytest.fixture(scope="module")
+def seen() -> Iterator[Seen]:
+    """Everything that the module's tests look at; they change nothing."""
+    with shared_engine():
+        with logged() as log, at_debug("botocore"), at_debug("pynamodb"):
+            new = workspaces.create(f"{CANARY} Ltd")
+            api = Api(new.workspace_key)
+            right = used(api)
+            errors = [*wrongly_used(api), *broken(api)]
+        with logged() as root_log:
+            keyring.current.cache_clear()
+            api.post("/v2/clients/ann", {"name": CANARY})
+            errors += broken(api)
+        secrets = {
+            "canary": CANARY,
+            "workspace key": new.workspace_key,
+            "access token": new.access_token,
+            "workspace secret": new.workspace_secret,
+            "agent key": right["agent v2"]["SECRET_API_KEY"],
+            "issued token": right["token"]["token"],
+            "rotated key": right["rotated"]["key"],
+        }
+        yield Seen(log.text, root_log.text, right, errors, stored(), secrets, keyring.current())
+
+
+@contextmanager
+def at_debug(name: str) -> Iterator[None]:
+    """Let a logger say all it can, although it has a level of its own."""
+    logger = logging.getLogger(name)
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    yield
+    logger.setLevel(level)
+
+
+def used(api: Api) -> dict[str, Any]:
+    """Write and read every resource; what was read, by name."""
+    made = api.post("/v2/agents/support", {"title": CANARY}).data
+    agent = api.post("/v3/agents", {"agent": filled("agent_v3")}).data
+    api.patch(f"/v3/agents/{agent['id']}", {"agent": filled("agent_v3")})
+    api.post("/v2/agents/second", filled("agent_v2"))
+    api.post("/v2/agents/second", {"lang": CANARY})
+    tool = api.post("/v3/agents/support/tools", {"tool": filled("tool")}).data
+    api.patch(f"/v3/tools/{tool['id']}", {"tool": filled("tool")})
+    api.post("/v3/agents/support/convos", filled("conversation_in"))
+    turns = [{"from": "human", "messages": [{"mid": CANARY, "item": {"text": f"{CANARY} 🐑"}, "own": CANARY}]}]
+    api.post(STATE, {"turns": turns, "metadata": {"userPhone": CANARY, "tags": [CANARY]}})
+    api.post(STATE.replace("user-1", "long"), {"turns": [{"messages": [{"item": {"text": CANARY + NOISE}}]}]})
+    api.post("/v2/agents/support/analytics/user-1", filled("analytics"))
+    api.post("/v2/clients/ann", filled("client"))
+    api.post("/v2/clients/ann", {"email": f"{CANARY}@x.test"})
+    api.post("/v2/orgs/acme", filled("organisation"))
+    token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
+    paths = {
+        "agent": f"/v3/agents/{agent['id']}",
+        "agents": "/v3/agents",
+        "second": "/v3/agents/second",
+        "tool": f"/v3/tools/{tool['id']}",
+        "tools": "/v3/agents/support/tools",
+        "convos": "/v2/agents/support/convos",
+        "analytics": "/v2/agents/support/analytics/user-1",
+        "client": "/v2/clients/ann",
+        "clients": "/v2/clients",
+        "organisation": "/v2/orgs/acme",
+        "tokens": "/v3/tokens",
+    }
+    read = {name: api.get(path).data for name, path in paths.items()}
+    rotated = api.post("/v3/workspace/key/rotate").data
+    return {**read, "agent v2": made, "token": token, "rotated": rotated, "state": api.post(STATE, {}).json}
+
+
+def wrongly_used(api: Api) -> Iterator[Answer]:
+    """Errors of every kind, each request with a secret in it."""
+    routes = {
+        "agent_v3": lambda body: api.patch("/v3/agents/support", {"agent": body}),
+        "agent_v2": lambda body: api.post("/v2/agents/support", body),
+        "tool": lambda body: api.post("/v3/agents/support/tools", {"tool": {"name": "x", **body}}),
+        "client": lambda body: api.post("/v2/clients/ann", body),
+    }
+    for resource, secret in SECRET_MEMBERS.items():
+        for member in secret:
+            yield routes[resource](alone(member, [CANARY]))
+            yield routes[resource](alone(Member(resource, f"{member.path}X", {"type": "any"}), CANARY))
+    unknown = [tokens.new(kind) for kind in (tokens.WORKSPACE, tokens.AGENT, tokens.ACCESS)]
+    for token in (CANARY, *unknown):
+        answer = Api(token).get("/v3/agents")
+        assert token not in answer.text
+        yield answer
+    yield api.post("/v2/clients/ann", f'{{"dashboardPassword": "{CANARY}"'.encode())
+    yield api.call("POST", "/v2/clients/ann", CANARY.encode(), {**api._headers, "Content-Type": "text/plain"})
+    yield api.call("PUT", "/v2/clients", CANARY.encode())
+    yield api.post("/v2/agents/nobody%FF", {"SECRET_API_KEY": CANARY})
+    yield api.patch("/v3/tools/nobody", {"tool": {"serverUrlSecret": CANARY}})
+    yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})
+    yield api.post("/v2/clients/bob", {"email": f"{CANARY}@x.test", "dashboardPassword": CANARY})
+    yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]})
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
+    yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY}}, {}]}]})
+
+
+def broken(api: Api) -> Iterator[Answer]:
+    """Errors that are no caller's fault, each in the middle of a request with a secret in it."""
+    secret = {"dashboardPassword": CANARY}
+    steps = {
+        "GetItem": lambda: api.post("/v2/clients/ann", secret),
+        "PutItem": lambda: api.post("/v2/clients/ann", {**secret, "name": f"{CANARY} again"}),
+        "TransactWriteItems": lambda: api.post("/v2/clients/new", {**secret, "email": f"new{CANARY}@x.test"}),
+        "BatchGetItem": lambda: api.post(STATE, {"metadata": {"userEmail": CANARY}}),
+        "Query": lambda: api.get("/v2/clients"),
+    }
+    for code in ("AccessDeniedException", "ValidationException", "ResourceNotFoundException"):
+        for operation, step in steps.items():
+            with refused_by_the_engine(operation, code):
+                yield step()
+        auth.forget()
+        with refused_by_the_engine("GetItem", code):
+            yield api.get("/v2/clients")
+    for name in ("seal", "unseal"):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sealing, name, lambda workspace_id, place, content: content["a fault of ours"])
+            yield api.post("/v2/clients/ann", secret)
+    workspace_id = api.get("/v2/clients/ann").data["ownerID"]
+    moved_to(workspace_id, "ann", "moved")
+    yield api.get("/v2/clients/moved")
+
+
+def moved_to(workspace_id: str, client_id: str, other: str) -> None:
+    """Copy the bytes of a client to another one, where they do not open."""
+    dynamodb = storage.client("dynamodb")
+    place = {"workspace": {"S": workspace_id}, "client_id": {"S": client_id}}
+    item = dynamodb.get_item(TableName="cams-clients", Key=place)["Item"]
+    dynamodb.put_item(TableName="cams-clients", Item={**item, "client_id": {"S": other}})
+
+
+# The canaries are where they belong
+
+
+@pytest.mark.parametrize("member", SECRET_MEMBERS["agent_v3"], ids=lambda member: member.path)
+def test_a_secret_member_of_an_agent_is_answered_to_whom_it_belongs(member: Member, seen: Seen) -> None:
+    value = seen.right["agent"]
+    for step in member.path.split("."):
+        value = value[step]
+    assert value.startswith(CANARY)
+
+
+def test_so_are_those_of_the_other_records(seen: Seen) -> None:
+    for name in ("second", "tool", "tools", "convos", "analytics", "client", "clients", "organisation", "state"):
+        assert CANARY in str(seen.right[name]), name
+    assert seen.right["client"]["dashboardPassword"].startswith(CANARY)
+    assert seen.right["tool"]["serverUrlSecret"].startswith(CANARY)
+    assert seen.right["agent"]["tools"][0]["serverUrlSecret"].startswith(CANARY)
+
+
+def test_every_kind_of_error_was_among_those_that_are_looked_at(seen: Seen) -> None:
+    assert {error.status for error in seen.errors} == {400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 503}
+
+
+@pytest.mark.parametrize(
+    ("resource", "expected"),
+    [
+        (
+            "agent_v3",
+            {
+                "VF_DIALOGUE_API_KEY",
+                "VF_PROJECT_API_KEY",
+                "VF_KB_API_KEY",
+                "SECRET_API_KEY",
+                "chatappToken",
+                "cloudPrivateKey",
+                "igAccessToken",
+                "photoappOptions.accessToken",
+                "flowtool.webhookSecret",
+                "voiceplatformConfig.PUBLIC_API_KEY",
+                "voiceplatformConfig.PRIVATE_API_KEY",
+                "advanced.serverUrlSecret",
+                "voiceConfig.transcriber.apiKey",
+                "voiceConfig.speechGen.apiKey",
+            },
+        ),
+        (
+            "agent_v2",
+            {"VF_DIALOGUE_API_KEY", "VF_PROJECT_API_KEY", "SECRET_API_KEY", "chatappToken", "cloudPrivateKey"},
+        ),
+        ("tool", {"serverUrlSecret"}),
+        ("client", {"dashboardPassword"}),
+    ],
+)
+def test_these_are_the_secret_members(resource: str, expected: set[str]) -> None:
+    assert {member.path for member in SECRET_MEMBERS[resource]} == expected
+
+
+# And nowhere else
+
+
+SECRETS = ["canary", "workspace key", "access token", "workspace secret", "agent key", "issued token", "rotated key"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_log_line_has_it(secret: str, seen: Seen) -> None:
+    for source in ("cams Caught exception", "botocore.parsers", "pynamodb"):
+        assert source in seen.log
+    assert seen.secrets[secret] not in seen.log
+
+
+def test_no_log_line_has_a_data_key_unless_botocore_itself_is_told_to_log_all(seen: Seen) -> None:
+    secret = seen.data_key.secret
+    assert "chalicelib.http Caught exception" in seen.root_log
+    for form in (secret.hex(), b64encode(secret).decode(), str(secret)):
+        assert form not in seen.root_log
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_error_has_it(secret: str, seen: Seen) -> None:
+    assert not [error for error in seen.errors if seen.secrets[secret] in error.text + str(error.headers)]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_no_byte_of_a_table_has_it(secret: str, seen: Seen) -> None:
+    value = seen.secrets[secret].encode()
+    forms = (value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode())
+    found = [
+        (table, name)
+        for table, items in seen.items.items()
+        for item in items
+        for name, attribute in item.items()
+        for content in opened(attribute)
+        if any(form in content for form in forms)
+    ]
+    assert found == []
+
+
+def test_no_byte_of_a_table_has_a_data_key(seen: Seen) -> None:
+    contents = [content for items in seen.items.values() for item in items for one in item.values() for content in
+                opened(one)]  # fmt: skip
+    assert len(contents) > 50
+    assert not [content for content in contents if seen.data_key.secret in content]
+
+
+def opened(attribute: dict[str, Any]) -> Iterator[bytes]:
+    """What an attribute holds: as it is, and decompressed from wherever something decompresses."""
+    ((kind, value),) = attribute.items()
+    content = value if isinstance(value, bytes) else str(value).encode()
+    yield content
+    if kind == "B":
+        for start in range(64):
+            for window in (zlib.MAX_WBITS, -zlib.MAX_WBITS, zlib.MAX_WBITS | 16):
+                try:
+                    yield zlib.decompressobj(window).decompress(content[start:])
+                except zlib.error:
+                    continue
+
+
+def test_what_decompresses_is_looked_into() -> None:
+    """The search above finds what is only compressed, wherever it begins."""
+    compressed = b"\x01head" + zlib.compress(CANARY.encode())
+    assert [content for content in opened({"B": compressed}) if CANARY.encode() in content]
+
+
+# repr and str
+
+
+def shown(thing: Any) -> str:
+    return f"{thing!r} {thing!s} {thing} {[thing]} { ({'in': thing}) }"
+
+
+WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type) and issubclass(model, Wire)}
+
+
+@pytest.mark.parametrize("resource", WIRE)
+def test_a_model_shows_the_names_of_its_members_only(resource: str) -> None:
+    record = filled(resource)
+    model = WIRE[resource].model_validate(record)
+    assert CANARY in str(model.model_dump())
+    assert CANARY not in shown(model)
+    assert all(name in shown(model) for name in record)
+
+
+@pytest.mark.parametrize(
+    "member", [member for secret in SECRET_MEMBERS.values() for member in secret], ids=lambda member: member.path
+)
+def test_the_error_of_a_model_does_not_show_the_value(member: Member) -> None:
+    with pytest.raises(ValidationError) as caught:
+        WIRE[member.resource].model_validate(alone(member, [CANARY]))
+    assert CANARY not in shown(caught.value)
+
+
+def rows(base: type[storage.Row]) -> Iterator[type[storage.Row]]:
+    """Every class of rows with a table, wherever it stands."""
+    for row in base.__subclasses__():
+        if hasattr(row, "Meta") and hasattr(row.Meta, "table_name"):
+            yield row
+        yield from rows(row)
+
+
+@pytest.mark.parametrize(
+    "row", sorted(set(rows(storage.Row)), key=lambda row: row.__name__), ids=lambda row: row.__name__
+)
+def test_a_row_shows_its_key_only(row: type[storage.Row]) -> None:
+    one = row("workspace", "item") if row._range_keyname else row("workspace")
+    for name in one.get_attributes():
+        if name not in (row._hash_keyname, row._range_keyname):
+            one.attribute_values[name] = CANARY
+    assert "workspace" in shown(one)
+    assert CANARY not in shown(one)
+
+
+@pytest.mark.parametrize(
+    ("thing", "names"),
+    [
+        pytest.param(workspaces.NewWorkspace("01abc", CANARY, CANARY, CANARY), "01abc", id="a new workspace"),
+        pytest.param(
+            workspaces.Issued(workspaces.CredentialRow("hash", credential_id="01abc"), CANARY), "01abc", id="issued"
+        ),
+        pytest.param(keyring.DataKey(b"\x00\xab\xcd\xef", CANARY.encode()), "00abcdef", id="a data key"),
+    ],
+)
+def test_what_carries_a_secret_on_purpose_shows_what_it_is_about_only(thing: Any, names: str) -> None:
+    assert names in shown(thing)
+    assert CANARY not in shown(thing)
+
+
+def test_a_caller_shows_no_token(seen: Seen) -> None:
+    assert auth._remembered
+    for secret in seen.secrets.values():
+        assert secret not in str(auth._remembered)

@@ -1,0 +1,323 @@
+"""Tools over HTTP, and what is stored of them (§2.2, §2.3, §4.1)."""
+
+import random
+import re
+from base64 import b64encode
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.tools import store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.contract.test_members import document
+from tests.evidence import canonical, refused, stored
+
+NOW = 1_790_000_000
+READ_ONLY = ("id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases")
+Create = Callable[..., Any]
+
+
+@pytest.fixture
+def tools(api: Api, agent_id: str) -> str:
+    """The path of the agent's tools."""
+    return f"/v3/agents/{agent_id}/tools"
+
+
+@pytest.fixture
+def create(api: Api, tools: str) -> Create:
+    """Create a tool of the agent; returns it as it was answered."""
+    return lambda **members: api.post(tools, {"tool": {"name": "Look up", **members}}).data
+
+
+def noise(length: int) -> str:
+    """Text that compression leaves large."""
+    return b64encode(random.Random(length).randbytes(length)).decode()[:length]
+
+
+def stored_tool(workspace: NewWorkspace, tool_id: str) -> Any:
+    return store.read(workspace.workspace_id, tool_id).open()
+
+
+def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name not in names}
+
+
+# Create
+
+
+def test_a_tool_is_created_with_what_was_given_and_what_the_service_sets(
+    workspace: NewWorkspace, api: Api, tools: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    answer = api.post(tools, {"tool": {"name": "Look up", "serverUrl": "https://x.test", "channels": ["web-chat"]}})
+
+    assert answer.json["message"] == "Tool created successfully"
+    made = answer.data
+    assert without(made, "id") == {
+        "name": "Look up",
+        "method": "GET",
+        "serverUrl": "https://x.test",
+        "channels": ["web-chat"],
+        "agentId": "support",
+        "userId": workspace.workspace_id,
+        "createdAt": clock.iso(NOW),
+        "updatedAt": clock.iso(NOW),
+    }
+    assert stored_tool(workspace, made["id"]) == without(made, "id")
+    assert api.get(f"/v3/tools/{made['id']}").json == {
+        "success": True,
+        "message": "Tool retrieved successfully",
+        "data": made,
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({"tool": {}}, "tool.name", id="without a name"),
+        pytest.param({"tool": {"name": None}}, "tool.name", id="null for a name"),
+        pytest.param({"tool": {"name": 5}}, "tool.name", id="a number for a name"),
+        pytest.param({}, "tool", id="without a tool"),
+        pytest.param({"tool": None}, "tool", id="null for a tool"),
+    ],
+)
+def test_a_tool_without_a_name_is_not_created(body: Any, path: str, api: Api, tools: str) -> None:
+    before = stored()
+    refused(api.post(tools, body), 400, path)
+    assert stored() == before
+
+
+def test_a_tool_of_an_unknown_agent_is_not_created(api: Api, workspace: NewWorkspace) -> None:
+    api.get("/v3/agents")
+    before = stored()
+    assert refused(api.post("/v3/agents/nobody/tools", {"tool": {"name": "x"}}), 404) == "There is no such agent."
+    assert stored() == before
+
+
+def test_the_method_is_what_was_given(create: Create) -> None:
+    assert create(method="PATCH")["method"] == "PATCH"
+
+
+def test_two_tools_of_the_same_members_are_two(create: Create) -> None:
+    assert create()["id"] != create()["id"]
+
+
+def test_variables_ids_are_no_part_of_a_creation_and_are_ignored(workspace: NewWorkspace, create: Create) -> None:
+    made = create(variablesIds=["v"])
+    assert "variablesIds" not in made
+    assert "variablesIds" not in stored_tool(workspace, made["id"])
+
+
+@pytest.mark.parametrize("id_", [{}, {"id": None}, {"id": ""}], ids=["left out", "null", "empty"])
+@pytest.mark.parametrize("way", ["create", "change"])
+def test_a_field_without_an_id_gets_one(
+    way: str, id_: dict[str, Any], workspace: NewWorkspace, api: Api, create: Create
+) -> None:
+    fields = [{"key": "a", **id_}, {"key": "b", **id_}]
+    made = create(fields=fields if way == "create" else [])
+    if way == "change":
+        made = api.patch(f"/v3/tools/{made['id']}", {"tool": {"fields": fields}}).data
+
+    assert [field["key"] for field in made["fields"]] == ["a", "b"]
+    assert len({field["id"] for field in made["fields"]}) == 2
+    assert all(field["id"] for field in made["fields"])
+    assert stored_tool(workspace, made["id"])["fields"] == made["fields"]
+
+
+def test_a_field_keeps_the_id_that_it_has(api: Api, create: Create) -> None:
+    made = create(fields=[{"id": "mine", "in": "body"}])
+    assert made["fields"] == [{"id": "mine", "in": "body"}]
+    changed = api.patch(f"/v3/tools/{made['id']}", {"tool": {"fields": [{"id": "mine"}, {"id": "new"}]}}).data
+    assert changed["fields"] == [{"id": "mine"}, {"id": "new"}]
+
+
+# Change
+
+
+def test_a_change_leaves_alone_what_it_does_not_name(
+    workspace: NewWorkspace, api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    made = create(description="d", fields=[{"id": "f"}])
+    monkeypatch.setattr(clock, "milliseconds", lambda: (NOW + 60) * 1000)
+    answer = api.patch(f"/v3/tools/{made['id']}", {"tool": {"name": "New", "disabled": True}})
+
+    assert answer.json["message"] == "Tool updated successfully"
+    assert answer.data == {**made, "name": "New", "disabled": True, "updatedAt": clock.iso(NOW + 60)}
+    assert stored_tool(workspace, made["id"]) == without(answer.data, "id")
+
+
+def test_a_change_replaces_the_fields_as_a_whole(api: Api, create: Create) -> None:
+    made = create(fields=[{"id": "a", "key": "k"}, {"id": "b"}])
+    changed = api.patch(f"/v3/tools/{made['id']}", {"tool": {"fields": [{"id": "a", "in": "path"}]}}).data
+    assert changed["fields"] == [{"id": "a", "in": "path"}]
+
+
+@pytest.mark.parametrize("member", ["description", "fields", "channels", "disabled", "variablesIds"])
+def test_null_clears_a_member(member: str, workspace: NewWorkspace, api: Api, create: Create) -> None:
+    values = {"description": "d", "fields": [{"id": "f"}], "channels": ["c"], "disabled": False, "variablesIds": ["v"]}
+    path = f"/v3/tools/{create()['id']}"
+    assert api.patch(path, {"tool": {member: values[member]}}).data[member] == values[member]
+    changed = api.patch(path, {"tool": {member: None}}).data
+    assert member not in changed
+    assert member not in stored_tool(workspace, changed["id"])
+
+
+def test_a_change_may_set_variables_ids(workspace: NewWorkspace, api: Api, create: Create) -> None:
+    made = api.patch(f"/v3/tools/{create()['id']}", {"tool": {"variablesIds": ["v", "w"]}}).data
+    assert made["variablesIds"] == ["v", "w"]
+    assert stored_tool(workspace, made["id"])["variablesIds"] == ["v", "w"]
+
+
+def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api, create: Create) -> None:
+    theirs = {**dict.fromkeys(READ_ONLY, "x"), "backchannellingPhrases": ["x"]}
+    made = create(**theirs)
+    assert "x" not in made.values()
+    assert "backchannellingPhrases" not in made
+
+    before = stored()
+    assert api.patch(f"/v3/tools/{made['id']}", {"tool": theirs}).data == made
+    assert stored() == before
+
+
+def test_a_tool_that_was_read_is_written_back_without_a_write(
+    api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = create(**without(document("tool", whole=False), *READ_ONLY, "name", "variablesIds"))
+    read, before = api.get(f"/v3/tools/{made['id']}").data, stored()
+    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    assert api.patch(f"/v3/tools/{made['id']}", {"tool": read}).data == read
+    assert stored() == before
+
+
+def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+    api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, real, theirs = f"/v3/tools/{create()['id']}", storage.save, iter([{"tool": {"description": "theirs"}}])
+
+    def interrupted(*arguments: Any) -> None:
+        if (change := next(theirs, None)) is not None:
+            api.patch(path, change)
+        real(*arguments)
+
+    monkeypatch.setattr(storage, "save", interrupted)
+    changed = api.patch(path, {"tool": {"method": "POST"}}).data
+    assert (changed["method"], changed["description"]) == ("POST", "theirs")
+    assert api.get(path).data == changed
+
+
+# Nothing is lost
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
+def test_every_member_is_stored_and_answered_as_it_was_sent(
+    whole: bool, workspace: NewWorkspace, api: Api, create: Create
+) -> None:
+    sent = document("tool", whole=whole)
+    made = create(**sent)
+    assert canonical(without(made, *READ_ONLY)) == canonical(without(sent, *READ_ONLY, "variablesIds"))
+
+    changed = api.patch(f"/v3/tools/{made['id']}", {"tool": sent}).data
+    assert canonical(without(changed, *READ_ONLY)) == canonical(without(sent, *READ_ONLY))
+    assert canonical(stored_tool(workspace, made["id"])) == canonical(without(changed, "id"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, False, "", [], {}, 1e300, 10**40, {"": [None, {"😀": 1.5}]}],
+    ids=["0", "false", "empty text", "empty list", "empty object", "1e300", "10^40", "nested"],
+)
+def test_a_field_s_value_is_kept_whatever_it_is(value: Any, workspace: NewWorkspace, create: Create) -> None:
+    field = {"id": "f", "value": value, "defaultValue": [value]}
+    made = create(fields=[field])
+    assert canonical(made["fields"]) == canonical([field])
+    assert canonical(stored_tool(workspace, made["id"])["fields"]) == canonical([field])
+
+
+def test_a_field_s_value_changes_between_what_python_takes_for_equal(api: Api, create: Create) -> None:
+    path = f"/v3/tools/{create(fields=[{'id': 'f', 'value': 1}])['id']}"
+    api.patch(path, {"tool": {"fields": [{"id": "f", "value": True}]}})
+    assert api.get(path).data["fields"][0]["value"] is True
+
+
+def test_times_are_iso_8601_in_utc(create: Create) -> None:
+    made = create()
+    for member in ("createdAt", "updatedAt"):
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", made[member])
+
+
+# List
+
+
+def test_the_list_has_every_tool_of_the_agent_oldest_first(
+    api: Api, tools: str, create: Create, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = count(NOW * 1000)
+    monkeypatch.setattr(clock, "milliseconds", lambda: next(ticks))
+    made = [create(name=str(number))["id"] for number in range(130)]
+    answer = api.get(tools)
+    assert answer.json["message"] == "Tools retrieved successfully"
+    assert [tool["id"] for tool in answer.data] == made
+
+
+def test_the_list_goes_on_behind_what_one_request_returns(api: Api, tools: str, create: Create) -> None:
+    """The engine ends an answer at 1 MB."""
+    made = {create(description=noise(150_000))["id"] for _ in range(12)}
+    assert {tool["id"] for tool in api.get(tools).data} == made
+
+
+def test_the_list_shows_tools_as_a_read_does(api: Api, tools: str, create: Create) -> None:
+    made = create(fields=[{"key": "k"}])
+    assert api.get(tools).data == [made] == [api.get(f"/v3/tools/{made['id']}").data]
+
+
+def test_the_list_has_the_tools_of_that_agent_only(api: Api, tools: str, create: Create) -> None:
+    create()
+    api.post("/v2/agents/sales", {})
+    other = api.post("/v3/agents/sales/tools", {"tool": {"name": "Sell"}}).data
+    assert api.get("/v3/agents/sales/tools").data == [other]
+    assert [tool["name"] for tool in api.get(tools).data] == ["Look up"]
+
+
+def test_an_agent_without_tools_has_an_empty_list(api: Api, tools: str) -> None:
+    assert api.get(tools).data == []
+
+
+def test_the_tools_of_an_unknown_agent_are_not_found(api: Api) -> None:
+    assert refused(api.get("/v3/agents/nobody/tools"), 404) == "There is no such agent."
+
+
+# Unknown, or somebody else's
+
+
+@pytest.mark.parametrize("tool_id", ["x", "0123456789a", "0123456789aunknown"])
+def test_an_unknown_tool_is_not_found(tool_id: str, api: Api, create: Create) -> None:
+    create()
+    assert refused(api.get(f"/v3/tools/{tool_id}"), 404) == "There is no such tool."
+    refused(api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "mine"}}), 404)
+
+
+def test_a_part_of_a_tool_s_id_is_not_its_id(api: Api, create: Create) -> None:
+    tool_id = create()["id"]
+    for other in (tool_id[:-1], tool_id + "0", tool_id[:11]):
+        refused(api.get(f"/v3/tools/{other}"), 404)
+
+
+def test_another_workspace_s_tool_is_not_found_even_under_the_same_agent_id(
+    api: Api, create: Create, tools: str, other_workspace: NewWorkspace
+) -> None:
+    made = create()
+    other = Api(other_workspace.workspace_key)
+    other.post("/v2/agents/support", {})
+    theirs = other.post(tools, {"tool": {"name": "Theirs"}}).data
+    before = stored()
+
+    refused(other.get(f"/v3/tools/{made['id']}"), 404)
+    refused(other.patch(f"/v3/tools/{made['id']}", {"tool": {"name": "mine"}}), 404)
+    assert other.get(tools).data == [theirs]
+    assert api.get(tools).data == [made]
+    assert stored() == before

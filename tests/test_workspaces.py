@@ -1,0 +1,657 @@
+"""Credentials over HTTP (§5): tokens, the workspace key, what opens which route, and an agent's `SECRET_API_KEY`."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from chalice.app import Chalice, Response
+from chalice.test import Client
+
+from chalicelib import auth, clock, http, storage
+from chalicelib.agents import store as agents
+from chalicelib.workspaces import store, tokens
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.requests import counted, refused_by_the_engine
+
+MINUTE, DAY = 60, 24 * 60 * 60
+MONTH, YEAR = 30 * DAY, 365 * DAY
+
+PassTime = Callable[[int], None]
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
+    """Hold both clocks still, and move them on by so many seconds."""
+    start, passed = clock.milliseconds(), 0
+
+    def move(seconds: int) -> None:
+        nonlocal passed
+        passed += seconds
+
+    monkeypatch.setattr(clock, "milliseconds", lambda: start + passed * 1000)
+    monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
+    auth.forget()
+    return move
+
+
+def items(table: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = boto3.client("dynamodb").scan(TableName=table)["Items"]
+    return sorted(found, key=repr)
+
+
+def everything() -> dict[str, list[dict[str, Any]]]:
+    return {table: items(table) for table in boto3.client("dynamodb").list_tables()["TableNames"]}
+
+
+def credential_item(token: str) -> dict[str, Any]:
+    """The stored row of a token, as the database has it."""
+    (found,) = [one for one in items("cams-credentials") if one["token_hash"]["S"] == tokens.fingerprint(token)]
+    return found
+
+
+def entry_item(token: str) -> dict[str, Any]:
+    """The row by which its workspace lists a token."""
+    (found,) = [
+        one for one in items("cams-workspaces") if one.get("token_hash", {}).get("S") == tokens.fingerprint(token)
+    ]
+    return found
+
+
+def issue(api: Api, **members: Any) -> dict[str, Any]:
+    issued: dict[str, Any] = api.post("/v3/tokens", {"token": {"name": "ci", **members}}).data
+    return issued
+
+
+def agent_key(api: Api, agent_id: str = "support") -> str:
+    key: str = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
+    return key
+
+
+def opens(token: str, path: str = "/v3/agents") -> int:
+    return Api(token).get(path).status
+
+
+# ---- POST /v3/tokens ------------------------------------------------------------------------------
+
+
+def test_an_issued_token_answers_what_it_is(api: Api, pass_time: PassTime) -> None:
+    now = clock.seconds()
+    issued = issue(api)
+    assert tokens.kind(issued.pop("token")) == tokens.ACCESS
+    assert len(issued.pop("id")) == 26
+    assert issued == {
+        "name": "ci",
+        "readOnly": False,
+        "createdAt": clock.iso(now),
+        "expiresAt": clock.iso(now + MONTH),
+        "lastUsedAt": None,
+    }
+
+
+def test_an_issued_token_opens_the_workspace(api: Api, agent_id: str) -> None:
+    (agent,) = Api(issue(api)["token"]).get("/v3/agents").data
+    assert agent["id"] == agent_id
+
+
+def test_a_token_is_stored_as_its_hash(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+    issued = issue(api)
+    now = str(clock.seconds())
+    assert credential_item(issued["token"]) == {
+        "token_hash": {"S": tokens.fingerprint(issued["token"])},
+        "workspace": {"S": workspace.workspace_id},
+        "credential_id": {"S": issued["id"]},
+        "kind": {"S": "access"},
+        "name": {"S": "ci"},
+        "read_only": {"BOOL": False},
+        "created_at": {"N": now},
+        "lifetime": {"N": str(MONTH)},
+        "expires_at": {"N": str(int(now) + MONTH)},
+    }
+
+
+def test_no_table_holds_a_secret_that_was_handed_out(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
+    secrets = [*workspace[1:], issue(api)["token"], api.post("/v3/workspace/key/rotate").data["key"], agent_key(api)]
+    stored = repr(everything())
+    assert [secret for secret in secrets if secret[-40:] in stored] == []
+
+
+@pytest.mark.parametrize("seconds", [1, YEAR])
+def test_a_token_ends_when_it_was_told_to(api: Api, pass_time: PassTime, seconds: int) -> None:
+    token = issue(api, expiresInSeconds=seconds)["token"]
+    pass_time(seconds - 1)
+    before = opens(token)
+    pass_time(1)
+    assert (before, opens(token)) == (200, 401)
+
+
+def test_both_rows_of_a_token_are_left_to_the_database_to_delete_at_its_end(api: Api, pass_time: PassTime) -> None:
+    token = issue(api, expiresInSeconds=60)["token"]
+    end = {"N": str(clock.seconds() + 60)}
+    assert (credential_item(token)["expires_at"], entry_item(token)["expires_at"]) == (end, end)
+
+
+@pytest.mark.parametrize("table", ["cams-credentials", "cams-workspaces"])
+def test_the_database_deletes_by_the_attribute_that_is_written(engine: None, table: str) -> None:
+    described = boto3.client("dynamodb").describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
+
+
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        pytest.param({}, "token", id="no token"),
+        pytest.param({"token": {}}, "token.name", id="no name"),
+        pytest.param({"token": {"name": ""}}, "token.name", id="empty name"),
+        pytest.param({"token": {"name": "n" * 201}}, "token.name", id="long name"),
+        pytest.param({"token": {"name": "n", "expiresInSeconds": 0}}, "token.expiresInSeconds", id="no time"),
+        pytest.param({"token": {"name": "n", "expiresInSeconds": YEAR + 1}}, "token.expiresInSeconds", id="too long"),
+        pytest.param({"token": {"name": "n", "expiresInSeconds": "60"}}, "token.expiresInSeconds", id="text"),
+        pytest.param({"token": {"name": "n", "expiresInSeconds": 1.5}}, "token.expiresInSeconds", id="fraction"),
+        pytest.param({"token": {"name": "n", "readOnly": 1}}, "token.readOnly", id="number for a flag"),
+        pytest.param({"token": {"name": "n", "kind": "workspace"}}, "token.kind", id="unknown member"),
+    ],
+)
+def test_a_token_that_cannot_be_is_refused_and_nothing_is_stored(api: Api, body: Any, path: str) -> None:
+    api.get("/v3/tokens")
+    before = everything()
+    answer = api.post("/v3/tokens", body)
+    assert (answer.status, answer.json["issues"][0]["path"]) == (400, path)
+    assert everything() == before
+
+
+# ---- GET and DELETE /v3/tokens --------------------------------------------------------------------
+
+
+def test_the_list_has_the_living_access_tokens_of_the_workspace_oldest_first(
+    api: Api, other_workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    pass_time(1)
+    issue(api, name="short", expiresInSeconds=5)
+    pass_time(1)
+    issue(api, name="long")
+    issue(Api(other_workspace.workspace_key), name="theirs")
+    pass_time(10)
+    assert [one["name"] for one in api.get("/v3/tokens").data] == ["first token", "long"]
+
+
+def test_the_list_shows_what_was_issued_but_for_the_token(api: Api) -> None:
+    issued = issue(api, readOnly=True)
+    del issued["token"]
+    assert api.get("/v3/tokens").data[-1] == issued
+
+
+def test_a_revoked_token_opens_nothing_and_leaves_nothing(api: Api) -> None:
+    api.get("/v3/tokens")
+    before = everything()
+    issued = issue(api)
+    answer = api.delete(f"/v3/tokens/{issued['id']}")
+    assert answer.json == {"success": True, "message": "Token deleted successfully"}
+    assert opens(issued["token"]) == 401
+    assert everything() == before
+
+
+def test_a_revoked_token_goes_on_for_thirty_seconds_where_it_was_just_used(api: Api, pass_time: PassTime) -> None:
+    issued = issue(api)
+    statuses = [opens(issued["token"])]
+    api.delete(f"/v3/tokens/{issued['id']}")
+    for seconds in (29, 1):
+        pass_time(seconds)
+        statuses.append(opens(issued["token"]))
+    assert statuses == [200, 200, 401]
+
+
+@pytest.mark.parametrize("whose", ["nobody's", "another workspace's", "a workspace key's"])
+def test_what_is_no_token_of_the_workspace_is_not_found_and_goes_on(
+    api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace, whose: str
+) -> None:
+    token_id = {
+        "nobody's": clock.new_id(),
+        "another workspace's": issue(Api(other_workspace.workspace_key))["id"],
+        "a workspace key's": credential_item(workspace.workspace_key)["credential_id"]["S"],
+    }[whose]
+    before = len(items("cams-credentials"))
+    answer = api.delete(f"/v3/tokens/{token_id}")
+    assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
+    assert len(items("cams-credentials")) == before
+
+
+# ---- POST /v3/workspace/key/rotate ----------------------------------------------------------------
+
+
+def test_a_rotation_answers_the_new_key_and_when_the_old_one_ends(api: Api, pass_time: PassTime) -> None:
+    now = clock.seconds()
+    rotated = api.post("/v3/workspace/key/rotate").data
+    assert tokens.kind(rotated.pop("key")) == tokens.WORKSPACE
+    assert len(rotated.pop("id")) == 26
+    assert rotated == {
+        "createdAt": clock.iso(now),
+        "expiresAt": clock.iso(now + YEAR),
+        "previousKeyExpiresAt": clock.iso(now + DAY),
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "overlap"),
+    [
+        pytest.param(None, DAY, id="a day by itself"),
+        pytest.param({"overlapSeconds": None}, DAY, id="null"),
+        pytest.param({"overlapSeconds": 90}, 90, id="as long as was said"),
+    ],
+)
+def test_both_keys_open_during_the_overlap_and_then_the_new_one(
+    api: Api, workspace: NewWorkspace, pass_time: PassTime, body: Any, overlap: int
+) -> None:
+    new = api.post("/v3/workspace/key/rotate", body).data["key"]
+    pass_time(overlap - 1)
+    during = [opens(workspace.workspace_key), opens(new)]
+    pass_time(1)
+    assert during == [200, 200]
+    assert [opens(workspace.workspace_key), opens(new)] == [401, 200]
+
+
+def test_without_an_overlap_the_old_key_ends_at_once(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+    new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 0}).data["key"]
+    pass_time(auth.REMEMBERED_SECONDS)
+    assert [opens(workspace.workspace_key), opens(new)] == [401, 200]
+
+
+def test_a_rotation_is_stored_as_hashes_with_both_ends(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+    now = clock.seconds()
+    new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 90}).data["key"]
+    ends = [credential_item(token)["expires_at"]["N"] for token in (workspace.workspace_key, new)]
+    listed = [entry_item(token)["expires_at"]["N"] for token in (workspace.workspace_key, new)]
+    assert ends == listed == [str(now + 90), str(now + YEAR)]
+
+
+def test_an_overlap_does_not_lengthen_the_life_of_a_key(api: Api, pass_time: PassTime) -> None:
+    now = clock.seconds()
+    pass_time(YEAR - 60)
+    rotated = api.post("/v3/workspace/key/rotate").data
+    assert rotated["previousKeyExpiresAt"] == clock.iso(now + YEAR)
+
+
+def test_a_rotation_that_is_repeated_with_the_old_key_gives_a_key_for_its_full_time(
+    api: Api, pass_time: PassTime
+) -> None:
+    api.post("/v3/workspace/key/rotate")
+    repeated = api.post("/v3/workspace/key/rotate").data
+    assert repeated["expiresAt"] == clock.iso(clock.seconds() + YEAR)
+
+
+@pytest.mark.parametrize("overlap", [-1, YEAR + 1, "60", 1.5], ids=str)
+def test_an_overlap_that_cannot_be_is_refused_and_the_key_stays(api: Api, overlap: Any) -> None:
+    api.get("/v3/tokens")
+    before = everything()
+    answer = api.post("/v3/workspace/key/rotate", {"overlapSeconds": overlap})
+    assert (answer.status, answer.json["issues"][0]["path"]) == (400, "overlapSeconds")
+    assert everything() == before
+
+
+# ---- who is calling -------------------------------------------------------------------------------
+
+REFUSED = ("malformed", "mistyped", "unknown", "the webhook secret", "expired", "revoked", "another scheme", "none")
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_every_failed_login_gets_the_same_answer(
+    api: Api, workspace: NewWorkspace, pass_time: PassTime, what: str
+) -> None:
+    expired, revoked = issue(api, expiresInSeconds=1), issue(api)
+    api.delete(f"/v3/tokens/{revoked['id']}")
+    pass_time(1)
+    mistyped = workspace.workspace_key[:-1] + ("a" if workspace.workspace_key[-1] != "a" else "b")
+    header = {
+        "malformed": "Bearer nonsense",
+        "mistyped": f"Bearer {mistyped}",
+        "unknown": f"Bearer {tokens.new(tokens.WORKSPACE)}",
+        "the webhook secret": f"Bearer {workspace.workspace_secret}",
+        "expired": f"Bearer {expired['token']}",
+        "revoked": f"Bearer {revoked['token']}",
+        "another scheme": f"Basic {workspace.workspace_key}",
+        "none": "",
+    }[what]
+    answer = Api().call("GET", "/v3/agents", headers={"Authorization": header})
+    assert (answer.status, answer.headers["www-authenticate"]) == (401, "Bearer")
+    assert answer.json == {
+        "success": False,
+        "message": "A valid bearer token is required.",
+        "code": "UNAUTHORIZED",
+    }
+
+
+@pytest.mark.parametrize("token", ["nonsense", "cams_workspace_" + "a" * 49], ids=["malformed", "mistyped"])
+def test_what_cannot_be_a_token_costs_no_request(engine: None, token: str) -> None:
+    with counted() as sent:
+        Api(token).get("/v3/agents")
+    assert sent == {}
+
+
+@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
+def test_the_scheme_is_recognised_however_it_is_written(workspace: NewWorkspace, scheme: str) -> None:
+    answer = Api().call("GET", "/v3/agents", headers={"authorization": f"{scheme} {workspace.workspace_key}"})
+    assert answer.status == 200
+
+
+def test_a_credential_is_remembered_for_thirty_seconds(api: Api, pass_time: PassTime) -> None:
+    api.get("/v3/agents")
+    costs = []
+    for seconds in (0, 29, 1):
+        pass_time(seconds)
+        with counted() as sent:
+            api.get("/v3/agents")
+        costs.append(dict(sent))
+    assert costs == [{"Query": 1}, {"Query": 1}, {"GetItem": 1, "Query": 1}]
+
+
+def test_a_credential_is_not_remembered_beyond_its_end(api: Api, pass_time: PassTime) -> None:
+    token = issue(api, expiresInSeconds=10)["token"]
+    before = opens(token)
+    pass_time(10)
+    assert (before, opens(token)) == (200, 401)
+
+
+def test_the_use_of_a_token_is_noted_every_ten_minutes_at_most(api: Api, pass_time: PassTime) -> None:
+    token, start = issue(api)["token"], clock.seconds()
+    noted = []
+    for seconds in (0, 10 * MINUTE - 1, 1):
+        pass_time(seconds)
+        auth.forget()
+        with counted() as sent:
+            opens(token)
+        noted.append((sent["UpdateItem"], credential_item(token)["last_used_at"]["N"]))
+    assert noted == [(1, str(start)), (0, str(start)), (1, str(start + 10 * MINUTE))]
+
+
+def test_the_list_says_when_a_token_was_last_used(api: Api, pass_time: PassTime) -> None:
+    token = issue(api)["token"]
+    pass_time(MINUTE)
+    opens(token)
+    assert api.get("/v3/tokens").data[-1]["lastUsedAt"] == clock.iso(clock.seconds())
+
+
+@pytest.mark.parametrize(
+    "code", ["ConditionalCheckFailedException", "InternalServerError"], ids=["revoked meanwhile", "not available"]
+)
+def test_a_request_does_not_fail_because_its_use_cannot_be_noted(api: Api, code: str) -> None:
+    with refused_by_the_engine("UpdateItem", code):
+        assert api.get("/v3/agents").status == 200
+
+
+# ---- what opens which route -----------------------------------------------------------------------
+
+_LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
+OPERATIONS = [one for one in _LISTED["specification"] + _LISTED["extensions"] if one["credential"] != "none"]
+FOREIGN = {"v3": ["agent"], "edge": ["access"], "workspace": ["access", "agent"]}
+CLOSED = [
+    pytest.param(one["method"], one["path"], kind, id=f"{one['method']} {one['path']} with {kind}")
+    for one in OPERATIONS
+    for kind in FOREIGN[one["credential"]]
+]
+
+
+@pytest.mark.parametrize(("method", "path", "kind"), CLOSED)
+def test_a_valid_credential_of_another_row_is_refused_with_403(
+    api: Api, workspace: NewWorkspace, agent_id: str, method: str, path: str, kind: str
+) -> None:
+    token = workspace.access_token if kind == "access" else agent_key(api)
+    filled = path.replace("{agent_id}", agent_id).replace("{", "").replace("}", "")
+    answer = Api(token).call(method, filled, None if method in ("GET", "DELETE") else {})
+    assert (answer.status, answer.json["code"]) == (403, "FORBIDDEN")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/v3/agents", "/v3/tokens", "/v2/agents/support", "/v2/agents/support/convos", "/v2/clients"],
+)
+def test_the_workspace_key_opens_every_row(api: Api, agent_id: str, path: str) -> None:
+    assert api.get(path).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        pytest.param("POST", "/v3/agents", id="POST"),
+        pytest.param("PATCH", "/v3/agents/support", id="PATCH"),
+        pytest.param("POST", "/v3/agents/support/convos", id="POST below an agent"),
+    ],
+)
+def test_a_read_only_token_changes_nothing(api: Api, agent_id: str, method: str, path: str) -> None:
+    token = issue(api, readOnly=True)["token"]
+    opens(token)
+    before = everything()
+    answer = Api(token).call(method, path, {"agent": {"title": "New"}, "conversation": {}})
+    assert (answer.status, everything()) == (403, before)
+
+
+def test_a_read_only_token_reads(api: Api, agent_id: str) -> None:
+    assert opens(issue(api, readOnly=True)["token"], "/v3/agents/support") == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v2/agents/support"),
+        ("POST", "/v2/agents/support"),
+        ("GET", "/v2/agents/support/convos"),
+        ("POST", "/agents/support/interact/ann/state"),
+    ],
+)
+def test_an_agent_key_opens_the_edge_routes_of_its_agent(api: Api, agent_id: str, method: str, path: str) -> None:
+    answer = Api(agent_key(api)).call(method, path, None if method == "GET" else {})
+    assert answer.status == 200
+
+
+@pytest.mark.parametrize("other", ["sales", "unknown", "%73ales"], ids=["there", "not there", "encoded"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/v2/agents/{}"),
+        ("POST", "/v2/agents/{}"),
+        ("GET", "/v2/agents/{}/convos"),
+        ("POST", "/agents/{}/interact/support/state"),
+        ("GET", "/v2/agents/{}/analytics/support"),
+    ],
+)
+def test_an_agent_key_is_refused_on_another_agent_whether_it_is_there_or_not(
+    api: Api, agent_id: str, method: str, path: str, other: str
+) -> None:
+    api.post("/v2/agents/sales", {})
+    answer = Api(agent_key(api)).call(method, path.format(other), None if method == "GET" else {})
+    assert (answer.status, answer.json["code"]) == (403, "FORBIDDEN")
+
+
+def test_an_agent_key_opens_its_agent_by_an_encoded_id_too(api: Api, agent_id: str) -> None:
+    assert opens(agent_key(api), "/v2/agents/%73upport") == 200
+
+
+def test_an_agent_of_the_same_id_in_another_workspace_stays_another_agent(
+    api: Api, agent_id: str, other_workspace: NewWorkspace
+) -> None:
+    theirs = Api(other_workspace.workspace_key)
+    theirs.post("/v2/agents/support", {"title": "Theirs"})
+    assert Api(agent_key(theirs)).get("/v2/agents/support").json["title"] == "Theirs"
+    assert Api(agent_key(api)).get("/v2/agents/support").json["title"] == "Support"
+
+
+@pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/support/convos", "/v3/agents/support"])
+def test_another_workspace_s_agent_is_not_found_as_one_that_nobody_has(
+    agent_id: str, other_workspace: NewWorkspace, path: str
+) -> None:
+    theirs = Api(other_workspace.workspace_key)
+    foreign, unknown = theirs.get(path), theirs.get(path.replace("support", "unknown"))
+    assert (foreign.status, foreign.json) == (404, unknown.json)
+
+
+@pytest.mark.parametrize("path", ["/", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
+def test_a_route_that_no_row_names_is_closed_to_every_credential(
+    api: Api, workspace: NewWorkspace, agent_id: str, path: str
+) -> None:
+    new = Chalice("new")
+    for middleware in (http.envelope, auth.authenticate):
+        new.register_middleware(middleware, "http")
+    new.route(path)(lambda **_: Response("opened"))
+    statuses = []
+    with Client(new) as client:
+        for token in (workspace.workspace_key, workspace.access_token, agent_key(api)):
+            response = client.http.get(path.format(agent_id=agent_id), headers={"Authorization": f"Bearer {token}"})
+            statuses.append(response.status_code)
+    assert statuses == [403, 403, 403]
+
+
+# ---- SECRET_API_KEY -------------------------------------------------------------------------------
+
+
+def v2_write(api: Api, key: str | None) -> Answer:
+    return api.post("/v2/agents/support", {"SECRET_API_KEY": key})
+
+
+def v3_write(api: Api, key: str | None) -> Answer:
+    return api.patch("/v3/agents/support", {"agent": {"SECRET_API_KEY": key}})
+
+
+Write = Callable[[Api, str | None], Answer]
+either_form = pytest.mark.parametrize("write", [v2_write, v3_write], ids=["v2", "v3"])
+EDGE = "/v2/agents/support"
+
+
+@pytest.mark.parametrize("form", ["v2", "v3"])
+def test_an_agent_is_created_with_a_key_that_opens_it(api: Api, form: str) -> None:
+    if form == "v2":
+        agent_id, key = "support", api.post("/v2/agents/support", {}).data["SECRET_API_KEY"]
+    else:
+        created = api.post("/v3/agents", {"agent": {}}).data
+        agent_id, key = created["id"], created["SECRET_API_KEY"]
+    assert opens(key, f"/v2/agents/{agent_id}") == 200
+
+
+def test_an_agent_s_key_has_no_end(api: Api, agent_id: str, pass_time: PassTime) -> None:
+    key = agent_key(api)
+    assert "expires_at" not in credential_item(key)
+    pass_time(20 * YEAR)
+    assert opens(key, EDGE) == 200
+
+
+def test_a_token_of_our_form_that_comes_with_a_new_agent_becomes_its_login(api: Api) -> None:
+    brought = tokens.new(tokens.AGENT)
+    v2_write(api, brought)
+    assert (agent_key(api), opens(brought, EDGE)) == (brought, 200)
+
+
+@either_form
+def test_a_token_of_our_form_that_is_written_becomes_the_login(api: Api, agent_id: str, write: Write) -> None:
+    brought = tokens.new(tokens.AGENT)
+    assert write(api, brought).status == 200
+    assert (agent_key(api), opens(brought, EDGE)) == (brought, 200)
+
+
+@either_form
+def test_a_key_that_is_replaced_goes_on_for_a_day(api: Api, agent_id: str, pass_time: PassTime, write: Write) -> None:
+    old, new = agent_key(api), tokens.new(tokens.AGENT)
+    write(api, new)
+    pass_time(DAY - 1)
+    during = [opens(old, EDGE), opens(new, EDGE)]
+    pass_time(1)
+    assert during == [200, 200]
+    assert [opens(old, EDGE), opens(new, EDGE)] == [401, 200]
+
+
+OTHER_TEXTS = {
+    "any text": "hunter2",
+    "empty": "",
+    "a mistyped token": "cams_agent_" + "a" * 49,
+    "a token of another kind": tokens.new(tokens.WORKSPACE),
+}
+
+
+@pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
+def test_any_other_text_is_kept_and_opens_nothing(api: Api, agent_id: str, text: str) -> None:
+    assert v2_write(api, text).status == 200
+    assert (agent_key(api), opens(text, EDGE)) == (text, 401)
+
+
+@pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
+def test_an_agent_that_is_created_with_any_other_text_has_no_login(api: Api, text: str) -> None:
+    api.get("/v3/tokens")
+    before = items("cams-credentials")
+    assert v2_write(api, text).status == 200
+    assert (agent_key(api), items("cams-credentials")) == (text, before)
+
+
+def test_a_key_that_is_replaced_by_any_other_text_goes_on_for_a_day(
+    api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    old = agent_key(api)
+    v2_write(api, "hunter2")
+    pass_time(DAY - 1)
+    during = opens(old, EDGE)
+    pass_time(1)
+    assert (during, opens(old, EDGE)) == (200, 401)
+
+
+@either_form
+def test_null_ends_the_key_at_once(api: Api, agent_id: str, write: Write) -> None:
+    key = agent_key(api)
+    assert write(api, None).status == 200
+    assert "SECRET_API_KEY" not in api.get("/v3/agents/support").data
+    assert opens(key, EDGE) == 401
+    assert tokens.fingerprint(key) not in repr(everything())
+
+
+@either_form
+def test_a_record_that_is_sent_back_as_it_was_read_leaves_the_key_alone(
+    api: Api, agent_id: str, pass_time: PassTime, write: Write
+) -> None:
+    key = agent_key(api)
+    write(api, key)
+    assert "expires_at" not in credential_item(key)
+
+
+def test_a_key_that_is_replaced_is_not_in_use_by_that(api: Api, agent_id: str) -> None:
+    old = agent_key(api)
+    v2_write(api, tokens.new(tokens.AGENT))
+    assert "last_used_at" not in credential_item(old)
+
+
+@pytest.mark.parametrize("owner", ["another agent", "another workspace's agent"])
+@pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/new"], ids=["change", "creation"])
+def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
+    api: Api, agent_id: str, other_workspace: NewWorkspace, owner: str, path: str
+) -> None:
+    owning = api if owner == "another agent" else Api(other_workspace.workspace_key)
+    owning.post("/v2/agents/sales", {})
+    taken = agent_key(owning, "sales")
+    before = everything()
+    answer = api.post(path, {"title": "New", "SECRET_API_KEY": taken})
+    assert (answer.status, answer.json["code"]) == (409, "CONFLICT")
+    assert everything() == before
+    assert opens(taken, "/v2/agents/sales") == 200
+
+
+@either_form
+@pytest.mark.parametrize("key", [None, "hunter2"], ids=["cleared", "replaced"])
+def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(
+    api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, write: Write, key: str | None
+) -> None:
+    shared = agent_key(api)
+    store.revoke(store.credential(workspace.workspace_id, credential_item(shared)["credential_id"]["S"], tokens.AGENT))
+    theirs = Api(other_workspace.workspace_key)
+    theirs.post("/v2/agents/sales", {"SECRET_API_KEY": shared})
+    assert write(api, key).status == 200
+    assert "expires_at" not in credential_item(shared)
+    assert opens(shared, "/v2/agents/sales") == 200
+
+
+def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
+    api: Api, workspace: NewWorkspace, agent_id: str
+) -> None:
+    first, second = agents.read(workspace.workspace_id, "support"), agents.read(workspace.workspace_id, "support")
+    before = first.open()
+    winner, loser = tokens.new(tokens.AGENT), tokens.new(tokens.AGENT)
+    agents.save(first, before, {**before, "SECRET_API_KEY": winner})
+    with pytest.raises(storage.Stale):
+        agents.save(second, before, {**before, "SECRET_API_KEY": loser})
+    assert [opens(winner, EDGE), opens(loser, EDGE)] == [200, 401]
