@@ -57,7 +57,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     if request.path in OPEN_ROUTES:
         return get_response(request)
     known = _known(_bearer(request.headers.get("authorization", "")))
-    if known.kind not in _accepted(request.path) or (known.read_only and request.method != "GET"):
+    if known.kind not in accepted(request.path) or (known.read_only and request.method != "GET"):
         raise errors.Forbidden()
     token = _caller.set(known)
     try:
@@ -75,13 +75,14 @@ def confine(request: Request, get_response: Callable[[Request], Response]) -> Re
     return get_response(request)
 
 
+def accepted(path: str) -> frozenset[str]:
+    """The kinds of credential that open a route, none for one that the table does not have."""
+    return next((kinds for prefix, kinds in ACCEPTED if path.startswith(prefix)), frozenset())
+
+
 def forget() -> None:
     """Look every credential up again; what 30 seconds would do."""
     _remembered.clear()
-
-
-def _accepted(path: str) -> frozenset[str]:
-    return next((kinds for prefix, kinds in ACCEPTED if path.startswith(prefix)), frozenset())
 
 
 def _bearer(header: str) -> str:

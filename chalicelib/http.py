@@ -26,7 +26,7 @@ Model = TypeVar("Model", bound=Wire)
 # A Lambda function's answer ends at 6 MB; some room is left for headers.
 ANSWER_LIMIT = 6_000_000
 _JSON = {"Content-Type": "application/json"}
-_IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
+IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MOST_ISSUES = 20
@@ -68,7 +68,7 @@ def identifier(name: str, encoded: str) -> str:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
         raise errors.Invalid.member(name, _IDENTIFIER_RULE) from None
-    if not _IDENTIFIER.fullmatch(value):
+    if not IDENTIFIER.fullmatch(value):
         raise errors.Invalid.member(name, _IDENTIFIER_RULE)
     return value
 
@@ -130,7 +130,7 @@ def cursor() -> str | None:
     except ValueError:
         raise unknown_cursor() from None
     # Positions are identifiers or numbers; the decoder passes over what is no base64.
-    if value and (to_cursor(position) != value or not _IDENTIFIER.fullmatch(position)):
+    if value and (to_cursor(position) != value or not IDENTIFIER.fullmatch(position)):
         raise unknown_cursor()
     return position or None
 

@@ -85,5 +85,8 @@ def _unwrapped(name: str) -> DataKey:
 def _kms(operation: str, **parameters: Any) -> Any:
     try:
         return getattr(storage.client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
-    except (BotoCoreError, ClientError) as error:
-        raise errors.Unavailable("The encryption key cannot be used; see the key and its policy.") from error
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code", "")
+        raise errors.Unavailable(f"The encryption key cannot be used ({code}); see the key and its policy.") from error
+    except BotoCoreError as error:
+        raise errors.Unavailable("The key service does not answer.") from error

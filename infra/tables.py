@@ -41,15 +41,19 @@ def _create_tables(dynamodb: Any, prefix: str) -> None:
     for properties in declared("AWS::DynamoDB::Table"):
         wanted = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
         wanted["TableName"] = _name(properties["TableName"], prefix)
-        if wanted["TableName"] in there:
-            continue
         if "StreamSpecification" in properties:
             wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
-        dynamodb.create_table(**wanted)
+        if wanted["TableName"] not in there:
+            dynamodb.create_table(**wanted)
         if "TimeToLiveSpecification" in properties:
-            dynamodb.update_time_to_live(
-                TableName=wanted["TableName"], TimeToLiveSpecification=properties["TimeToLiveSpecification"]
-            )
+            _let_expire(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
+
+
+def _let_expire(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
+    """A request of its own: whoever was interrupted after creating the table has not made it."""
+    there = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    if there["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
+        dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
 
 def _create_key(kms: Any) -> None:

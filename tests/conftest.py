@@ -26,7 +26,6 @@ from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
 
-
 _cloud = mock_aws()
 
 

@@ -64,6 +64,15 @@ def test_creating_what_is_missing_may_be_repeated(engine: None) -> None:
     assert [one["AliasName"] for one in aliases].count(settings.encryption_key()) == 1
 
 
+def test_an_expiry_that_an_interrupted_creation_left_out_is_made_up_for(engine: None) -> None:
+    dynamodb, table = boto3.client("dynamodb"), storage.table("credentials")
+    wanted = {"AttributeName": "expires_at", "Enabled": False}
+    dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
+    tables.create_missing(storage.client, settings.table_prefix())
+    described = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
+
+
 def test_the_queues_of_the_template_are_there(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {"cams-deliveries", "cams-deliveries-dead"}

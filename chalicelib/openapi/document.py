@@ -129,7 +129,7 @@ def _security(view: _View) -> list[dict[str, list[str]]]:
     """The kinds of credential that open the route, any of them: `auth.ACCEPTED`, by its first prefix."""
     if not view.is_guarded:
         return []
-    accepted = next(kinds for prefix, kinds in auth.ACCEPTED if view.path.startswith(prefix))
+    accepted = auth.accepted(view.path)
     return [{name: []} for kind, (name, _) in _SCHEMES.items() if kind in accepted]
 
 

@@ -14,7 +14,7 @@ SCHEMAS: dict[str, Schema] = {
         "type": "string",
         "minLength": 1,
         "maxLength": 128,
-        "pattern": f"^{http._IDENTIFIER.pattern}$",
+        "pattern": f"^{http.IDENTIFIER.pattern}$",
     }
 }
 

@@ -33,9 +33,9 @@ _LIMITED = frozenset({"exchange_state"})
 # Views whose bodies are small by their rules.
 _SMALL = frozenset({"issue_token", "rotate_key"})
 
-# One component for each class of error; the base class is what nobody has foreseen.
+# One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
 _ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
-_CLASSES = {one.STATUS_CODE: one for one in _ALL}
+_CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL)}
 _HEADERS = {
     401: {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
     503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}},

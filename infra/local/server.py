@@ -1,5 +1,4 @@
-"""`chalice local` for the local run: Chalice's own command in this process, with two settings that it does
-not offer.
+"""`chalice local` for the local run: Chalice's own command in this process, with what it does not offer set.
 
 Its stage is `local`, whose environment is empty in `.chalice/config.json`: what the process has decides.
 """
@@ -10,10 +9,17 @@ import logging
 import sys
 
 from chalice.cli import main as chalice
-from chalice.local import ChaliceRequestHandler, ThreadedHTTPServer
+from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
 
+from chalicelib import errors
 from infra.local import lifeline
 from infra.local.children import ROOT
+
+
+def _refuse_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
+    """Chalice's own answer repeats the Authorization header, token and all."""
+    refusal = errors.NotFound.of("route")
+    handler._send_http_response(refusal.STATUS_CODE, {"Content-Type": "application/json"}, str(refusal))
 
 
 def main(port: str) -> None:
@@ -22,6 +28,7 @@ def main(port: str) -> None:
     # Headers and body leave in two packets; with Nagle's algorithm the second waits for the client's delayed
     # acknowledgement, 40 ms for each answer on a connection that is kept open.
     ChaliceRequestHandler.disable_nagle_algorithm = True
+    ChaliceRequestHandler._send_error_response = _refuse_unknown_route  # type: ignore[method-assign,assignment]
     # Five waiting connections are the default; beyond it a burst of clients waits a second for the next
     # attempt.
     ThreadedHTTPServer.request_queue_size = 128

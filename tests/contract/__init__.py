@@ -1,0 +1,1 @@
+"""The specification as data, and the models and routes held against it."""

@@ -23,6 +23,8 @@ from infra.local import children, journal
 from infra.local.children import Engine, RunError
 from tests.reliability.engine_fixture import client, kill, running_engine
 
+pytestmark = pytest.mark.engine
+
 TABLE = "things"
 _SECONDS_OF_LOAD = 1.0
 _KILLS = 3
@@ -33,38 +35,23 @@ Item = dict[str, dict[str, str]]
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     """What was acknowledged while the engine was killed again and again, and what it has after that."""
-    state = tmp_path_factory.mktemp("killed")
-    load = Load()
-    for _ in range(_KILLS):
-        with running_engine(state) as running:
-            _create_table(running)
-            load.run_until_killed(running)
-    with running_engine(state) as running:
-        return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, _stream(running))
+    return _kill_under_load(tmp_path_factory.mktemp("killed"), _KILLS)
 
 
-def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(
-    killed: Killed,
-) -> None:
-    load, stored = killed.load, killed.stored
-
-    assert not load.failures
-    assert len(load.written) > 20 * _KILLS
-    assert {key: stored.get(key) for key in load.written} == load.written
-    assert not load.deleted & stored.keys()
-    assert set(stored) - set(load.written) <= load.unanswered | {"counter"}
-    assert load.added <= int(stored["counter"]["n"]["N"]) <= load.added + load.adds_unanswered
+def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(killed: Killed) -> None:
+    _assert_every_write_is_there(killed)
 
 
 def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under_load(killed: Killed) -> None:
-    load, records = killed.load, killed.records
+    _assert_the_stream_is_whole(killed)
 
-    assert len(load.streams) == 1
-    assert load.seen and load.seen == records[: len(load.seen)]
-    numbers = [record["dynamodb"]["SequenceNumber"] for record in records]
-    assert numbers == sorted(set(numbers))
-    inserted = Counter(r["dynamodb"]["Keys"]["id"]["S"] for r in records if r["eventName"] == "INSERT")
-    assert {key: inserted[key] for key in load.written} == dict.fromkeys(load.written, 1)
+
+@pytest.mark.long
+def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
+    killed = _kill_under_load(tmp_path, 20)
+
+    _assert_every_write_is_there(killed)
+    _assert_the_stream_is_whole(killed)
 
 
 def test_a_torn_last_record_is_dropped_and_writing_goes_on_behind_it(tmp_path: Path) -> None:
@@ -134,9 +121,9 @@ def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> No
     assert found == {"VisibilityTimeout": "360"}
 
 
-def test_a_large_journal_is_compacted_on_stop_and_holds_the_same_rows_streams_keys_and_queues(
-    tmp_path: Path,
-) -> None:
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_a_large_journal_is_compacted_and_holds_the_same_rows_streams_keys_and_queues(tmp_path: Path, end: str) -> None:
+    """On an orderly stop, or else at the next start."""
     with running_engine(tmp_path) as running:
         _create_table(running)
         for number in range(20):
@@ -144,23 +131,22 @@ def test_a_large_journal_is_compacted_on_stop_and_holds_the_same_rows_streams_ke
         key = client(running, "kms").create_key()["KeyMetadata"]
         client(running, "sqs").create_queue(QueueName="deliveries")
         rows, records = _all_items(running), _stream(running)
+        if end == "kill":
+            kill(running)
 
     with running_engine(tmp_path) as running:
-        replayed = running.records
-        found_rows, found_records = _all_items(running), _stream(running)
-        found_key = client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"]
-        queue = client(running, "sqs").get_queue_url(QueueName="deliveries")["QueueUrl"]
+        assert (running.records == 0) == (end == "stop")
         _put(running, "next")
-        later = _stream(running)[-1]
+        stream = _stream(running)
         kill(running)
-    with running_engine(tmp_path) as running:
-        last = _stream(running)[-1]
 
-    assert replayed == 0
-    assert (found_rows, found_records, found_key) == (rows, records, key)
-    assert queue.endswith("/deliveries")
-    assert later["dynamodb"]["SequenceNumber"] > records[-1]["dynamodb"]["SequenceNumber"]
-    assert last == later
+    with running_engine(tmp_path) as running:
+        assert running.records == 1
+        assert [item for item in _all_items(running) if item["id"]["S"] != "next"] == rows
+        assert stream[: len(records)] == records
+        assert _stream(running) == stream
+        assert client(running, "kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"] == key
+        assert client(running, "sqs").get_queue_url(QueueName="deliveries")["QueueUrl"].endswith("/deliveries")
 
 
 def test_a_transaction_repeated_with_its_token_after_a_kill_is_not_applied_twice(tmp_path: Path) -> None:
@@ -360,6 +346,37 @@ class Load:
             if len(records) > len(self.seen):
                 self.seen = list(records)
             self.streams.add(streams.list_streams(TableName=TABLE)["Streams"][0]["StreamArn"])
+
+
+def _kill_under_load(state: Path, kills: int) -> Killed:
+    load = Load()
+    for _ in range(kills):
+        with running_engine(state) as running:
+            _create_table(running)
+            load.run_until_killed(running)
+    with running_engine(state) as running:
+        return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, _stream(running))
+
+
+def _assert_every_write_is_there(killed: Killed) -> None:
+    load, stored = killed.load, killed.stored
+    assert not load.failures
+    assert len(load.written) > 20 * _KILLS
+    assert {key: stored.get(key) for key in load.written} == load.written
+    assert not load.deleted & stored.keys()
+    assert set(stored) - set(load.written) <= load.unanswered | {"counter"}
+    assert load.added <= int(stored["counter"]["n"]["N"]) <= load.added + load.adds_unanswered
+
+
+def _assert_the_stream_is_whole(killed: Killed) -> None:
+    load, records = killed.load, killed.records
+    assert len(load.streams) == 1
+    assert load.seen
+    assert load.seen == records[: len(load.seen)]
+    numbers = [record["dynamodb"]["SequenceNumber"] for record in records]
+    assert numbers == sorted(set(numbers))
+    inserted = Counter(r["dynamodb"]["Keys"]["id"]["S"] for r in records if r["eventName"] == "INSERT")
+    assert {key: inserted[key] for key in load.written} == dict.fromkeys(load.written, 1)
 
 
 def _create_table(running: Engine) -> None:

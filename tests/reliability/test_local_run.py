@@ -27,6 +27,8 @@ import pytest
 
 from infra.local.children import ROOT
 
+pytestmark = pytest.mark.engine
+
 _SECONDS = 30
 _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_token", "workspace_secret"]
 
@@ -101,6 +103,12 @@ def test_both_credentials_open_the_service(run: Run, credential: str) -> None:
     status, body = _ask(run, "GET", "/v3/agents", run.credentials[credential])
 
     assert (status, body["success"]) == (200, True)
+
+
+def test_an_unknown_route_is_answered_in_the_error_shape_and_repeats_no_token(run: Run) -> None:
+    status, body = _ask(run, "GET", "/nope", run.credentials["workspace_key"])
+
+    assert (status, body) == (404, {"success": False, "message": "There is no such route.", "code": "NOT_FOUND"})
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -1,0 +1,55 @@
+"""The README's table of costs is what is counted: requests, and capacity by DynamoDB's rules."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.capacity import metered
+from tests.test_requests_per_operation import CASES, Service, service  # noqa: F401 - the fixture
+
+README = Path(__file__).parent.parent / "README.md"
+START, END = "<!-- costs -->\n", "<!-- end of costs -->"
+
+# What the README calls a case of the table in test_requests_per_operation.
+SHOWN = {
+    "agent read": "read an agent",
+    "agent save": "change an agent",
+    "agent create": "create an agent",
+    "agent list page": "list agents, a page",
+    "tool create": "create a tool",
+    "tool list": "list tools",
+    "tool save": "change a tool",
+    "state read": "read a state",
+    "state replace": "replace a state",
+    "state of a new conversation": "first state of a conversation",
+    "state read, large": "read a state of 600 KB that does not compress",
+    "state replace, large": "replace it",
+    "conversation list": "list conversations, page 1",
+    "conversation list, page 1,000": "list conversations, page 1,000",
+    "analytics write": "write analytics",
+    "analytics read": "read analytics",
+    "client list": "list clients",
+    "client save": "save a client",
+    "organisation save": "save an organisation",
+    "token create": "issue a token",
+}
+
+
+def test_the_table_says_what_is_counted(service: Service) -> None:  # noqa: F811
+    lines = ["| Operation | Requests | Read units | Write units |", "|---|---|---|---|"]
+    for case in CASES:
+        if case.id in SHOWN:
+            method, route = case.operation.split()
+            path = route.format(**{**service.values, **case.values}) + case.query
+            service.api.get("/v2/clients")
+            with metered() as meter:
+                assert service.api.call(method, path, case.body).status == 200
+            lines.append(f"| {SHOWN[case.id]} | {meter.total} | {meter.reads:g} | {meter.writes:g} |")
+    text = README.read_text(encoding="utf-8")
+    before, after = text.split(START)[0], text.split(END)[1]
+    counted = "\n".join(lines) + "\n"
+    if os.environ.get("CAMS_UPDATE_README"):
+        README.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
+    elif text != f"{before}{START}{counted}{END}{after}":
+        pytest.fail(f"The README's table of costs should be:\n{counted}")
