@@ -655,3 +655,11 @@ def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
     with pytest.raises(storage.Stale):
         agents.save(second, before, {**before, "SECRET_API_KEY": loser})
     assert [opens(winner, EDGE), opens(loser, EDGE)] == [200, 401]
+
+
+@pytest.mark.parametrize("path", ["/v3/agents/support", "/v3/agents"])
+def test_a_read_only_token_is_not_shown_a_key_that_may_write(api: Api, agent_id: str, path: str) -> None:
+    shown = Api(issue(api, readOnly=True)["token"]).get(path)
+    assert shown.status == 200
+    assert "SECRET_API_KEY" not in shown.text
+    assert "SECRET_API_KEY" in api.get(path).text

@@ -17,7 +17,7 @@ _NEW = {"agentPlatform": "vg"}
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return http.success("Agent retrieved successfully", record.v3_form(agent_id, row.open()))
+    return http.success("Agent retrieved successfully", _shown(agent_id, row.open()))
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -29,7 +29,7 @@ def list_agents() -> Response:
     """
     limit = http.limit()
     rows = store.listed(auth.caller().workspace_id, http.cursor(), limit + 1)
-    agents = [record.v3_form(row.agent_id, row.open()) for row in rows[:limit]]
+    agents = [_shown(row.agent_id, row.open()) for row in rows[:limit]]
     more = http.to_cursor(rows[limit - 1].agent_id) if len(rows) > limit else None
     return http.listing("Agents retrieved successfully", agents, more)
 
@@ -79,3 +79,11 @@ def save_agent(agent_id: str) -> Response:
 
     done, document = storage.reapplied(saved)
     return http.success(f"Agent {done} successfully", record.v2_form(document))
+
+
+def _shown(agent_id: str, document: record.Document) -> record.Document:
+    """The v3 form. A token that may only read is not shown the agent's own key: that one may write."""
+    shown = record.v3_form(agent_id, document)
+    if auth.caller().read_only:
+        shown.pop("SECRET_API_KEY", None)
+    return shown

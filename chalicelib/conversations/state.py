@@ -11,11 +11,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, sealing
+from chalicelib.documents import Document, same
 
 if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
     from chalicelib.conversations.models import StateIn
-
-Document = dict[str, Any]
 
 # The answer carries a state once, and where it fits what it was before; a function's answer ends at 6 MB.
 LIMIT = 2 * 1024 * 1024
@@ -41,11 +40,11 @@ def apply(before: State, change: "StateIn", now: int) -> State:
         turns = _without(json.loads(before.turns) if turns is None else turns, set(change.delete.mids))
     metadata = change.metadata.merge_into(before.metadata) if change.metadata else before.metadata
     if turns is None:
-        return before if metadata == before.metadata else State(_touched(metadata, now), before.turns)
+        return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns)
     text = sealing.encode(turns)
     if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
-    if text == before.turns and metadata == before.metadata and _is_stored(before):
+    if text == before.turns and same(metadata, before.metadata) and _is_stored(before):
         return before
     return State(_touched({**metadata, **_counts(turns)}, now), text)
 
