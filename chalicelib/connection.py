@@ -58,6 +58,10 @@ class Stale(errors.Conflict):
         self.reasons = list(reasons)
 
 
+class Collided(errors.Unavailable):
+    """A transaction of somebody else was at the item; nothing has changed, and the SDK does not try again."""
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Around every call of the database: its errors become ours, or Stale where a condition failed."""
@@ -83,6 +87,8 @@ def _translation(error: Exception) -> Exception:
         return _cancelled(error.cancellation_reasons)
     if code == "ResourceNotFoundException":
         return errors.Unavailable("The tables of the service are not there; create them first.")
+    if code == "TransactionConflictException":
+        return Collided()
     if code in _PASSING:
         return errors.Unavailable()
     return error
@@ -103,4 +109,6 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
     codes = {reason.code for reason in reasons if reason}
     if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
         return Stale(reasons)
+    if "ValidationError" in codes:
+        return errors.TooLarge("The record is too large to store.")
     return errors.Unavailable()

@@ -11,6 +11,8 @@ Document = dict[str, Any]
 
 # An item ends at 400 KB with its keys and other attributes.
 _LIMIT = 390_000
+# As JSON a record is bounded, too: answers carry it as that, escaped once more, and end at 6 MB.
+_ANSWER_LIMIT = 3_000_000
 
 
 def same(one: Document, other: Document) -> bool:
@@ -24,9 +26,10 @@ class SealedRow(storage.Row):
     document = BinaryAttribute(legacy_encoding=False)
 
     def seal(self, document: Document) -> None:
-        """Put `document` in. Raises TooLarge when it does not fit one item even when compressed."""
-        sealed = sealing.seal(self.workspace_id, self.place("document"), sealing.encode(document))
-        if len(sealed) > _LIMIT:
+        """Put `document` in. Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON."""
+        payload = sealing.encode(document)
+        sealed = sealing.seal(self.workspace_id, self.place("document"), payload)
+        if len(sealed) > _LIMIT or len(json.dumps(payload.decode())) > _ANSWER_LIMIT:
             raise errors.TooLarge("The record is too large to store.")
         self.document = sealed
 

@@ -8,7 +8,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -25,6 +25,7 @@ Model = TypeVar("Model", bound=Wire)
 
 # A Lambda function's answer ends at 6 MB; some room is left for headers.
 ANSWER_LIMIT = 6_000_000
+_ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
@@ -181,9 +182,21 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     return answer({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
-def fits(text: str) -> bool:
-    """Whether an answer can leave the function: it travels as a JSON string, escaped once more."""
-    return len(text) * 12 < ANSWER_LIMIT or len(json.dumps(text)) < ANSWER_LIMIT
+def as_many_as_fit(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first of `records`, as many as one answer has room for; at least one, as a record alone fits."""
+    fitting: list[dict[str, Any]] = []
+    size = 0
+    for record in records:
+        size += len(json.dumps(sealing.encode(record).decode()))
+        if fitting and size > ANSWER_LIMIT - _ENVELOPE:
+            break
+        fitting.append(record)
+    return fitting
+
+
+def fits(text: str, room: int = 0) -> bool:
+    """Whether an answer can leave the function, with `room` for more: it travels as a JSON string, escaped again."""
+    return len(text) * 12 < ANSWER_LIMIT - room or len(json.dumps(text)) < ANSWER_LIMIT - room
 
 
 # ---- below ----------------------------------------------------------------------------------------

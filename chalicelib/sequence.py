@@ -6,12 +6,15 @@ the last conversations by id, newest first: the index that the list reads lags b
 cloud, and what it does not show yet is found by key.
 """
 
+import json
+import zlib
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.exceptions import CancellationReason
 
-from chalicelib import storage
+from chalicelib import clock, storage
 
 # As many ids of our own length as keep the row within one capacity unit.
 _RECENT = 32
@@ -19,15 +22,21 @@ _ITEM = "sequence"
 
 
 class SequenceRow(storage.Row):
-    """The row; `high` is the number of the newest conversation, 0 before the first."""
+    """The row; `high` is the number of the newest conversation, 0 before the first.
+
+    Of a deleted agent it stays as a tombstone, with `closed_at` and no `high`, until all is swept.
+    """
 
     class Meta:
         table_name = storage.table("conversations")
 
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_ITEM)
-    high = NumberAttribute()
+    high = NumberAttribute(null=True)
     recent = UnicodeAttribute(default="")
+    holes = BinaryAttribute(legacy_encoding=False, null=True)
+    closed_at = NumberAttribute(null=True)
+    created = NumberAttribute(null=True)
 
 
 class Advance(NamedTuple):
@@ -49,7 +58,40 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
 
 def find(workspace_id: str, agent_id: str) -> SequenceRow | None:
     """The row, or None when there is no such agent. One request."""
-    return storage.find(SequenceRow, storage.key(workspace_id, agent_id), _ITEM)
+    return living(storage.find(SequenceRow, storage.key(workspace_id, agent_id), _ITEM))
+
+
+def living(row: SequenceRow | None) -> SequenceRow | None:
+    """The row, but None for a tombstone."""
+    return None if row is None or row.closed_at is not None else row
+
+
+def find_tombstone(workspace_id: str, agent_id: str) -> SequenceRow | None:
+    """What stands in the place of a deleted agent's row until all of it is swept, or None."""
+    row = storage.find(SequenceRow, storage.key(workspace_id, agent_id), _ITEM)
+    return row if row is not None and row.closed_at is not None else None
+
+
+def create(workspace_id: str, agent_id: str) -> storage.Step:
+    """The step that makes the row of a new agent; it fails while one of this id is being swept."""
+    return storage.put(first(workspace_id, agent_id), SequenceRow.conversation.does_not_exist())
+
+
+def close(row: SequenceRow) -> storage.Step:
+    """The step that makes the row a tombstone; from then on nothing can be created of the agent."""
+    actions = [
+        SequenceRow.high.remove(),
+        SequenceRow.closed_at.set(clock.seconds()),
+        SequenceRow.created.set(count(row)),
+    ]
+    return storage.change(row, actions, SequenceRow.high == row.high)
+
+
+def count(row: SequenceRow) -> int:
+    """How many conversations the agent has, or had when it was closed."""
+    if row.high is None:
+        return int(row.created or 0)
+    return int(row.high) - sum(last - first + 1 for first, last in holes(row))
 
 
 def require_agent(workspace_id: str, agent_id: str) -> storage.Step:
@@ -64,9 +106,32 @@ def advance(row: SequenceRow, conversation_id: str) -> Advance:
     return Advance(int(row.high) + 1, storage.change(row, actions, SequenceRow.high == row.high))
 
 
+def holes(row: SequenceRow) -> list[tuple[int, int]]:
+    """The numbers of deleted conversations, as ranges in ascending order."""
+    return [(first, last) for first, last in json.loads(zlib.decompress(row.holes))] if row.holes else []
+
+
+def leave_hole(row: SequenceRow, number: int) -> storage.Step:
+    """The step that marks a number as deleted; it fails when somebody else has marked another meanwhile."""
+    packed = zlib.compress(json.dumps(_with_hole(holes(row), number), separators=(",", ":")).encode())
+    as_read = SequenceRow.holes == row.holes if row.holes else SequenceRow.holes.does_not_exist()
+    return storage.change(row, [SequenceRow.holes.set(packed)], as_read & SequenceRow.high.exists())
+
+
+def _with_hole(ranges: Sequence[tuple[int, int]], number: int) -> list[tuple[int, int]]:
+    """Neighbouring ranges grow together, so that deleting everything leaves one."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted([*ranges, (number, number)]):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], last))
+        else:
+            merged.append((first, last))
+    return merged
+
+
 def as_stored(reason: CancellationReason | None) -> SequenceRow | None:
     """The row as a failed `advance` found it, None when it was not there or the reason does not say."""
-    return SequenceRow.from_raw_data(reason.raw_item) if reason and reason.raw_item else None
+    return living(SequenceRow.from_raw_data(reason.raw_item)) if reason and reason.raw_item else None
 
 
 def recent_id(row: SequenceRow, number: int) -> str | None:

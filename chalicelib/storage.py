@@ -16,12 +16,13 @@ from pynamodb.models import Model
 from pynamodb.transactions import TransactWrite
 
 from chalicelib import clock, errors, settings
+from chalicelib.connection import Collided, connection, translated
 from chalicelib.connection import Stale as Stale
 from chalicelib.connection import client as client
-from chalicelib.connection import connection, translated
 
 _ATTEMPTS = 12
 _BATCH = 100  # items of one BatchGetItem
+_WRITES = 25  # items of one BatchWriteItem
 _SEPARATOR = "#"  # no identifier may contain it, see http.identifier
 
 
@@ -33,6 +34,11 @@ def table(name: str) -> str:
 def key(workspace_id: str, *parts: str) -> str:
     """A partition key: the workspace id first, then the identifiers that narrow it down."""
     return _SEPARATOR.join((workspace_id, *parts))
+
+
+def parts(partition: str) -> list[str]:
+    """What a partition key was made of."""
+    return partition.split(_SEPARATOR)
 
 
 class Row(Model):
@@ -55,7 +61,7 @@ class Row(Model):
     @property
     def workspace_id(self) -> str:
         """The workspace that the item belongs to."""
-        return self.keys[0].split(_SEPARATOR, 1)[0]
+        return parts(self.keys[0])[0]
 
     def place(self, attribute: str) -> str:
         """Where an attribute is stored; what is sealed for one place opens at no other."""
@@ -176,8 +182,7 @@ def save(row: Row, condition: Condition | None = None) -> None:
     if isinstance(row, VersionedRow):
         row.written = clock.random_text(12)
     try:
-        with translated():
-            row.save(condition)
+        _past_collisions(lambda: row.save(condition))
     except Stale:
         if not _is_ours(row):
             raise
@@ -193,8 +198,37 @@ def _is_ours(row: Row) -> bool:
 
 def update(row: Row, actions: list[Action], condition: Condition | None = None) -> None:
     """Change single attributes of an item. Raises Stale when `condition` fails."""
+    _past_collisions(lambda: row.update(list(actions), condition))
+
+
+def delete(row: Row, condition: Condition | None = None) -> None:
+    """Delete the item; a versioned one only as it was read. Raises Stale when it was not."""
+    try:
+        _past_collisions(lambda: row.delete(condition))
+    except Stale:
+        # Gone is what was wanted: the answer to our own deletion may have been lost, and the SDK asked again.
+        if find(type(row), *row.keys) is not None:
+            raise
+
+
+def _past_collisions(write: Callable[[], object]) -> None:
+    for attempt in range(_ATTEMPTS):
+        try:
+            with translated():
+                write()
+            return
+        except Collided:
+            pause(attempt)
+    raise errors.Unavailable("Too many writers at the same record; try again.")
+
+
+def delete_many(rows: Sequence[Row]) -> None:
+    """Delete items of one table, whatever has become of them meanwhile. One request for each 25."""
     with translated():
-        row.update(actions, condition)
+        for start in range(0, len(rows), _WRITES):
+            with type(rows[0]).batch_write() as batch:
+                for row in rows[start : start + _WRITES]:
+                    batch.delete(row)
 
 
 def put(row: Row, condition: Condition | None = None) -> Step:

@@ -87,7 +87,7 @@ Place = tuple[int | str, ...]
 
 # The parser reads 1e999 as infinity and takes NaN in an open member. Looking for numbers that could be
 # either is far cheaper than walking every body.
-_PERHAPS_NOT_FINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
+_PERHAPS_NOT_FINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]|[0-9]{309}")
 
 
 def not_finite(raw: bytes) -> Iterator[Place]:

@@ -631,3 +631,19 @@ def test_a_long_prompt_is_kept(api: Api, agent_id: str) -> None:
     prompt = "You help. 😀 " * 100_000
     assert api.post(f"/v2/agents/{agent_id}", {"vg_systemPrompt": prompt}).data["vg_systemPrompt"] == prompt
     assert api.get(f"/v2/agents/{agent_id}").json["vg_systemPrompt"] == prompt
+
+
+def test_a_page_of_large_agents_is_shorter_and_the_list_still_has_all(api: Api) -> None:
+    for number in range(8):
+        assert api.post(f"/v2/agents/large{number}", {"branding": '"' * 300_000}).status == 200
+    found = pages(api, 8)
+    assert sorted(one for page in found for one in page) == [f"large{number}" for number in range(8)]
+    assert len(found) > 1
+
+
+@pytest.mark.parametrize("number", ["1" + "0" * 300 + "e50", "1e400"], ids=["long and e50", "e400"])
+def test_a_number_that_overflows_is_refused_wherever_it_stands(api: Api, agent_id: str, number: str) -> None:
+    raw = f'{{"agent":{{"vectorDb":{number}}}}}'.encode()
+    assert api.call("PATCH", "/v3/agents/support", raw).status in (400, 415)
+    api.patch("/v3/agents/support", {"agent": {"customThemeJSONString": f'{{"x":{number}}}'}})
+    assert api.get("/v2/agents/support").status == 200

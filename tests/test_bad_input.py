@@ -336,7 +336,8 @@ def service() -> Iterator[Service]:
         names["tool_id"] = api.post("/v3/agents/support/tools", {"tool": {"name": "x"}}).data["id"]
         names["token_id"] = api.post("/v3/tokens", {"token": {"name": "x"}}).data["id"]
         for operation in WITH_BODY:
-            assert service.send(operation, RIGHT[operation.name]).status == 200, operation.name
+            if operation.name in RIGHT:
+                assert service.send(operation, RIGHT[operation.name]).status == 200, operation.name
         yield service
 
 

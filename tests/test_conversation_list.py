@@ -121,6 +121,21 @@ def test_a_page_is_never_short_when_the_index_is_far_behind(
 
 @pytest.mark.parametrize("high", [0, 1, 19, 20, 21, 40, 41, 1001])
 def test_the_numbers_of_all_pages_are_every_number_once(high: int) -> None:
-    pages = [listing.page_numbers(high, page) for page in range(1, high // 20 + 2)]
+    pages = [listing.Numbers(high).page(page) for page in range(1, high // 20 + 2)]
     assert [number for page in pages for number in page] == list(range(high, 0, -1))
     assert all(len(page) == 20 for page in pages[:-1])
+
+
+def test_a_page_does_not_wait_for_a_conversation_that_is_deleted_meanwhile(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(workspace, 3)
+    real = store._indexed
+
+    def deleted_first(agent: str, numbers: Sequence[int]) -> dict[int, Any]:
+        monkeypatch.setattr(store, "_indexed", real)
+        assert api.delete("/v3/agents/support/convos/c1").status == 200
+        return real(agent, numbers)
+
+    monkeypatch.setattr(store, "_indexed", deleted_first)
+    assert ids(api.get(LIST).data) == ["c2", "c0"]

@@ -313,3 +313,47 @@ def test_metadata_beyond_what_a_page_of_the_list_can_carry_is_refused(api: Api) 
     answer = api.post(STATE, {"metadata": {"userName": os.urandom(40_000).hex()}})
     assert answer.status == 413
     assert items() == before
+
+
+# ---- what went wrong once -------------------------------------------------------------------------
+
+
+def test_a_message_that_says_the_same_again_can_be_appended_to_what_was_read(api: Api) -> None:
+    yes = {"from": "human", "type": "text", "item": {"text": "yes"}}
+    read = api.post(STATE, {"turns": turns(yes)}).json["turns"]
+    appended = [{"messages": [turn["messages"]]} for turn in read] + turns(yes)
+    answer = api.post(STATE, {"turns": appended})
+    assert (answer.status, len(set(mids(answer)))) == (200, 2)
+
+
+def test_a_small_request_cannot_ask_for_a_huge_answer(api: Api) -> None:
+    before = items()
+    answer = api.post(STATE, {"turns": [{"note": "x" * 500_000, "messages": [{}] * 300}]})
+    assert answer.status == 413
+    assert items() == before
+
+
+def test_deleting_messages_of_an_unknown_conversation_creates_none(api: Api) -> None:
+    before = items()
+    assert api.post(STATE, {"delete": {"mids": ["a"]}}).status == 200
+    assert items() == before
+
+
+def test_the_number_a_creator_gives_does_not_lift_a_limit(api: Api) -> None:
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
+    created = api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": 1000}}).data["id"]
+    three = turns(message("a"), message("b"), message("c"))
+    assert api.post(f"/agents/support/interact/{created}/state", {"turns": three}).status == 429
+
+
+def test_a_stored_state_can_be_read_however_large_its_agent_becomes(api: Api) -> None:
+    many = turns(*({"item": {"t": "hi"}, "ts": number} for number in range(26_000)))
+    assert api.post(STATE, {"turns": many}).status == 200
+    for name in ("branding", "lang"):
+        assert api.post("/v2/agents/support", {name: '"' * 240_000}).status == 200
+    answer = api.post(STATE)
+    assert (answer.status, len(answer.json["turns"])) == (200, 26_000)
+
+
+def test_metadata_that_compresses_well_is_bounded_all_the_same(api: Api) -> None:
+    assert api.post(STATE, {"metadata": {"userName": "a" * 70_000}}).status == 413

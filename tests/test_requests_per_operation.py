@@ -19,12 +19,13 @@ from tests.api import Api
 from tests.engine import shared_engine
 from tests.requests import counted
 
-GET, BATCH, QUERY, PUT, UPDATE, TRANSACT = (
+GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT = (
     "GetItem",
     "BatchGetItem",
     "Query",
     "PutItem",
     "UpdateItem",
+    "DeleteItem",
     "TransactWriteItems",
 )
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
@@ -103,6 +104,22 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    # Deletions, of what nothing else here needs
+    Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, DELETE: 1}, values={"tool_id": "{old_tool}"}),
+    Case(
+        "conversation delete",
+        "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
+        {GET: 2, TRANSACT: 1},
+        values={"convo_id": "old"},
+    ),
+    Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),
+    Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "old"}),
+    Case(
+        "agent delete",
+        "DELETE /v3/agents/{agent_id}",
+        {GET: 3, QUERY: 5, TRANSACT: 2, BATCH: 1, DELETE: 1},
+        values={"agent_id": "old"},
+    ),
     # Credentials
     Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
     Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),
@@ -134,7 +151,18 @@ def service() -> Iterator[Service]:
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
         api.post("/v2/orgs/acme", {"name": "Acme"})
         token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
-        values = {"tool_id": tool["id"], "token_id": token["id"], "client_id": "ann", "org_id": "acme"}
+        old_tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Old"}}).data["id"]
+        api.post("/v2/agents/old", {})
+        api.post("/agents/support/interact/old/state", small("old"))
+        api.post("/v2/clients/old", {"email": "old@x.test"})
+        api.post("/v2/orgs/old", {"name": "Old"})
+        values = {
+            "tool_id": tool["id"],
+            "token_id": token["id"],
+            "client_id": "ann",
+            "org_id": "acme",
+            "old_tool": old_tool,
+        }
         yield Service(api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", **values})
 
 
@@ -157,10 +185,16 @@ def test_every_operation_has_its_number_in_the_table() -> None:
     }
 
 
+def path_of(case: Case, service: Service) -> str:
+    """Where a case is sent."""
+    route = case.operation.split()[1]
+    return route.format(**{**service.values, **case.values}).format(**service.values) + case.query
+
+
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 def test_an_operation_costs(case: Case, service: Service) -> None:
-    method, route = case.operation.split()
-    path = route.format(**{**service.values, **case.values}) + case.query
+    method = case.operation.split()[0]
+    path = path_of(case, service)
     service.api.get("/v2/clients")
     with counted() as requests:
         answer = service.api.call(method, path, case.body)

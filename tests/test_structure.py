@@ -18,6 +18,8 @@ KERNEL = (
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
 PURE = {"state", "listing"}
+# What works on several resources, and is neither of a store's nor of a view's length.
+ACROSS = "deletion"
 # What a store, and with it an event function, does without: the models and the HTTP edge.
 EDGE = {"wire", "http", "auth"}
 
@@ -51,8 +53,10 @@ def allowed(importer: str, imported: str) -> bool:
         return imported in KERNEL or (its_resource == resource and its_kind in MODELS)
     if kind == "store":
         return imported in set(KERNEL) - EDGE or (its_resource == resource and its_kind in PURE)
+    if kind == ACROSS:
+        return imported in set(KERNEL) - EDGE or its_kind == "store"
     if kind == "routes":
-        return imported in KERNEL or its_kind in {"store", *MODELS, *PURE} or its_resource == "openapi"
+        return imported in KERNEL or its_kind in {"store", ACROSS, *MODELS, *PURE} or its_resource == "openapi"
     return importer.startswith("openapi")
 
 

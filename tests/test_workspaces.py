@@ -15,6 +15,7 @@ from chalicelib.agents import store as agents
 from chalicelib.workspaces import store, tokens
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.capacity import metered
 from tests.requests import counted, refused_by_the_engine
 
 MINUTE, DAY = 60, 24 * 60 * 60
@@ -637,7 +638,8 @@ def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(
     api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, write: Write, key: str | None
 ) -> None:
     shared = agent_key(api)
-    store.revoke(store.credential(workspace.workspace_id, credential_item(shared)["credential_id"]["S"], tokens.AGENT))
+    held = store.credentials(workspace.workspace_id, tokens.AGENT)
+    store.revoke(next(row for row in held if row.token_hash == tokens.fingerprint(shared)))
     theirs = Api(other_workspace.workspace_key)
     theirs.post("/v2/agents/sales", {"SECRET_API_KEY": shared})
     assert write(api, key).status == 200
@@ -663,3 +665,36 @@ def test_a_read_only_token_is_not_shown_a_key_that_may_write(api: Api, agent_id:
     assert shown.status == 200
     assert "SECRET_API_KEY" not in shown.text
     assert "SECRET_API_KEY" in api.get(path).text
+
+
+def test_clearing_the_key_ends_the_ones_in_their_overlap_too(api: Api, agent_id: str) -> None:
+    first = api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})
+    api.post("/v2/agents/support", {"SECRET_API_KEY": None})
+    auth.forget()
+    assert Api(first).get("/v2/agents/support").status == 401
+
+
+def test_a_key_that_is_in_use_is_refused_by_its_name(api: Api, agent_id: str) -> None:
+    copied = api.get("/v2/agents/support").json
+    answer = api.post("/v2/agents/copy", copied)
+    assert (answer.status, answer.json["message"].split()[0]) == (409, "SECRET_API_KEY")
+    assert api.get("/v2/agents/copy").status == 404
+
+
+def test_the_pages_of_the_token_list_are_every_token_once(api: Api, workspace: NewWorkspace) -> None:
+    names = ["first token", *(issue(api, name=f"n{number}")["name"] for number in range(6))]
+    found, cursor = [], ""
+    while cursor is not None:
+        answer = api.get(f"/v3/tokens?limit=2&cursor={cursor}")
+        found += [token["name"] for token in answer.data]
+        cursor = answer.json.get("nextCursor")
+    assert found == names
+
+
+def test_the_token_list_does_not_read_the_keys_of_agents(api: Api) -> None:
+    for number in range(5):
+        api.post(f"/v2/agents/a{number}", {})
+    with metered() as meter:
+        api.get("/v3/tokens")
+    assert meter.reads <= 2

@@ -3,13 +3,14 @@
 from chalice.app import Blueprint, Response
 
 from chalicelib import auth, clock, http, storage
-from chalicelib.agents import record, store
+from chalicelib.agents import deletion, record, store
 from chalicelib.agents.record import AgentIn, AgentV2, AgentV3
 from chalicelib.openapi.operation import operation
 
 routes = Blueprint(__name__)
 
 _NEW = {"agentPlatform": "vg"}
+_SWEEP_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
@@ -25,12 +26,12 @@ def read_agent(agent_id: str) -> Response:
 def list_agents() -> Response:
     """List the workspace's agents in the v3 form, in the order of their ids.
 
-    `nextCursor` is there when there are more.
+    `nextCursor` is there when there are more. A page of large records is shorter than `limit`.
     """
     limit = http.limit()
     rows = store.listed(auth.caller().workspace_id, http.cursor(), limit + 1)
-    agents = [_shown(row.agent_id, row.open()) for row in rows[:limit]]
-    more = http.to_cursor(rows[limit - 1].agent_id) if len(rows) > limit else None
+    agents = http.as_many_as_fit(_shown(row.agent_id, row.open()) for row in rows[:limit])
+    more = http.to_cursor(agents[-1]["id"]) if len(rows) > len(agents) else None
     return http.listing("Agents retrieved successfully", agents, more)
 
 
@@ -55,6 +56,18 @@ def change_agent(agent_id: str) -> Response:
         return store.save(row, before := row.open(), record.merge_v3(before, change))
 
     return http.success("Agent updated successfully", record.v3_form(agent_id, storage.reapplied(changed)))
+
+
+@routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
+@operation()
+def delete_agent(agent_id: str) -> Response:
+    """Delete an agent with its tools, conversations, analytics and keys.
+
+    It is gone at once. What it had is swept for ten seconds; where that is not enough the message says so, and the
+    same request once more goes on. Until all is swept its id cannot be used again.
+    """
+    done = deletion.delete(auth.caller().workspace_id, agent_id, _SWEEP_SECONDS)
+    return http.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"])

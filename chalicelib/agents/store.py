@@ -48,8 +48,7 @@ def found(row: AgentRow | None) -> AgentRow:
 def require_known(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Nothing to read for one that this process saw within 30 seconds.
 
-    For writes that are many and small; what an agent that is deleted meanwhile leaves behind that way is
-    swept with the agent.
+    For writes that are many and small. Of an agent that another process deletes meanwhile, a record may stay.
     """
     if clock.monotonic() >= _seen.get((workspace_id, agent_id), 0.0):
         read(workspace_id, agent_id)
@@ -78,7 +77,10 @@ def create(workspace_id: str, agent_id: str, document: Document) -> Document:
     row = AgentRow(workspace_id, agent_id)
     row.seal(whole)
     own_key = workspaces.issue_steps(issued) if whole[_SECRET] == issued.token else []
-    storage.transact(storage.put(row), storage.put(sequence.first(workspace_id, agent_id)), *own_key)
+    try:
+        storage.transact(storage.put(row), sequence.create(workspace_id, agent_id), *own_key)
+    except storage.Stale as stale:
+        raise _key_taken(stale, 2) from stale
     return whole
 
 
@@ -92,11 +94,29 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
     steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET), overlap)
-    if steps:
-        storage.transact(storage.put(row), *steps)
-    else:
-        storage.save(row)
+    try:
+        storage.transact(storage.put(row), *steps) if steps else storage.save(row)
+    except storage.Stale as stale:
+        raise _key_taken(stale, 1 if after.get(_SECRET) else 9) from stale
+    if _SECRET in before and _SECRET not in after:
+        revoke_all(row.workspace_id, row.agent_id)  # those in their overlap, too
     return after
+
+
+def delete(row: AgentRow) -> None:
+    """Delete an agent and its logins; its sequence row becomes a tombstone. Raises Stale when somebody was faster."""
+    last = sequence.find(row.workspace_id, row.agent_id)
+    if last is None:
+        raise storage.Stale()
+    storage.transact(storage.remove(row), sequence.close(last))
+    _seen.pop((row.workspace_id, row.agent_id), None)
+    revoke_all(row.workspace_id, row.agent_id)
+
+
+def revoke_all(workspace_id: str, agent_id: str) -> None:
+    """End every login of an agent now, those in their overlap too."""
+    for credential in workspaces.credentials(workspace_id, tokens.AGENT, agent_id):
+        workspaces.revoke(credential)
 
 
 def rotate_key(workspace_id: str, agent_id: str, overlap: int = workspaces.OVERLAP) -> str:
@@ -120,9 +140,19 @@ def revoke_keys(workspace_id: str, agent_id: str) -> None:
         save(row, before, {name: value for name, value in before.items() if name != _SECRET})
 
     storage.reapplied(cleared)
-    for credential in workspaces.credentials(workspace_id, tokens.AGENT):
-        if credential.agent_id == agent_id:
-            workspaces.revoke(credential)
+    revoke_all(workspace_id, agent_id)
+
+
+class KeyTaken(errors.Conflict):
+    """The `SECRET_API_KEY` of a request is a login already."""
+
+    sentence = "SECRET_API_KEY is the key of another agent, or one that this agent had before."
+
+
+def _key_taken(stale: storage.Stale, step: int) -> errors.Conflict:
+    """Which condition failed: that of the key, by its place among the puts, or that of the record."""
+    failed = [reason is not None for reason in stale.reasons]
+    return KeyTaken() if step < len(failed) and failed[step] and not failed[0] else stale
 
 
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> workspaces.Issued:

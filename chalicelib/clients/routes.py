@@ -47,5 +47,13 @@ def save_client(client_id: str) -> Response:
     return http.success("Client updated successfully")
 
 
+@routes.route("/v3/clients/{client_id}", methods=["DELETE"])
+@operation()
+def delete_client(client_id: str) -> Response:
+    """Delete a client."""
+    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, client_id)))
+    return http.success("Client deleted successfully")
+
+
 def _shown(client_id: str, document: dict[str, Any]) -> dict[str, Any]:
     return {"ID": client_id, "ownerID": auth.caller().workspace_id, "orgUsers": [], **document}

@@ -84,6 +84,13 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
         raise _email_taken(stale, first_put=int(old is not None), claims=new is not None) from stale
 
 
+def delete(row: ClientRow) -> None:
+    """Delete a client and give its email back. Raises Stale when somebody has changed it."""
+    claim = _claim(row, row.open().get("email"))
+    steps = [] if claim is None else [storage.remove(_email(row, claim), EmailRow.owner == row.client_id)]
+    storage.transact(storage.remove(row), *steps)
+
+
 def _email_taken(stale: storage.Stale, first_put: int, claims: bool) -> errors.Conflict:
     """Which condition failed: reasons come in the order deletes, then puts (the client, the claim)."""
     claim = stale.reasons[first_put + 1] if claims else None

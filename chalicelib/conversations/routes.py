@@ -13,6 +13,9 @@ from chalicelib.sealing import encode
 
 routes = Blueprint(__name__)
 
+# For the rest of the answer beside the turns: a state that was stored can always be read.
+_ROOM = 500_000
+
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
 @operation(body=ConversationIn, data=CreatedConversation)
@@ -35,14 +38,30 @@ def list_conversations(agent_id: str) -> Response:
     With `cursor`, the `nextCursor` of an earlier answer, the list goes on behind the last conversation of
     that answer, whatever has been created meanwhile; with `page` a new conversation shifts the pages.
     """
-    caller, cursor, page = auth.caller(), http.cursor(), http.page()
-    last = sequence.find(caller.workspace_id, agent_id)
-    if last is None:
-        raise errors.NotFound.of("agent")
-    numbers = listing.page_numbers(int(last.high), page) if cursor is None else _behind(cursor, int(last.high))
-    conversations = store.listed(caller.workspace_id, agent_id, last, numbers)
-    more = http.to_cursor(str(numbers[-1])) if numbers and numbers[-1] > 1 else None
-    return http.listing("Agent conversations retrieved successfully", [_shown(one) for one in conversations], more)
+    cursor, page = http.cursor(), http.page()
+
+    def choose(known: listing.Numbers) -> list[int]:
+        return known.page(page) if cursor is None else _behind(cursor, known)
+
+    conversations, more = store.listed(auth.caller().workspace_id, agent_id, choose)
+    shown = [_shown(one) for one in conversations]
+    return http.listing(
+        "Agent conversations retrieved successfully", shown, None if more is None else http.to_cursor(str(more))
+    )
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
+@operation()
+def delete_conversation(agent_id: str, convo_id: str) -> Response:
+    """Delete a conversation. The pages of the list close up; its id can be used again."""
+
+    def delete() -> None:
+        workspace_id = auth.caller().workspace_id
+        last = _numbers(sequence.find(workspace_id, agent_id))
+        store.delete(store.read(workspace_id, agent_id, convo_id), last)
+
+    storage.reapplied(delete)
+    return http.success("Conversation deleted successfully")
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"])
@@ -52,7 +71,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
 
     Without a member: read. `turns` replaces the whole state, then the messages of `delete` go, then
     `metadata` merges. The first write creates the conversation. `oldTurns` is the state before; it is left
-    out when the answer would grow beyond what a function can answer.
+    out when the answer would grow beyond what a function can answer, and then `agentData`.
     """
     change = http.optional_body(StateIn)
     # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
@@ -72,25 +91,33 @@ def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
     after = apply(before, change, clock.seconds())
     check_limits(agent, before, after)
     answer = _state_answer(agent_id, user_id, agent, before, after)
+    if after is not before and not http.fits(after.turns.decode(), _ROOM):
+        raise errors.TooLarge("turns are too large to be answered.")
     if after is not before and row is not None:
         store.save(row, before, after)
     elif after is not before:
-        store.create(workspace_id, agent_id, user_id, after, *last)
+        store.create(workspace_id, agent_id, user_id, after, _numbers(*last))
     return answer
 
 
-def _behind(cursor: str, high: int) -> range:
-    if not cursor.isdecimal() or int(cursor) > high:
+def _behind(cursor: str, known: listing.Numbers) -> list[int]:
+    if not cursor.isdecimal() or int(cursor) > known.high:
         raise http.unknown_cursor()
-    return listing.numbers_below(int(cursor))
+    return known.below(int(cursor))
 
 
 def _create(agent_id: str, conversation_id: str, state: State) -> None:
     workspace_id = auth.caller().workspace_id
-    last = sequence.find(workspace_id, agent_id)
+    last = _numbers(sequence.find(workspace_id, agent_id))
+    store.create(workspace_id, agent_id, conversation_id, state, last)
+
+
+def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
+    """The agent's sequence row; without one the agent is not there, or not any more."""
+    last = sequence.living(last)
     if last is None:
         raise errors.NotFound.of("agent")
-    store.create(workspace_id, agent_id, conversation_id, state, last)
+    return last
 
 
 def _state_answer(agent_id: str, user_id: str, agent: record.Document, before: State, after: State) -> Response:
@@ -107,10 +134,19 @@ def _state_answer(agent_id: str, user_id: str, agent: record.Document, before: S
         "userID": user_id,
         "agentID": agent_id,
     }
-    start = encode({name: value for name, value in members.items() if value is not None}).decode()[:-1]
+    start = _text(members)
     whole = f'{start},"turns":{after.turns.decode()}}}'
     with_old = f'{whole[:-1]},"oldTurns":{before.turns.decode()}}}'
-    return http.text_answer(with_old if http.fits(with_old) else whole)
+    if http.fits(with_old):
+        return http.text_answer(with_old)
+    if http.fits(whole):
+        return http.text_answer(whole)
+    return http.text_answer(f'{_text({**members, "agentData": None})},"turns":{after.turns.decode()}}}')
+
+
+def _text(members: record.Document) -> str:
+    """The members that are there, as the beginning of a JSON object."""
+    return encode({name: value for name, value in members.items() if value is not None}).decode()[:-1]
 
 
 def _shown(metadata: record.Document) -> record.Document:

@@ -44,7 +44,7 @@ def apply(before: State, change: "StateIn", now: int) -> State:
     text = sealing.encode(turns)
     if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
-    if text == before.turns and same(metadata, before.metadata) and _is_stored(before):
+    if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or change.turns is None):
         return before
     return State(_touched({**metadata, **_counts(turns)}, now), text)
 
@@ -68,14 +68,18 @@ def check_limits(agent: Document, before: State, after: State) -> None:
         "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
     }
     for counter, (name, most) in allowed.items():
-        count, was = after.metadata.get(counter) or 0, before.metadata.get(counter) or 0
+        # Before the first turns the numbers are what the conversation's creator said.
+        was = 0 if before.turns == NO_TURNS else before.metadata.get(counter) or 0
+        count = 0 if after.turns == NO_TURNS else after.metadata.get(counter) or 0
         if most and most > 0 and count > most and count > was:
             raise errors.LimitReached(f"{name} of the agent is {most}; {was} are used and this would make {count}.")
 
 
 def _answer_form(turns: list[Any], now: int) -> list[Document]:
     """Request turns, each with a list of messages, as answer turns with one message each; nothing is lost."""
+    given = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     seen: set[str] = set()
+    size = 0
     alike: Counter[bytes] = Counter()
     answered: list[Document] = []
     for place, turn in enumerate(turns):
@@ -83,8 +87,14 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
         rest = {name: value for name, value in turn.items() if name != "messages"}
         if rest.get("ts") is None:
             rest["ts"] = now
+        # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
+        size += len(sealing.encode(rest)) * len(messages)
+        if size > 3 * LIMIT:
+            raise errors.TooLarge(
+                "turns may have 2 MiB of JSON at most, each message counted with what its turn carries."
+            )
         for index, message in enumerate(messages):
-            mid = message.get("mid") or _mid(turn, message, alike)
+            mid = message.get("mid") or _mid(turn, message, alike, given)
             if mid in seen:
                 raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
             seen.add(mid)
@@ -95,15 +105,19 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
     return answered
 
 
-def _mid(turn: Document, message: Document, alike: Counter[bytes]) -> str:
+def _mid(turn: Document, message: Document, alike: Counter[bytes], given: set[str]) -> str:
     """An id made of what the message says and how many have said the same before it.
 
     Whoever sends a transcript once more, without ids, sends the same messages: they must not become new.
     """
     text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
-    alike[text] += 1
-    digest = hashlib.blake2b(text + str(alike[text]).encode(), digest_size=9).digest()
-    return base64.urlsafe_b64encode(digest).decode()
+    while True:
+        alike[text] += 1
+        digest = hashlib.blake2b(text + str(alike[text]).encode(), digest_size=9).digest()
+        mid = base64.urlsafe_b64encode(digest).decode()
+        # One that said the same may have come back with the id that was made for it.
+        if mid not in given:
+            return mid
 
 
 def _without(turns: list[Document], mids: set[str]) -> list[Document]:

@@ -8,17 +8,21 @@ metadata, nothing else.
 
 import itertools
 import json
+from collections.abc import Callable, Sequence
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import clock, errors, sealing, sequence, storage
-from chalicelib.conversations.state import Document, State
+from chalicelib.conversations.listing import Numbers
+from chalicelib.conversations.state import State
+from chalicelib.documents import Document
 
 _HEAD = "conversation"
 _INLINE = 300_000
 # A page of 20 must come back in one answer of the index, which ends at 1 MB.
 _METADATA = 32_000
+_METADATA_JSON = 64_000
 # Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
 _PATIENCE_SECONDS = 15
 _MOST_PATIENT_PAUSE = 2
@@ -92,6 +96,30 @@ def save(row: ConversationRow, before: State, after: State) -> None:
         storage.save(row)
 
 
+def read(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow:
+    """The conversation. Raises NotFound."""
+    row = storage.find(*key(workspace_id, agent_id, conversation_id))
+    if not isinstance(row, ConversationRow):
+        raise errors.NotFound.of("conversation")
+    return row
+
+
+def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
+    """Delete a conversation with its turns; its number becomes a hole. Raises Stale when somebody was faster."""
+    chunks = (_chunk(row, index) for index in range(int(row.chunks or 0)))
+    storage.transact(storage.remove(row), *map(storage.remove, chunks), sequence.leave_hole(last, int(row.number)))
+
+
+def some(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
+    """At most `limit` conversations of an agent as the index shows them, to delete them with their chunks."""
+    return storage.query(ConversationRow, storage.key(workspace_id, agent_id), index="by_number", limit=limit)
+
+
+def items(workspace_id: str, agent_id: str, conversation_id: str) -> list[ChunkRow]:
+    """Every item of a conversation, its own and those of its turns."""
+    return storage.query(ChunkRow, storage.key(workspace_id, agent_id, conversation_id))
+
+
 def create(workspace_id: str, agent_id: str, conversation_id: str, state: State, last: sequence.SequenceRow) -> None:
     """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
     end = clock.monotonic() + _PATIENCE_SECONDS
@@ -116,26 +144,34 @@ def create(workspace_id: str, agent_id: str, conversation_id: str, state: State,
         last = again
 
 
-def listed(workspace_id: str, agent_id: str, last: sequence.SequenceRow, numbers: range) -> list[Document]:
-    """The metadata of the conversations with these numbers, newest first and all of them.
+def listed(
+    workspace_id: str, agent_id: str, choose: Callable[[Numbers], list[int]]
+) -> tuple[list[Document], int | None]:
+    """The metadata of the conversations with the numbers that `choose` picks, newest first and all of them; and the
+    last number when there are more behind it. Raises NotFound for an unknown agent.
 
-    One request; one more for new conversations that the index does not show yet. Older ones are waited
+    Two requests; one more for new conversations that the index does not show yet. Older ones are waited
     for: the index is behind by more than `sequence` remembers only in a disturbance of the cloud.
     """
-    rows: dict[int, ConversationRow] = {}
     for attempt in range(_ATTEMPTS):
-        rows |= _indexed(storage.key(workspace_id, agent_id), numbers)
-        missing = [number for number in numbers if number not in rows]
-        ids = [sequence.recent_id(last, number) for number in missing]
+        last = sequence.find(workspace_id, agent_id)
+        if last is None:
+            raise errors.NotFound.of("agent")
+        # Chosen anew each time: a conversation that is deleted meanwhile will never be there.
+        known = Numbers(int(last.high), sequence.holes(last))
+        numbers = choose(known)
+        rows = _indexed(storage.key(workspace_id, agent_id), numbers)
+        ids = [sequence.recent_id(last, number) for number in numbers if number not in rows]
         keys = [key(workspace_id, agent_id, conversation_id) for conversation_id in ids if conversation_id]
         rows |= {int(row.number): row for row in storage.find_many(keys) if row}
         if all(number in rows for number in numbers):
-            return [read_metadata(rows[number]) for number in numbers]
+            more = numbers[-1] if numbers and known.below(numbers[-1]) else None
+            return [read_metadata(rows[number]) for number in numbers], more
         storage.pause(attempt)
     raise errors.Unavailable("The list of conversations is not up to date yet; try again.")
 
 
-def _indexed(agent: str, numbers: range) -> dict[int, ConversationRow]:
+def _indexed(agent: str, numbers: Sequence[int]) -> dict[int, ConversationRow]:
     if not numbers:
         return {}
     between = ConversationRow.number.between(numbers[-1], numbers[0])
@@ -144,8 +180,9 @@ def _indexed(agent: str, numbers: range) -> dict[int, ConversationRow]:
 
 
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
-    row.metadata = sealing.seal(row.workspace_id, row.place("metadata"), sealing.encode(metadata))
-    if len(row.metadata) > _METADATA:
+    payload = sealing.encode(metadata)
+    row.metadata = sealing.seal(row.workspace_id, row.place("metadata"), payload)
+    if len(row.metadata) > _METADATA or len(payload) > _METADATA_JSON:
         raise errors.TooLarge("metadata is too large to store.")
 
 

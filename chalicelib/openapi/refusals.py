@@ -24,6 +24,11 @@ _CONFLICTING = frozenset(
         "save_client",
         "save_organisation",
         "rotate_key",
+        "delete_agent",
+        "delete_tool",
+        "delete_conversation",
+        "delete_client",
+        "delete_organisation",
     }
 )
 # Views that act on the credential that calls: it may have been revoked since it was last looked up.

@@ -33,3 +33,11 @@ def save_organisation(org_id: str) -> Response:
 
     storage.reapplied(save)
     return http.success("Organization updated successfully")
+
+
+@routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
+@operation()
+def delete_organisation(org_id: str) -> Response:
+    """Delete an organisation."""
+    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, org_id)))
+    return http.success("Organization deleted successfully")

@@ -42,3 +42,8 @@ def save(row: OrganisationRow, before: Document, after: Document) -> None:
         after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
     storage.save(row)
+
+
+def delete(row: OrganisationRow) -> None:
+    """Delete an organisation. Raises Stale when somebody has changed it."""
+    storage.delete(row)

@@ -52,6 +52,14 @@ def change_tool(tool_id: str) -> Response:
     return http.success("Tool updated successfully", _shown(tool_id, storage.reapplied(changed)))
 
 
+@routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
+@operation()
+def delete_tool(tool_id: str) -> Response:
+    """Delete a tool."""
+    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, tool_id)))
+    return http.success("Tool deleted successfully")
+
+
 def _shown(tool_id: str, document: dict[str, Any]) -> dict[str, Any]:
     return {"id": tool_id, **document}
 

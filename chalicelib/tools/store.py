@@ -63,6 +63,16 @@ def save(row: ToolRow, before: Document, after: Document) -> Document:
     return after
 
 
+def delete(row: ToolRow) -> None:
+    """Delete a tool. Raises Stale when somebody has changed it."""
+    storage.delete(row)
+
+
+def some(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
+    """At most `limit` tools of an agent, to delete them."""
+    return storage.query(ToolRow, storage.key(workspace_id, _prefix(agent_id)), limit=limit)
+
+
 def _prefix(agent_id: str) -> str:
     """Eleven characters that stand for an agent, of 55 bits: enough to tell the agents of one workspace apart."""
     digest = int.from_bytes(hashlib.sha256(agent_id.encode()).digest()[:8], "big")

@@ -24,11 +24,15 @@ def issue_token() -> Response:
 
 
 @routes.route("/v3/tokens", methods=["GET"])
-@operation(data=list[Token])
+@operation(data=list[Token], query=("limit", "cursor"))
 def list_tokens() -> Response:
-    """List the workspace's access tokens that have not ended, oldest first."""
-    rows = store.credentials(auth.caller().workspace_id, tokens.ACCESS)
-    return http.success("Tokens retrieved successfully", [_shown(row) for row in rows])
+    """List the workspace's access tokens that have not ended, oldest first.
+
+    `nextCursor` is there when there are more. One that has just ended may leave its page shorter.
+    """
+    rows, more = store.listed(auth.caller().workspace_id, tokens.ACCESS, http.cursor(), http.limit())
+    shown = [_shown(row) for row in rows]
+    return http.listing("Tokens retrieved successfully", shown, more and http.to_cursor(more))
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])

@@ -21,7 +21,7 @@ OVERLAP = DAY
 _USE_NOTED_EVERY = 600
 
 _WORKSPACE = "workspace"
-_ENTRY = "credential#"
+_ENTRY = "credential"
 
 
 class WorkspaceRow(DocumentRow):
@@ -183,20 +183,34 @@ def living(token_hash: str) -> CredentialRow | None:
     return row if row and row.is_alive else None
 
 
-def credentials(workspace_id: str, kind: str | None = None) -> list[CredentialRow]:
-    """All living credentials of a workspace, oldest first; of one kind where it is given."""
-    entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_ENTRY))
+def credentials(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
+    """All living credentials of a workspace and kind, oldest first; of one agent where it is given."""
+    beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
+    entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
+    return _living(entries)
+
+
+def listed(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
+    """A page of the same: at most `limit`, behind the id `after`; and the id to go on behind when there are more."""
+    beyond = CredentialEntry.item > _item(kind, after or "")
+    entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
+    entries = [entry for entry in entries if entry.item.startswith(_item(kind, ""))]
+    more = entries[limit - 1].item.removeprefix(_item(kind, "")) if len(entries) > limit else None
+    return _living(entries[:limit]), more
+
+
+def _living(entries: list[CredentialEntry]) -> list[CredentialRow]:
     rows: list[CredentialRow | None] = storage.find_many(
         [storage.Key(CredentialRow, entry.token_hash) for entry in entries]
     )
-    return [row for row in rows if row and row.is_alive and kind in (None, row.kind)]
+    return [row for row in rows if row and row.is_alive]
 
 
 def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """One living credential of a workspace and kind. Raises NotFound."""
-    entry = storage.find(CredentialEntry, workspace_id, _ENTRY + credential_id)
+    """One living workspace key or access token. Raises NotFound."""
+    entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = living(entry.token_hash) if entry else None
-    if row is None or row.kind != kind:
+    if row is None:
         raise errors.NotFound.of("credential")
     return row
 
@@ -229,8 +243,13 @@ def retire_steps(row: CredentialRow, overlap: int) -> list[storage.Step]:
     return [storage.put(row, CredentialRow.token_hash.exists()), storage.put(_entry(row))]
 
 
+def _item(*parts: str) -> str:
+    """Where an entry stands in its workspace's partition: by kind, agent keys by agent, then in order of time."""
+    return storage.key(_ENTRY, *parts)
+
+
 def _entry(row: CredentialRow) -> CredentialEntry:
-    item = _ENTRY + row.credential_id
+    item = _item(row.kind, *([row.agent_id] if row.agent_id else []), row.credential_id)
     return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
 
 

@@ -5,6 +5,7 @@ from chalicelib.openapi.examples import (
     analytics,
     clients,
     conversations,
+    deletions,
     organisations,
     tools,
     workspaces,
@@ -22,4 +23,5 @@ EXAMPLES: Examples = {
     **clients.EXAMPLES,
     **organisations.EXAMPLES,
     **workspaces.EXAMPLES,
+    **deletions.EXAMPLES,
 }

@@ -1,0 +1,65 @@
+"""Delete an agent with everything that belongs to it, whatever its size.
+
+The agent and its sequence row go in one transaction: from then on it is not found, and nobody can create
+anything of it. The sequence row becomes a tombstone, which holds the id until the sweep is through: a new
+agent of the same id must not lose what is its own. The sweep deletes in batches, may end anywhere, and
+goes on from a repeated DELETE.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from chalicelib import clock, errors, sequence, storage
+from chalicelib.agents import store
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import store as conversations
+from chalicelib.tools import store as tools
+
+_BATCH = 100
+# So much later an index may still not show a conversation that was created just before the deletion.
+_INDEX_LAG_SECONDS = 60
+
+
+def delete(workspace_id: str, agent_id: str, seconds: float) -> bool:
+    """Delete an agent; False when `seconds` were not enough for all it had. Raises NotFound."""
+    storage.reapplied(lambda: _close(workspace_id, agent_id))
+    return _sweep(workspace_id, agent_id, seconds)
+
+
+def _close(workspace_id: str, agent_id: str) -> None:
+    row = store.find(workspace_id, agent_id)
+    if row is not None:
+        store.delete(row)
+    elif sequence.find_tombstone(workspace_id, agent_id) is None:
+        raise errors.NotFound.of("agent")
+
+
+def _sweep(workspace_id: str, agent_id: str, seconds: float) -> bool:
+    end, conversations_found = clock.monotonic() + seconds, 0
+    tombstone = sequence.find_tombstone(workspace_id, agent_id)
+    if tombstone is None:
+        return True
+    for batch in _left(workspace_id, agent_id, tombstone):
+        storage.delete_many(batch)
+        conversations_found += isinstance(batch[0], conversations.ChunkRow)
+        if clock.monotonic() > end:
+            return False
+    # Fewer than there were: an earlier sweep has had the others, or the index does not show them yet.
+    if conversations_found < sequence.count(tombstone) and clock.seconds() < tombstone.closed_at + _INDEX_LAG_SECONDS:
+        return False
+    store.revoke_all(workspace_id, agent_id)
+    storage.delete(tombstone)
+    return True
+
+
+def _left(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[Sequence[storage.Row]]:
+    """What an agent has left, a batch of one table at a time; a conversation is one batch."""
+    while tool_rows := tools.some(workspace_id, agent_id, _BATCH):
+        yield tool_rows
+    while analytics_rows := analytics.some(workspace_id, agent_id, _BATCH):
+        yield analytics_rows
+    for conversation_id in tombstone.recent.split():
+        if items := conversations.items(workspace_id, agent_id, conversation_id):
+            yield items
+    while rows := conversations.some(workspace_id, agent_id, _BATCH):
+        for row in rows:
+            yield conversations.items(*storage.parts(row.conversation)) or [row]

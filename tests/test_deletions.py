@@ -1,0 +1,222 @@
+"""Deleting: what is gone, what goes with it, and that nothing of it is left in any table."""
+
+import os
+from typing import Any
+
+import boto3
+import pytest
+
+from chalicelib import clock, sequence, storage
+from chalicelib.agents import deletion
+from chalicelib.conversations import store as conversations
+from chalicelib.conversations.listing import Numbers
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+
+LIST = "/v2/agents/support/convos"
+HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
+
+
+def items(*tables: str) -> list[dict[str, Any]]:
+    """Every item of these tables, or of all."""
+    dynamodb = boto3.client("dynamodb")
+    names = [storage.table(name) for name in tables] or dynamodb.list_tables()["TableNames"]
+    return [item for name in names for item in dynamodb.scan(TableName=name)["Items"]]
+
+
+def create(api: Api, number: int) -> list[str]:
+    """So many conversations; their ids, newest first."""
+    made = [api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"] for _ in range(number)]
+    return made[::-1]
+
+
+def walked(api: Api) -> list[list[str]]:
+    """The ids on each page of the list, by page number up to the first empty one."""
+    pages: list[list[str]] = []
+    while page := api.get(f"{LIST}?page={len(pages) + 1}").data:
+        pages.append([one["ID"] for one in page])
+    return pages
+
+
+# ---- tools, clients, organisations ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "body", "read", "delete"),
+    [
+        ("/v2/clients/ann", {"email": "a@x.test"}, "/v2/clients/ann", "/v3/clients/ann"),
+        ("/v2/orgs/acme", {"name": "Acme"}, "/v2/orgs/acme", "/v3/orgs/acme"),
+    ],
+    ids=["client", "organisation"],
+)
+def test_what_is_deleted_is_gone_and_leaves_nothing(api: Api, make: str, body: Any, read: str, delete: str) -> None:
+    api.post(make, body)
+    assert api.delete(delete).status == 200
+    assert (api.get(read).status, api.delete(delete).status) == (404, 404)
+    assert items("clients", "organisations") == []
+
+
+def test_a_deleted_tool_is_gone_from_the_list_too(api: Api, agent_id: str) -> None:
+    gone, stays = (api.post("/v3/agents/support/tools", {"tool": {"name": name}}).data["id"] for name in ("a", "b"))
+    assert api.delete(f"/v3/tools/{gone}").status == 200
+    assert [tool["id"] for tool in api.get("/v3/agents/support/tools").data] == [stays]
+    assert api.get(f"/v3/tools/{gone}").status == 404
+
+
+def test_the_email_of_a_deleted_client_can_be_taken(api: Api) -> None:
+    api.post("/v2/clients/ann", {"email": "a@x.test"})
+    api.delete("/v3/clients/ann")
+    assert api.post("/v2/clients/bo", {"email": "a@x.test"}).status == 200
+
+
+@pytest.mark.parametrize("path", ["/v3/clients/x", "/v3/orgs/x", "/v3/agents/support"])
+def test_nobody_deletes_what_is_another_workspaces(
+    api: Api, agent_id: str, other_workspace: NewWorkspace, path: str
+) -> None:
+    api.post("/v2/clients/x", {})
+    api.post("/v2/orgs/x", {"name": "X"})
+    before = items("clients", "organisations", "agents")
+    assert Api(other_workspace.workspace_key).delete(path).status == 404
+    assert items("clients", "organisations", "agents") == before
+
+
+# ---- conversations --------------------------------------------------------------------------------
+
+
+def test_a_deleted_conversation_leaves_no_item_behind(api: Api, agent_id: str) -> None:
+    before = len(items("conversations"))
+    long = [{"messages": [{"text": os.urandom(500_000).hex()}]}]
+    api.post("/agents/support/interact/ann/state", {"turns": long})
+    assert len(items("conversations")) > before + 1
+    assert api.delete("/v3/agents/support/convos/ann").status == 200
+    assert len(items("conversations")) == before
+    assert api.delete("/v3/agents/support/convos/ann").status == 404
+
+
+def test_the_pages_stay_exact_when_conversations_are_deleted(api: Api, agent_id: str) -> None:
+    ids = create(api, 50)
+    for gone in (ids[0], ids[7], ids[8], ids[21], ids[49]):
+        api.delete(f"/v3/agents/support/convos/{gone}")
+        ids = [one for one in ids if one != gone]
+    pages = walked(api)
+    assert [len(page) for page in pages] == [20, 20, 5]
+    assert [one for page in pages for one in page] == ids
+
+
+def test_a_deleted_conversations_id_can_be_used_again_and_is_new(api: Api, agent_id: str) -> None:
+    api.post("/agents/support/interact/ann/state", {"turns": HUMAN})
+    create(api, 1)
+    api.delete("/v3/agents/support/convos/ann")
+    assert api.post("/agents/support/interact/ann/state").json["turns"] == []
+    api.post("/agents/support/interact/ann/state", {"turns": []})
+    assert walked(api)[0][0] == "ann"
+
+
+def test_no_cursor_is_given_when_only_deleted_conversations_follow(api: Api, agent_id: str) -> None:
+    ids = create(api, 21)
+    api.delete(f"/v3/agents/support/convos/{ids[-1]}")
+    assert "nextCursor" not in api.get(LIST).json
+
+
+@pytest.mark.parametrize("holes", [[], [1], [40], [20, 21, 22], list(range(1, 41)), list(range(2, 40, 2))])
+def test_the_numbers_of_all_pages_are_every_living_number_once(holes: list[int]) -> None:
+    ranges: list[tuple[int, int]] = []
+    for number in holes:
+        ranges = sequence._with_hole(ranges, number)
+    known = Numbers(40, ranges)
+    pages = [known.page(page) for page in range(1, 5)]
+    assert [number for page in pages for number in page] == [n for n in range(40, 0, -1) if n not in holes]
+    assert all(len(page) == 20 for page in pages[: (40 - len(holes)) // 20])
+
+
+def test_deleting_everything_leaves_one_hole() -> None:
+    ranges: list[tuple[int, int]] = []
+    for number in (3, 1, 2, 5, 4):
+        ranges = sequence._with_hole(ranges, number)
+    assert ranges == [(1, 5)]
+
+
+# ---- agents ---------------------------------------------------------------------------------------
+
+
+def fill(api: Api) -> None:
+    """Everything that an agent can have."""
+    create(api, 25)
+    api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
+    api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
+    for kind in ("load", "convo"):
+        api.post("/v2/agents/support/analytics/ann", {"record": kind})
+
+
+def test_a_deleted_agent_leaves_nothing_behind(api: Api, workspace: NewWorkspace) -> None:
+    before = {str(item) for item in items("agents", "tools", "conversations", "analytics", "credentials", "workspaces")}
+    key = api.post("/v2/agents/support", {}).json["data"]["SECRET_API_KEY"]
+    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first one has its overlap
+    fill(api)
+    answer = api.delete("/v3/agents/support")
+    assert answer.json == {"success": True, "message": "Agent deleted successfully"}
+    left = items("agents", "tools", "conversations", "analytics", "credentials", "workspaces")
+    assert [item for item in left if str(item) not in before and "last_used_at" not in item] == []
+    assert workspaces.credentials(workspace.workspace_id, tokens.AGENT) == []
+    assert Api(key).get("/v2/agents/support").status in (401, 404)
+
+
+def test_a_deleted_agent_is_not_found_anywhere(api: Api, agent_id: str) -> None:
+    api.delete("/v3/agents/support")
+    assert api.get("/v3/agents/support").status == 404
+    assert api.get(LIST).status == 404
+    assert api.get("/v3/agents/support/tools").status == 404
+    assert api.post("/v3/agents/support/tools", {"tool": {"name": "t"}}).status == 404
+    assert api.post("/v3/agents/support/convos", {"conversation": {}}).status == 404
+    assert api.post("/agents/support/interact/ann/state", {"turns": HUMAN}).status == 404
+    assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 404
+    assert api.delete("/v3/agents/support").status == 404
+
+
+def test_a_deletion_leaves_other_agents_alone(api: Api, agent_id: str) -> None:
+    api.post("/v2/agents/support2", {})
+    api.post("/agents/support2/interact/ann/state", {"turns": HUMAN})
+    api.post("/v3/agents/support2/tools", {"tool": {"name": "t"}})
+    api.delete("/v3/agents/support")
+    assert len(api.get("/v2/agents/support2/convos").data) == len(api.get("/v3/agents/support2/tools").data) == 1
+
+
+def test_an_id_can_be_used_again_and_has_nothing_of_the_old_agent(api: Api, agent_id: str) -> None:
+    fill(api)
+    api.delete("/v3/agents/support")
+    assert api.post("/v2/agents/support", {}).status == 200
+    assert (api.get(LIST).data, api.get("/v3/agents/support/tools").data) == ([], [])
+
+
+def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(api)
+    moments = iter(range(0, 10_000, 20))
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "monotonic", lambda: float(next(moments)))
+        answer = api.delete("/v3/agents/support")
+    assert (answer.status, "still being swept" in answer.json["message"]) == (200, True)
+    assert api.get("/v3/agents/support").status == 404
+    assert api.post("/v2/agents/support", {}).status == 409
+    # Some conversations went with the first sweep, so the second cannot tell that it saw all, and waits for the index.
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    assert items("conversations", "tools", "analytics") == []
+    assert api.post("/v2/agents/support", {}).status == 200
+
+
+def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(api, 5)
+    monkeypatch.setattr(conversations, "some", lambda *_: [])
+    assert deletion.delete(*_ids(api), seconds=10)
+    assert items("conversations") == []
+
+
+def _ids(api: Api) -> tuple[str, str]:
+    return api.get("/v3/agents/support/tools") and items("agents")[0]["workspace"]["S"], "support"

@@ -1,0 +1,92 @@
+"""What the SDK does not repeat, or repeats once too often, at the one place that knows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from chalicelib import clock, errors, storage
+from chalicelib.organisations import store
+from chalicelib.organisations.store import OrganisationRow
+
+
+@pytest.fixture
+def row(engine: None, monkeypatch: pytest.MonkeyPatch) -> OrganisationRow:
+    from chalicelib import keyring
+
+    keyring.ensure()
+    monkeypatch.setattr(clock, "sleep", lambda duration: None)
+    row = store.new("w", "acme")
+    store.save(row, {}, {"name": "Acme"})
+    return row
+
+
+def failing(operation: str, code: str, times: int) -> Iterator[None]:
+    """Let an operation of the client fail so often before it is sent."""
+    left = [times]
+
+    def refuse(**_: Any) -> None:
+        if left[0]:
+            left[0] -= 1
+            raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
+
+    events = storage.client("dynamodb").meta.events
+    events.register(f"before-call.dynamodb.{operation}", refuse)
+    yield
+    events.unregister(f"before-call.dynamodb.{operation}", refuse)
+
+
+@pytest.fixture
+def collisions(request: pytest.FixtureRequest) -> Iterator[None]:
+    yield from failing(*request.param)
+
+
+WRITES = {"PutItem": lambda row: storage.save(row), "DeleteItem": lambda row: storage.delete(row)}
+
+
+@pytest.mark.parametrize(
+    ("collisions", "operation"),
+    [((name, "TransactionConflictException", 3), name) for name in WRITES],
+    ids=list(WRITES),
+    indirect=["collisions"],
+)
+def test_a_write_that_meets_a_transaction_is_done_again(row: OrganisationRow, collisions: None, operation: str) -> None:
+    WRITES[operation](row)
+    assert (storage.find(OrganisationRow, "w", "acme") is None) == (operation == "DeleteItem")
+
+
+@pytest.mark.parametrize("collisions", [("PutItem", "TransactionConflictException", 99)], indirect=True)
+def test_a_write_that_meets_transactions_for_ever_says_so(row: OrganisationRow, collisions: None) -> None:
+    with pytest.raises(errors.Unavailable):
+        storage.save(row)
+
+
+def test_a_deletion_whose_answer_was_lost_is_a_deletion(row: OrganisationRow) -> None:
+    storage.delete(row)
+    storage.delete(row)
+    assert storage.find(OrganisationRow, "w", "acme") is None
+
+
+def test_what_somebody_has_changed_is_not_deleted(row: OrganisationRow) -> None:
+    as_read = storage.find(OrganisationRow, "w", "acme")
+    assert as_read is not None
+    store.save(row, {"name": "Acme"}, {"name": "Other"})
+    with pytest.raises(storage.Stale):
+        storage.delete(as_read)
+
+
+def test_a_save_whose_answer_was_lost_is_recognised_as_ours(
+    row: OrganisationRow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = OrganisationRow.save
+
+    def twice(self: OrganisationRow, *arguments: Any) -> Any:
+        version = self.version
+        real(self, *arguments)
+        self.version = version
+        return real(self, *arguments)
+
+    monkeypatch.setattr(OrganisationRow, "save", twice)
+    store.save(row, {"name": "Acme"}, {"name": "Other"})
+    assert store.read("w", "acme").open()["name"] == "Other"
