@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib import clock, sequence, storage
 from chalicelib.agents import deletion
+from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
 from chalicelib.workspaces import store as workspaces
@@ -207,6 +208,20 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert items("conversations", "tools", "analytics") == []
     assert api.post("/v2/agents/support", {}).status == 200
+
+
+def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_them_when_it_is_repeated(
+    api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: str) -> None:
+        raise RuntimeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agents, "revoke_all", interrupted)
+        assert api.delete("/v3/agents/support").status == 500
+    assert len(workspaces.credentials(workspace.workspace_id, tokens.AGENT)) == 1
+    assert api.delete("/v3/agents/support").status == 200
+    assert workspaces.credentials(workspace.workspace_id, tokens.AGENT) == []
 
 
 def test_what_the_index_does_not_show_yet_is_swept_all_the_same(

@@ -161,6 +161,11 @@ def test_turns_end_at_two_mebibytes_of_json(extra: int) -> None:
         assert turns_of(apply(empty("c"), change(turns=bare), NOW))[0]["messages"] == bare[0]["messages"][0]
 
 
+def test_what_a_turn_carries_is_counted_for_each_of_its_messages() -> None:
+    with pytest.raises(errors.TooLarge, match="each message"):
+        apply(empty("c"), change(turns=[turn(*[{}] * 100, note="x" * 100_000)]), NOW)
+
+
 LIMITS = {
     "limits.maxInteractionsPerUserId": ({"limits": {"maxInteractionsPerUserId": 2}}, {"from": "human"}),
     "messagesLimit": ({"messagesLimit": 2}, {"from": "bot"}),
