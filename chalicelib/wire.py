@@ -8,6 +8,7 @@ sent back. Enumerations are `Literal` where the specification gives the full lis
 import math
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -111,6 +112,7 @@ def _not_finite(value: Any, place: Place) -> Iterator[Place]:
             yield from _not_finite(inner, (*place, index))
 
 
+@cache
 def _read_only_members(model: type[Wire]) -> set[str]:
     return {
         name
