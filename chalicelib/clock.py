@@ -1,8 +1,12 @@
-"""The only source of time and of new identifiers, so that a test can hold both still."""
+"""The only source of time and of new identifiers, so that a test can hold both still; and what identifies."""
 
+import re
 import secrets
 import time
 from datetime import datetime, timezone
+
+# What callers may choose as one; ours are narrower. Storage joins them with `#`.
+IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -42,8 +46,21 @@ def sleep(duration: float) -> None:
 
 def new_id() -> str:
     """A new identifier: 26 characters that sort by time of creation, 80 bits of them random."""
-    number = (milliseconds() << 80) | secrets.randbits(80)
+    return id_at(milliseconds(), secrets.randbits(80))
+
+
+def id_at(unix_milliseconds: int, rest: int) -> str:
+    """The identifier of a moment and 80 more bits, for what must have the same one whenever it is made."""
+    number = (unix_milliseconds << 80) | rest
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
+
+
+def moment_of(identifier: str) -> int:
+    """The Unix milliseconds at which an identifier of `new_id` or `id_at` was made. Raises ValueError for others."""
+    number = 0
+    for digit in identifier:
+        number = number << 5 | _CROCKFORD.index(digit)
+    return number >> 80
 
 
 def random_text(length: int) -> str:

@@ -15,6 +15,8 @@ from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJson
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json
 
+from chalicelib.clock import IDENTIFIER as IDENTIFIER
+
 
 class _StrictNumber:
     """A JSON number: 3 stays 3 and 3.5 stays 3.5; no boolean, no string, no NaN, no infinity."""
@@ -33,6 +35,8 @@ class _StrictNumber:
 
 
 Number = Annotated[int | float, _StrictNumber]
+
+Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
 # Members that may be absent or null. `Open` is the specification's `any`: whatever JSON it is, it is kept.
 OptionalText = str | None

@@ -234,11 +234,6 @@ def merge_v2(document: Document, change: AgentV2) -> Document:
     return {name: value for name, value in merged.items() if value is not None}
 
 
-def v3_form(agent_id: str, document: Document) -> Document:
-    """The document as v3 shows it."""
-    return {"ID": agent_id, "id": agent_id, **document}
-
-
 def v2_form(document: Document) -> Document:
     """The document as v2 shows it. A platform or a theme that v2 cannot express is left out."""
     shown = {name: document[name] for name in SharedMembers.model_fields if name in document}

@@ -3,8 +3,8 @@
 from chalice.app import Blueprint, Response
 
 from chalicelib import auth, clock, http, storage
-from chalicelib.agents import deletion, record, store
-from chalicelib.agents.record import AgentIn, AgentV2, AgentV3
+from chalicelib.agents import deletion, store
+from chalicelib.documents import Document
 from chalicelib.openapi.operation import operation
 
 routes = Blueprint(__name__)
@@ -14,7 +14,7 @@ _SWEEP_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
-@operation(data=AgentV3)
+@operation(data="record.AgentV3")
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form."""
     row = store.read(auth.caller().workspace_id, agent_id)
@@ -22,7 +22,7 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@operation(data=list[AgentV3], query=("limit", "cursor"))
+@operation(data="list[record.AgentV3]", query=("limit", "cursor"))
 def list_agents() -> Response:
     """List the workspace's agents in the v3 form, in the order of their ids.
 
@@ -36,54 +36,62 @@ def list_agents() -> Response:
 
 
 @routes.route("/v3/agents", methods=["POST"])
-@operation(body=AgentIn, data=AgentV3)
+@operation(body="record.AgentIn", data="record.AgentV3")
 def create_agent() -> Response:
     """Create an agent; its id and its `SECRET_API_KEY` are made here, unless the body brings the latter."""
+    from chalicelib.agents import record
+
     agent_id = clock.new_id()
-    document = record.merge_v3(_NEW, http.body(AgentIn).agent)
+    document = record.merge_v3(_NEW, http.body(record.AgentIn).agent)
     created = store.create(auth.caller().workspace_id, agent_id, document)
-    return http.success("Agent created successfully", record.v3_form(agent_id, created))
+    return http.success("Agent created successfully", _v3_form(agent_id, created))
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
-@operation(body=AgentIn, data=AgentV3)
+@operation(body="record.AgentIn", data="record.AgentV3")
 def change_agent(agent_id: str) -> Response:
     """Change an agent: objects merge, lists replace, `nodes` merge by id, `null` clears."""
-    change = http.body(AgentIn).agent
+    from chalicelib.agents import record
 
-    def changed() -> record.Document:
+    change = http.body(record.AgentIn).agent
+
+    def changed() -> Document:
         row = store.read(auth.caller().workspace_id, agent_id)
         return store.save(row, before := row.open(), record.merge_v3(before, change))
 
-    return http.success("Agent updated successfully", record.v3_form(agent_id, storage.reapplied(changed)))
+    return http.success("Agent updated successfully", _v3_form(agent_id, storage.reapplied(changed)))
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
 @operation()
 def delete_agent(agent_id: str) -> Response:
-    """Delete an agent with its tools, conversations, analytics and keys.
+    """Delete an agent with its tools, conversations, leads, analytics and keys.
 
     It is gone at once. What it had is swept for ten seconds; where that is not enough the message says so, and the
-    same request once more goes on. Until all is swept its id cannot be used again.
+    sweep goes on behind the scenes, or with the same request once more. Until all is swept its id cannot be used again.
     """
     done = deletion.delete(auth.caller().workspace_id, agent_id, _SWEEP_SECONDS)
     return http.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"])
-@operation(whole=AgentV2)
+@operation(whole="record.AgentV2")
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, unwrapped."""
+    from chalicelib.agents import record
+
     return http.answer(record.v2_form(store.read(auth.caller().workspace_id, agent_id).open()))
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"])
-@operation(body=AgentV2, data=AgentV2)
+@operation(body="record.AgentV2", data="record.AgentV2")
 def save_agent(agent_id: str) -> Response:
     """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""
-    change = http.body(AgentV2)
+    from chalicelib.agents import record
 
-    def saved() -> tuple[str, record.Document]:
+    change = http.body(record.AgentV2)
+
+    def saved() -> tuple[str, Document]:
         row = store.find(auth.caller().workspace_id, agent_id)
         if row is None:
             document = record.merge_v2(_NEW, change)
@@ -94,9 +102,14 @@ def save_agent(agent_id: str) -> Response:
     return http.success(f"Agent {done} successfully", record.v2_form(document))
 
 
-def _shown(agent_id: str, document: record.Document) -> record.Document:
+def _shown(agent_id: str, document: Document) -> Document:
     """The v3 form. A token that may only read is not shown the agent's own key: that one may write."""
-    shown = record.v3_form(agent_id, document)
+    shown = _v3_form(agent_id, document)
     if auth.caller().read_only:
         shown.pop("SECRET_API_KEY", None)
     return shown
+
+
+def _v3_form(agent_id: str, document: Document) -> Document:
+    """The document as v3 shows it."""
+    return {"ID": agent_id, "id": agent_id, **document}

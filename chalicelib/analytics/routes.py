@@ -5,16 +5,17 @@ from chalice.app import Blueprint, Response
 from chalicelib import auth, errors, http, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
-from chalicelib.analytics.models import AnalyticsRecord
 from chalicelib.openapi.operation import operation
 
 routes = Blueprint(__name__)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"])
-@operation(body=AnalyticsRecord)
+@operation(body="models.AnalyticsRecord")
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
+    from chalicelib.analytics.models import AnalyticsRecord
+
     workspace_id = auth.caller().workspace_id
     document = http.body(AnalyticsRecord).merge_into({})
     agents.require_known(workspace_id, agent_id)
@@ -23,7 +24,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"])
-@operation(data=AnalyticsRecord)
+@operation(data="models.AnalyticsRecord")
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
     workspace_id = auth.caller().workspace_id

@@ -6,14 +6,13 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import auth, http, storage
 from chalicelib.clients import store
-from chalicelib.clients.models import Client
 from chalicelib.openapi.operation import operation
 
 routes = Blueprint(__name__)
 
 
 @routes.route("/v2/clients", methods=["GET"])
-@operation(data=list[Client])
+@operation(data="list[models.Client]")
 def list_clients() -> Response:
     """List all clients of the workspace, in the order of their ids."""
     rows = store.listed(auth.caller().workspace_id)
@@ -21,7 +20,7 @@ def list_clients() -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
-@operation(data=Client)
+@operation(data="models.Client")
 def read_client(client_id: str) -> Response:
     """Read a client."""
     row = store.read(auth.caller().workspace_id, client_id)
@@ -29,12 +28,14 @@ def read_client(client_id: str) -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
-@operation(body=Client)
+@operation(body="models.Client")
 def save_client(client_id: str) -> Response:
     """Create the client of this id, or edit it: members that are left out stay, `null` clears.
 
     An email belongs to one client of the workspace only.
     """
+    from chalicelib.clients.models import Client
+
     change = http.body(Client)
 
     def save() -> None:

@@ -1,19 +1,46 @@
-"""What an operation takes and answers, said beside its view for the OpenAPI document. It changes nothing."""
+"""What an operation takes and answers, said beside its view for the OpenAPI document. It changes nothing.
 
+Types are named, as `"models.Client"` or `"list[record.AgentV3]"`, by their place in the view's package, and looked up
+when somebody asks: no request pays for the models of all others.
+"""
+
+import re
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any, TypeVar, get_type_hints
 
 View = TypeVar("View", bound=Callable[..., Any])
 
 
-class Operation(NamedTuple):
+class Operation:
     """The body's model; the type of the envelope's `data`, or of the whole answer where there is no envelope;
     the query parameters by name."""
 
-    body: Any
-    data: Any
-    whole: Any
-    query: tuple[str, ...]
+    def __init__(self, package: str, body: Any, data: Any, whole: Any, query: tuple[str, ...]) -> None:
+        self._package, self._body, self._data, self._whole = package, body, data, whole
+        self.query = query
+
+    @property
+    def body(self) -> Any:
+        """The body's model, None for an operation without a body."""
+        return self._found(self._body)
+
+    @property
+    def data(self) -> Any:
+        """The type of the envelope's `data`, None where it has none."""
+        return self._found(self._data)
+
+    @property
+    def whole(self) -> Any:
+        """The type of an answer without envelope, None where there is one."""
+        return self._found(self._whole)
+
+    def _found(self, named: Any) -> Any:
+        if not isinstance(named, str):
+            return named
+        modules = {name: import_module(f"{self._package}.{name}") for name in re.findall(r"(\w+)\.", named)}
+        return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
 
 
 def operation(
@@ -22,7 +49,8 @@ def operation(
     """Note on a view what `Operation` says; the view's docstring is the operation's description."""
 
     def note(view: View) -> View:
-        view.operation = Operation(body, data, whole, query)  # type: ignore[attr-defined]
+        package = view.__module__.rpartition(".")[0]
+        view.operation = Operation(package, body, data, whole, query)  # type: ignore[attr-defined]
         return view
 
     return note

@@ -6,10 +6,8 @@ Document and page are made when they are first asked for: no other request pays 
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
 
 from chalice.app import Blueprint, Response
-from pydantic import Field
 
 from chalicelib import errors, http, sealing
 from chalicelib.openapi.operation import operation
@@ -29,19 +27,15 @@ _HEADERS = {
 }
 
 
-def _text(media_type: str) -> Any:
-    return Annotated[str, Field(json_schema_extra={"contentMediaType": media_type})]
-
-
 @routes.route("/openapi.json", methods=["GET"])
-@operation(whole=dict[str, Any])
+@operation(whole="media.Document")
 def read_document() -> Response:
     """Read this document."""
     return _answer(_document(), "application/json", "no-cache")
 
 
 @routes.route("/docs", methods=["GET"])
-@operation(whole=_text("text/html"))
+@operation(whole="media.Page")
 def read_page() -> Response:
     """Read the page that shows this document."""
     # Links are relative, so that they hold below any stage of a gateway; `/docs/` is the same page.
@@ -51,7 +45,7 @@ def read_page() -> Response:
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
-@operation(whole=_text("text/*"))
+@operation(whole="media.Asset")
 def read_asset(asset: str) -> Response:
     """Read a file of that page."""
     file = _assets().get(asset)

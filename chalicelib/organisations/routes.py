@@ -5,13 +5,12 @@ from chalice.app import Blueprint, Response
 from chalicelib import auth, http, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.organisations import store
-from chalicelib.organisations.models import Organisation, OrganisationIn
 
 routes = Blueprint(__name__)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
-@operation(data=Organisation)
+@operation(data="models.Organisation")
 def read_organisation(org_id: str) -> Response:
     """Read an organisation."""
     workspace_id = auth.caller().workspace_id
@@ -20,9 +19,11 @@ def read_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
-@operation(body=OrganisationIn)
+@operation(body="models.OrganisationIn")
 def save_organisation(org_id: str) -> Response:
     """Create the organisation of this id, or edit it: members that are left out stay, `null` clears."""
+    from chalicelib.organisations.models import OrganisationIn
+
     change = http.body(OrganisationIn)
 
     def save() -> None:

@@ -7,7 +7,6 @@ from chalice.app import Blueprint, Response
 from chalicelib import auth, clock, http, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.tools import store
-from chalicelib.tools.models import Tool, ToolChange, ToolIn
 
 routes = Blueprint(__name__)
 
@@ -15,7 +14,7 @@ _NEW = {"method": "GET"}
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
-@operation(data=list[Tool])
+@operation(data="list[models.Tool]")
 def list_tools(agent_id: str) -> Response:
     """List all tools of an agent, oldest first."""
     rows = store.listed(auth.caller().workspace_id, agent_id)
@@ -23,16 +22,18 @@ def list_tools(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
-@operation(body=ToolIn, data=Tool)
+@operation(body="models.ToolIn", data="models.Tool")
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required, `method` is `GET` when it is left out."""
+    from chalicelib.tools.models import ToolIn
+
     document = _with_field_ids(http.body(ToolIn).tool.merge_into(_NEW))
     row = store.create(auth.caller().workspace_id, agent_id, document)
     return http.success("Tool created successfully", _shown(row.tool_id, row.open()))
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
-@operation(data=Tool)
+@operation(data="models.Tool")
 def read_tool(tool_id: str) -> Response:
     """Read a tool."""
     row = store.read(auth.caller().workspace_id, tool_id)
@@ -40,9 +41,11 @@ def read_tool(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
-@operation(body=ToolChange, data=Tool)
+@operation(body="models.ToolChange", data="models.Tool")
 def change_tool(tool_id: str) -> Response:
     """Change a tool: members that are left out stay, `fields` is replaced as a whole, `null` clears."""
+    from chalicelib.tools.models import ToolChange
+
     change = http.body(ToolChange).tool
 
     def changed() -> dict[str, Any]:

@@ -7,15 +7,16 @@ from chalice.app import Blueprint, Response
 from chalicelib import auth, clock, http
 from chalicelib.openapi.operation import operation
 from chalicelib.workspaces import store, tokens
-from chalicelib.workspaces.models import RotatedKey, Rotation, Token, TokenIn
 
 routes = Blueprint(__name__)
 
 
 @routes.route("/v3/tokens", methods=["POST"])
-@operation(body=TokenIn, data=Token)
+@operation(body="models.TokenIn", data="models.Token")
 def issue_token() -> Response:
     """Issue a v3 access token. `token` is shown in this answer only."""
+    from chalicelib.workspaces.models import TokenIn
+
     wanted = http.body(TokenIn).token
     lifetime = wanted.expiresInSeconds or store.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
@@ -24,7 +25,7 @@ def issue_token() -> Response:
 
 
 @routes.route("/v3/tokens", methods=["GET"])
-@operation(data=list[Token], query=("limit", "cursor"))
+@operation(data="list[models.Token]", query=("limit", "cursor"))
 def list_tokens() -> Response:
     """List the workspace's access tokens that have not ended, oldest first.
 
@@ -44,9 +45,11 @@ def revoke_token(token_id: str) -> Response:
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
-@operation(body=Rotation, data=RotatedKey)
+@operation(body="models.Rotation", data="models.RotatedKey")
 def rotate_key() -> Response:
     """Replace the workspace key that calls; the old one goes on for the overlap. A body is not needed."""
+    from chalicelib.workspaces.models import Rotation
+
     overlap = http.optional_body(Rotation).overlapSeconds
     caller = auth.caller()
     old = store.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
