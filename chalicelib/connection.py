@@ -89,6 +89,8 @@ def _translation(error: Exception) -> Exception:
         return errors.Unavailable("The tables of the service are not there; create them first.")
     if code == "TransactionConflictException":
         return Collided()
+    if code == "ValidationException" and "size" in cause.response["Error"].get("Message", ""):
+        return errors.TooLarge("The record is too large to store.")  # an item of 400 KB, a transaction of 4 MB
     if code in _PASSING:
         return errors.Unavailable()
     return error

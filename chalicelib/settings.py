@@ -16,3 +16,13 @@ def table_prefix() -> str:
 def encryption_key() -> str:
     """CAMS_ENCRYPTION_KEY: id, ARN or alias of the KMS key that wraps data keys (default `alias/cams`)."""
     return os.environ.get("CAMS_ENCRYPTION_KEY", "alias/cams")
+
+
+def webhook_allow_private() -> bool:
+    """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` lets webhooks go to http and to addresses that are not public (default off)."""
+    return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"
+
+
+def stream(table: str) -> str:
+    """CAMS_STREAM_<TABLE>: the ARN of a watched table's stream; a deployment sets it, the local run needs none."""
+    return os.environ.get(f"CAMS_STREAM_{table.upper()}", "")

@@ -12,7 +12,7 @@ from pynamodb.attributes import UnicodeAttribute, VersionAttribute
 from pynamodb.connection.table import TableConnection
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
-from pynamodb.models import Model
+from pynamodb.models import BatchWrite, Model
 from pynamodb.transactions import TransactWrite
 
 from chalicelib import clock, errors, settings
@@ -75,8 +75,8 @@ class Row(Model):
 class VersionedRow(Row):
     """An item that is read, changed and written: a stale save is a conflict.
 
-    `written` marks each save. When the answer to a save is lost, the SDK repeats it, and the repetition
-    fails its own condition; the mark tells that the item is already what we wrote.
+    `written` marks each save, and says when it was. When the answer to a save is lost, the SDK repeats it,
+    and the repetition fails its own condition; the mark tells that the item is already what we wrote.
     """
 
     version = VersionAttribute()
@@ -180,7 +180,7 @@ def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
 def save(row: Row, condition: Condition | None = None) -> None:
     """Write the item. Raises Stale when `condition` fails, or a versioned item has changed since it was read."""
     if isinstance(row, VersionedRow):
-        row.written = clock.random_text(12)
+        row.written = clock.new_id()
     try:
         _past_collisions(lambda: row.save(condition))
     except Stale:
@@ -196,7 +196,7 @@ def _is_ours(row: Row) -> bool:
     return stored is not None and stored.written == row.written
 
 
-def update(row: Row, actions: list[Action], condition: Condition | None = None) -> None:
+def update(row: Row, actions: Sequence[Action], condition: Condition | None = None) -> None:
     """Change single attributes of an item. Raises Stale when `condition` fails."""
     _past_collisions(lambda: row.update(list(actions), condition))
 
@@ -222,19 +222,28 @@ def _past_collisions(write: Callable[[], object]) -> None:
     raise errors.Unavailable("Too many writers at the same record; try again.")
 
 
+def save_many(rows: Sequence[Row]) -> None:
+    """Write items of one table, each with a key of its own, whatever is there. One request for each 25."""
+    _write_many(rows, BatchWrite.save)
+
+
 def delete_many(rows: Sequence[Row]) -> None:
     """Delete items of one table, whatever has become of them meanwhile. One request for each 25."""
+    _write_many(rows, BatchWrite.delete)
+
+
+def _write_many(rows: Sequence[Row], write: Callable[[BatchWrite[Any], Row], None]) -> None:
     with translated():
         for start in range(0, len(rows), _WRITES):
             with type(rows[0]).batch_write() as batch:
                 for row in rows[start : start + _WRITES]:
-                    batch.delete(row)
+                    write(batch, row)
 
 
 def put(row: Row, condition: Condition | None = None) -> Step:
     """A step of a transaction: write the item, under the same conditions as `save`."""
     if isinstance(row, VersionedRow):
-        row.written = clock.random_text(12)
+        row.written = clock.new_id()
     return lambda transaction: transaction.save(row, condition)
 
 

@@ -4,6 +4,7 @@ The cloud gets them as a stack of the same template. What only protects data in 
 protection, point-in-time recovery) is left out here.
 """
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -59,16 +60,35 @@ def _let_expire(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
 def _create_key(kms: Any) -> None:
     (alias,) = declared("AWS::KMS::Alias")
     aliases = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
-    if alias["AliasName"] not in aliases:
+    name = alias["AliasName"]["Fn::Sub"].replace("${Name}", _template()["Parameters"]["Name"]["Default"])
+    if name not in aliases:
         key = kms.create_key(Description=declared("AWS::KMS::Key")[0]["Description"])
-        kms.create_alias(AliasName=alias["AliasName"], TargetKeyId=key["KeyMetadata"]["KeyId"])
+        kms.create_alias(AliasName=name, TargetKeyId=key["KeyMetadata"]["KeyId"])
 
 
 def _create_queues(sqs: Any, prefix: str) -> None:
-    for properties in declared("AWS::SQS::Queue"):
-        numbers = {name: str(value) for name, value in properties.items() if isinstance(value, int)}
-        sqs.create_queue(QueueName=_name(properties["QueueName"], prefix), Attributes=numbers)
+    queues = {name: one for name, one in _template()["Resources"].items() if one["Type"] == "AWS::SQS::Queue"}
+    # Without attributes: asked for others than it has, a queue that is there would be refused.
+    urls = {
+        name: sqs.create_queue(QueueName=_name(one["Properties"]["QueueName"], prefix))["QueueUrl"]
+        for name, one in queues.items()
+    }
+    there = {
+        name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"] for name, url in urls.items()
+    }
+    for name, one in queues.items():
+        properties = one["Properties"]
+        wanted = {member: str(value) for member, value in properties.items() if isinstance(value, int)}
+        if "RedrivePolicy" in properties:
+            wanted["RedrivePolicy"] = _redrive_policy(properties["RedrivePolicy"], there)
+        if not wanted.items() <= there[name].items():
+            sqs.set_queue_attributes(QueueUrl=urls[name], Attributes=wanted)
+
+
+def _redrive_policy(declared_policy: dict[str, Any], there: dict[str, dict[str, str]]) -> str:
+    dead_letters, _ = declared_policy["deadLetterTargetArn"]["Fn::GetAtt"]
+    return json.dumps({**declared_policy, "deadLetterTargetArn": there[dead_letters]["QueueArn"]})
 
 
 def _name(declared_name: dict[str, str], prefix: str) -> str:
-    return declared_name["Fn::Sub"].replace("${Prefix}", prefix)
+    return declared_name["Fn::Sub"].replace("${Name}-", prefix)

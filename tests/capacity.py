@@ -112,9 +112,9 @@ def _written(operation: str, params: dict[str, Any]) -> list[tuple[str, str, Ite
 
 
 def _declared(table: str) -> dict[str, Any]:
-    bare = table.removeprefix(storage.table(""))
+    prefix = storage.table("")
     return next(
-        one for one in tables.declared("AWS::DynamoDB::Table") if one["TableName"]["Fn::Sub"] == f"${{Prefix}}{bare}"
+        one for one in tables.declared("AWS::DynamoDB::Table") if tables._name(one["TableName"], prefix) == table
     )
 
 

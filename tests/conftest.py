@@ -19,8 +19,9 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
+from moto.sqs.models import sqs_backends
 
-from chalicelib import auth, keyring, settings, storage
+from chalicelib import auth, keyring, queues, settings, storage
 from chalicelib.agents import store as agents
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -33,7 +34,7 @@ _cloud = mock_aws()
 def engine() -> Iterator[None]:
     """An empty engine with the resources of the template; nothing is remembered from the test before.
 
-    Tables are emptied rather than created again, a tenth of a second for each of some thousand tests.
+    Tables and queues are emptied rather than created again, a tenth of a second for each of some thousand tests.
     """
     _cloud.start(reset=False)
     forget()
@@ -42,6 +43,9 @@ def engine() -> Iterator[None]:
         tables.create_missing(storage.client, settings.table_prefix())
     for table in stored.values():
         table.items.clear()
+    waiting = sqs_backends["123456789012"]["eu-west-1"]
+    for queue in waiting.queues:
+        waiting.purge_queue(queue)
     yield
     forget()
     _cloud.stop()
@@ -53,6 +57,7 @@ def forget() -> None:
     agents._seen.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
+    queues._url.cache_clear()
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from botocore.exceptions import ReadTimeoutError
 
 from chalicelib import storage
 
-_SERVICES = ("dynamodb", "kms")
+_SERVICES = ("dynamodb", "kms", "sqs")
 
 
 @contextmanager

@@ -9,12 +9,15 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pytest
 
 from app import app
 from chalicelib import auth, storage
+from chalicelib.leads.models import Channel
+from chalicelib.webhooks.events import Type
+from chalicelib.wire import IDENTIFIER
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.engine import shared_engine
@@ -53,6 +56,13 @@ WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None
 # An empty body means no member there.
 BODY_IS_OPTIONAL = {"POST /agents/{agent_id}/interact/{user_id}/state", "POST /v3/workspace/key/rotate"}
 
+# They take no body, and look at none.
+WITHOUT_BODY = {
+    "POST /v3/webhooks/{webhook_id}/test",
+    "POST /v3/webhooks/{webhook_id}/rotate",
+    "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
+}
+
 # A right body for each, with which the resource comes into being.
 RIGHT: dict[str, Any] = {
     "POST /v2/agents/{agent_id}": {"title": "Support"},
@@ -67,12 +77,56 @@ RIGHT: dict[str, Any] = {
     "POST /v2/orgs/{org_id}": {"name": "Acme"},
     "POST /v3/tokens": {"token": {"name": "CI"}},
     "POST /v3/workspace/key/rotate": {"overlapSeconds": 3600},
+    "POST /v3/leads": {"lead": {"agentId": "support", "name": "Ann"}},
+    "POST /v3/webhooks": {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}},
+    "PATCH /v3/webhooks/{webhook_id}": {"webhook": {"description": "Ours"}},
 }
 
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )
 UNKNOWN, MISSING = "is not a member of this object", "is required"
+
+
+def one_of(kind: Any) -> str:
+    """The rule of a member that takes the values of this `Literal`."""
+    *values, last = (f"'{value}'" for value in get_args(kind))
+    return f"must be {', '.join(values)} or {last}"
+
+
+def hook(**members: Any) -> dict[str, Any]:
+    """A right webhook but for these members."""
+    return {"webhook": {"url": "https://example.com", "events": ["lead_captured"], **members}}
+
+
+# URLs that no webhook may have, each with the rule that it breaks.
+WRONG_URLS = {
+    f"http://{CANARY}.test/": "must begin with https://",
+    f"ftp://{CANARY}.test/": "must begin with https://",
+    CANARY: "must begin with https://",
+    f"//{CANARY}.test/": "must begin with https://",
+    f"https://{CANARY}@example.com/": "must not have a user name or password",
+    f"https://ann:{CANARY}@example.com/": "must not have a user name or password",
+    f"https://example.com/#{CANARY}": "must not have a fragment",
+    f"https:///{CANARY}": "must have a valid host",
+    f"https://{CANARY}*/": "must have a valid host",
+    f"https://[{CANARY}/": "must be a valid URL",
+    f"https://example.com:0/{CANARY}": "must have a port from 1 to 65535",
+    f"https://example.com:65536/{CANARY}": "must have a port from 1 to 65535",
+    f"https://example.com/a {CANARY}": "must not have spaces, control characters or backslashes",
+    f"https://example.com/\r\n{CANARY}": "must not have spaces, control characters or backslashes",
+    f"https://example.com\\{CANARY}": "must not have spaces, control characters or backslashes",
+    f"https://127.0.0.1/{CANARY}": "must have a public address",
+    f"https://127.1/{CANARY}": "must have a public address",
+    f"https://2130706433/{CANARY}": "must have a public address",
+    f"https://169.254.169.254/{CANARY}": "must have a public address",
+    f"https://10.0.0.1:8443/{CANARY}": "must have a public address",
+    f"https://[::1]/{CANARY}": "must have a public address",
+    f"https://[::ffff:10.0.0.1]/{CANARY}": "must have a public address",
+    f"https://[fd00:ec2::254]/{CANARY}": "must have a public address",
+    f"https://example.com/{CANARY * 200}": "must have at most 2048 characters",
+    "": "must have at least 1 character",
+}
 
 # Wrong ones: (body, path of the member, rule). Each carries the canary, or the number, as its value.
 WRONG: dict[str, list[tuple[Any, str, str]]] = {
@@ -213,6 +267,58 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"overlapSeconds": NUMBER}, "overlapSeconds", "must be less than or equal to 31536000"),
         ({"unknown": CANARY}, "unknown", UNKNOWN),
     ],
+    "POST /v3/leads": [
+        ({}, "lead", MISSING),
+        ({"lead": CANARY}, "lead", OBJECT),
+        ({"lead": {"name": CANARY}}, "lead.agentId", MISSING),
+        ({"lead": {"agentId": None, "name": CANARY}}, "lead.agentId", TEXT),
+        ({"lead": {"agentId": NUMBER}}, "lead.agentId", TEXT),
+        ({"lead": {"agentId": f"{CANARY}#"}}, "lead.agentId", f"must match pattern '^{IDENTIFIER.pattern}$'"),
+        ({"lead": {"agentId": f"{CANARY}\n"}}, "lead.agentId", f"must match pattern '^{IDENTIFIER.pattern}$'"),
+        ({"lead": {"agentId": CANARY * 12}}, "lead.agentId", f"must match pattern '^{IDENTIFIER.pattern}$'"),
+        ({"lead": {"agentId": "", "name": CANARY}}, "lead.agentId", f"must match pattern '^{IDENTIFIER.pattern}$'"),
+        ({"lead": {"agentId": "support", "name": NUMBER}}, "lead.name", TEXT),
+        ({"lead": {"agentId": "support", "email": [CANARY]}}, "lead.email", TEXT),
+        ({"lead": {"agentId": "support", "phone": NUMBER}}, "lead.phone", TEXT),
+        ({"lead": {"agentId": "support", "channel": CANARY}}, "lead.channel", one_of(Channel)),
+        ({"lead": {"agentId": "support", "unknown": CANARY}}, "lead.unknown", UNKNOWN),
+        ({"lead": {"agentId": "support"}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "POST /v3/webhooks": [
+        ({}, "webhook", MISSING),
+        ({"webhook": [CANARY]}, "webhook", OBJECT),
+        ({"webhook": {"events": ["lead_captured"], "description": CANARY}}, "webhook.url", MISSING),
+        ({"webhook": {"url": f"https://{CANARY}.test"}}, "webhook.events", MISSING),
+        (hook(url=None), "webhook.url", TEXT),
+        (hook(url=NUMBER), "webhook.url", TEXT),
+        (hook(events=None), "webhook.events", LIST),
+        (hook(events=CANARY), "webhook.events", LIST),
+        (hook(events=[]), "webhook.events", "must have at least 1 item"),
+        (hook(events=["lead_captured", CANARY]), "webhook.events.1", one_of(Type)),
+        (hook(events=["*"]), "webhook.events.0", one_of(Type)),
+        (hook(enabled=CANARY), "webhook.enabled", FLAG),
+        (hook(enabled=None), "webhook.enabled", FLAG),
+        (hook(description=NUMBER), "webhook.description", TEXT),
+        (hook(signingSecret=f"whsec_{CANARY}"), "webhook.signingSecret", UNKNOWN),
+        (hook(unknown=CANARY), "webhook.unknown", UNKNOWN),
+        ({**hook(), "unknown": CANARY}, "unknown", UNKNOWN),
+        *((hook(url=url), "webhook.url", rule) for url, rule in WRONG_URLS.items()),
+    ],
+    "PATCH /v3/webhooks/{webhook_id}": [
+        ({}, "webhook", MISSING),
+        ({"webhook": CANARY}, "webhook", OBJECT),
+        ({"url": f"https://{CANARY}.test", "webhook": {}}, "url", UNKNOWN),
+        ({"webhook": {"url": None}}, "webhook.url", TEXT),
+        ({"webhook": {"events": None}}, "webhook.events", LIST),
+        ({"webhook": {"events": []}}, "webhook.events", "must have at least 1 item"),
+        ({"webhook": {"events": [CANARY]}}, "webhook.events.0", one_of(Type)),
+        ({"webhook": {"enabled": None}}, "webhook.enabled", FLAG),
+        ({"webhook": {"enabled": NUMBER}}, "webhook.enabled", FLAG),
+        ({"webhook": {"description": [CANARY]}}, "webhook.description", TEXT),
+        ({"webhook": {"signingSecret": f"whsec_{CANARY}"}}, "webhook.signingSecret", UNKNOWN),
+        ({"webhook": {"unknown": CANARY}}, "webhook.unknown", UNKNOWN),
+        *(({"webhook": {"url": url}}, "webhook.url", rule) for url, rule in WRONG_URLS.items()),
+    ],
 }
 
 # Bodies that no route takes: bytes, and the path of the member where it is not the body itself.
@@ -287,6 +393,7 @@ NO_IDENTIFIERS = {
 
 STATE = "/agents/support/interact/user-1/state"
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
+STATUSES = ["x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 
 
@@ -334,6 +441,9 @@ def service() -> Iterator[Service]:
         service = Service(api, names)
         api.post("/v2/agents/support", {})
         names["tool_id"] = api.post("/v3/agents/support/tools", {"tool": {"name": "x"}}).data["id"]
+        webhook = api.post("/v3/webhooks", RIGHT["POST /v3/webhooks"]).data["id"]
+        names["webhook_id"], names["lead_id"] = webhook, api.post("/v3/leads", RIGHT["POST /v3/leads"]).data["id"]
+        names["delivery_id"] = api.post(f"/v3/webhooks/{webhook}/test").data["id"]
         names["token_id"] = api.post("/v3/tokens", {"token": {"name": "x"}}).data["id"]
         for operation in WITH_BODY:
             if operation.name in RIGHT:
@@ -370,7 +480,9 @@ def test_every_route_that_takes_a_body_has_a_right_one_and_wrong_ones_here() -> 
     """A new route: say above what it takes, and what it must refuse."""
     names = {operation.name for operation in WITH_BODY}
     assert names == RIGHT.keys() == WRONG.keys()
-    assert names == {operation.name for operation in OPERATIONS if operation.method in ("POST", "PUT", "PATCH")}
+    writing = {operation.name for operation in OPERATIONS if operation.method in ("POST", "PUT", "PATCH")}
+    assert writing == names | WITHOUT_BODY
+    assert names & WITHOUT_BODY == set()
     for name, wrong in WRONG.items():
         assert {UNKNOWN} < {rule for _, _, rule in wrong}, name
 
@@ -536,7 +648,7 @@ def taking(name: str) -> list[Operation]:
 
 
 def test_every_query_value_is_covered_here() -> None:
-    assert {name for operation in OPERATIONS for name in operation.query} == {"page", "limit", "cursor"}
+    assert {name for operation in OPERATIONS for name in operation.query} == {"page", "limit", "cursor", "status"}
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -563,6 +675,15 @@ def test_a_limit_that_is_no_whole_number_from_one_to_a_hundred_is_refused(
         answer = service.api.get(f"{service.path(operation.route)}?limit={limit}")
     rule = "must be given once" if "&" in limit else "must be a whole number from 1 to 100"
     assert refuses(answer, operation, "limit") == f"limit {rule}."
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@every(taking("status"))
+def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: str, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?status={status}")
+    rule = "given once" if "&" in status else "one of pending, delivered, failed, unknown, expired"
+    assert refuses(answer, operation, "status") == f"status must be {rule}."
 
 
 @pytest.mark.parametrize("value", CURSORS.values(), ids=CURSORS.keys())

@@ -1,13 +1,15 @@
 """Deleting: what is gone, what goes with it, and that nothing of it is left in any table."""
 
+import json
 import os
 from typing import Any
 
 import boto3
 import pytest
+from moto.sqs.models import sqs_backends
 
-from chalicelib import clock, sequence, storage
-from chalicelib.agents import deletion
+from chalicelib import clock, errors, sequence, storage
+from chalicelib.agents import deletion, functions
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
@@ -147,19 +149,20 @@ def fill(api: Api) -> None:
     create(api, 25)
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
     api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
+    api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
     for kind in ("load", "convo"):
         api.post("/v2/agents/support/analytics/ann", {"record": kind})
 
 
 def test_a_deleted_agent_leaves_nothing_behind(api: Api, workspace: NewWorkspace) -> None:
-    before = {str(item) for item in items("agents", "tools", "conversations", "analytics", "credentials", "workspaces")}
+    tables = ("agents", "tools", "conversations", "leads", "analytics", "credentials", "workspaces")
+    before = {str(item) for item in items(*tables)}
     key = api.post("/v2/agents/support", {}).json["data"]["SECRET_API_KEY"]
     api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first one has its overlap
     fill(api)
     answer = api.delete("/v3/agents/support")
     assert answer.json == {"success": True, "message": "Agent deleted successfully"}
-    left = items("agents", "tools", "conversations", "analytics", "credentials", "workspaces")
-    assert [item for item in left if str(item) not in before and "last_used_at" not in item] == []
+    assert [item for item in items(*tables) if str(item) not in before and "last_used_at" not in item] == []
     assert workspaces.credentials(workspace.workspace_id, tokens.AGENT) == []
     assert Api(key).get("/v2/agents/support").status in (401, 404)
 
@@ -208,6 +211,56 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert items("conversations", "tools", "analytics") == []
     assert api.post("/v2/agents/support", {}).status == 200
+
+
+def as_record(body: str) -> dict[str, str]:
+    """A message as the function gets it."""
+    return {"body": body, "receiptHandle": ""}
+
+
+def sweep_messages() -> list[dict[str, str]]:
+    """What waits for the sweep function, as the queue hands it over; with the delay behind us."""
+    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("sweeps")]
+    taken = [as_record(message.body) for message in waiting._messages]
+    waiting._messages = []
+    return taken
+
+
+def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(api)
+    moments = iter(range(0, 10_000, 4))  # some batches each time
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "monotonic", lambda: float(next(moments)))
+    assert "still being swept" in api.delete("/v3/agents/support").json["message"]
+    monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
+    rounds = 0
+    while messages := sweep_messages():
+        rounds += 1
+        functions.sweep_agents({"Records": messages}, None)
+    assert rounds > 1
+    assert items("conversations", "tools", "leads", "analytics") == []
+    assert api.post("/v2/agents/support", {}).status == 200
+
+
+def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise errors.Unavailable()
+
+    monkeypatch.setattr(deletion.queues, "send", refused)
+    assert api.delete("/v3/agents/support").status == 503
+    assert api.get("/v3/agents/support").status == 200
+
+
+def test_a_sweep_of_an_agent_that_is_there_deletes_nothing(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
+    fill(api)
+    before = items()
+    functions.sweep_agents({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
+    assert items() == before
+    assert sweep_messages() == []
 
 
 def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_them_when_it_is_repeated(

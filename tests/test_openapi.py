@@ -62,7 +62,7 @@ def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
     """The API with the key of a workspace that was created at the moment of the examples, which lasts."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
-    monkeypatch.setattr(clock, "new_id", lambda: f"{next(counter):026}")  # lists sort by it
+    monkeypatch.setattr(clock, "new_id", lambda: clock.id_at(NOW * 1000, next(counter)))  # lists sort by it
     return Api(workspaces.create("Examples").workspace_key)
 
 
@@ -104,7 +104,7 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
     models = members.NOTES.keys() | members.ALWAYS_ANSWERED.keys() | members.NULL_IN_ANSWERS.keys()
     views = {*members.ALSO_ANSWERED, *description._BODY_OPTIONAL, *refusals._CREATING, *refusals._CONFLICTING}
-    views |= refusals._ON_OWN_CREDENTIAL | refusals._LIMITED | refusals._SMALL
+    views |= refusals._ON_OWN_CREDENTIAL | refusals._LIMITED | refusals._SMALL | refusals._NAMING
     assert models - document()["components"]["schemas"].keys() == set()
     assert views - {one.name for one in guarded()} == set()
 
@@ -170,6 +170,32 @@ def test_a_number_in_the_query_has_the_bounds_that_the_service_keeps(name: str, 
     beyond = [schema["minimum"] - 1, schema["maximum"] + 1]
     assert statuses == [200, 200, 200]
     assert [api.get(f"{path}?{name}={value}").status for value in beyond] == [400, 400]
+
+
+def test_a_status_in_the_query_has_the_values_that_deliveries_have(api: Api) -> None:
+    given = {"url": "https://example.com", "events": ["webhook_test"]}
+    path = f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}/deliveries"
+    schema = document()["components"]["parameters"]["status"]["schema"]
+    assert schema["enum"] == member_of("Delivery", "status")["enum"]
+    assert {api.get(f"{path}?status={value}").status for value in schema["enum"]} == {200}
+
+
+@pytest.mark.parametrize("component", ["NewWebhook", "WebhookChange"])
+def test_an_endpoint_wants_at_least_one_type_in_the_document_as_well(component: str) -> None:
+    schema = {"$ref": f"#/components/schemas/{component}"}
+    right = {"url": "https://example.com", "events": ["lead_captured"]}
+    assert broken_rules(schema, right) == []
+    for events in ([], ["lead"], "lead_captured"):
+        assert broken_rules(schema, {**right, "events": events})
+
+
+@pytest.mark.parametrize("component", ["NewWebhook", "WebhookChange"])
+def test_an_endpoint_can_be_cleared_of_its_description_only(component: str) -> None:
+    right = {"url": "https://example.com", "events": ["lead_captured"], "enabled": True, "description": "Ours"}
+    nullable = {
+        name for name in right if not broken_rules({"$ref": f"#/components/schemas/{component}"}, {**right, name: None})
+    }
+    assert nullable == {"description"}
 
 
 @pytest.mark.parametrize("value", ["a", "a" * 128, "~a.b_c-d@e:f+g=h,i|j", "a" * 129, "a b", "ä", "a#b"])

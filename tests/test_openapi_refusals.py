@@ -33,6 +33,7 @@ TOO_LARGE: dict[str, Any] = {
     "save_client": {"name": LONG},
     "save_organisation": {"name": LONG},
     "issue_token": {"token": {"name": LONG}},
+    "create_lead": {"lead": {"agentId": "support", "name": LONG}},
 }
 # Different from what the examples leave behind, so that there is something to write.
 CHANGES: dict[str, Any] = {
@@ -41,6 +42,7 @@ CHANGES: dict[str, Any] = {
     "change_tool": {"tool": {"name": "other"}},
     "save_client": {"name": "Other"},
     "save_organisation": {"name": "Other"},
+    "change_webhook": {"webhook": {"description": "Other"}},
     "exchange_state": {"turns": []},
     "write_analytics": {"record": "load"},
 }

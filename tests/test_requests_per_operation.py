@@ -1,5 +1,7 @@
 """How many requests each operation costs (DESIGN section 7), counted at the SDK's clients; one table holds them.
 
+To the database, to KMS and to the queues.
+
 The credential is cached, as it is on a process that has just served its caller; what it costs otherwise
 stands below the table. Capacity is another question, see `capacity.py`.
 """
@@ -12,14 +14,16 @@ from typing import Any, NamedTuple
 import pytest
 
 from app import app
-from chalicelib import auth, keyring, sequence, storage
+from chalicelib import auth, keyring, queues, sequence, storage
 from chalicelib.agents import store as agents
+from chalicelib.agents.deletion import SWEEPS
+from chalicelib.webhooks.queue import FAST
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.engine import shared_engine
 from tests.requests import counted
 
-GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT = (
+GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "GetItem",
     "BatchGetItem",
     "Query",
@@ -27,7 +31,11 @@ GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT = (
     "UpdateItem",
     "DeleteItem",
     "TransactWriteItems",
+    "BatchWriteItem",
+    "SendMessageBatch",
 )
+WEBHOOK = "/v3/webhooks/{webhook_id}"
+DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 LIST = "GET /v2/agents/{agent_id}/convos"
 PAGES = 1_000
@@ -104,7 +112,31 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    # Leads
+    Case("lead create", "POST /v3/leads", {GET: 1, TRANSACT: 1}, {"lead": {"agentId": "support", "name": "Ann"}}),
+    Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
+    Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
+    Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
+    # Webhooks
+    Case(
+        "webhook create",
+        "POST /v3/webhooks",
+        {PUT: 1},
+        {"webhook": {"url": "https://example.com/new", "events": ["lead_captured"]}},
+    ),
+    Case("webhook list", "GET /v3/webhooks", {QUERY: 1}),
+    Case("webhook read", f"GET {WEBHOOK}", {GET: 1}),
+    Case("webhook save", f"PATCH {WEBHOOK}", {GET: 1, PUT: 1}, {"webhook": {"description": "Changed"}}),
+    Case("webhook save unchanged", f"PATCH {WEBHOOK}", {GET: 1}, {"webhook": {"enabled": True}}),
+    Case("webhook rotate", f"POST {WEBHOOK}/rotate", {GET: 1, PUT: 1}),
+    Case("webhook test", f"POST {WEBHOOK}/test", {GET: 1, WRITES: 1, PUT: 1, SEND: 1}),
+    Case("delivery list", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 1}),
+    Case("delivery list of a status", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 1}, query="?status=failed"),
+    Case("delivery read", f"GET {DELIVERY}", {GET: 3}),
+    Case("redeliver", f"POST {DELIVERY}/redeliver", {GET: 3, PUT: 1, SEND: 1}),
     # Deletions, of what nothing else here needs
+    Case("lead delete", "DELETE /v3/leads/{lead_id}", {GET: 1, DELETE: 1}, values={"lead_id": "{old_lead}"}),
+    Case("webhook delete", f"DELETE {WEBHOOK}", {GET: 1, DELETE: 1}, values={"webhook_id": "{old_webhook}"}),
     Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, DELETE: 1}, values={"tool_id": "{old_tool}"}),
     Case(
         "conversation delete",
@@ -117,7 +149,7 @@ CASES = [
     Case(
         "agent delete",
         "DELETE /v3/agents/{agent_id}",
-        {GET: 3, QUERY: 5, TRANSACT: 2, BATCH: 1, DELETE: 1},
+        {GET: 3, QUERY: 6, TRANSACT: 2, BATCH: 1, DELETE: 1, SEND: 1},
         values={"agent_id": "old"},
     ),
     # Credentials
@@ -143,6 +175,8 @@ def service() -> Iterator[Service]:
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
+        for queue in (FAST, SWEEPS):
+            queues._url(queue)  # a process looks it up once
         tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
         fill_the_list(api, new.workspace_id)
         for user_id, body in (("user-1", small("first")), ("large", large(1))):
@@ -156,12 +190,22 @@ def service() -> Iterator[Service]:
         api.post("/agents/support/interact/old/state", small("old"))
         api.post("/v2/clients/old", {"email": "old@x.test"})
         api.post("/v2/orgs/old", {"name": "Old"})
+        lead, old_lead = (
+            api.post("/v3/leads", {"lead": {"agentId": "support", "name": name}}).data["id"] for name in ("Bo", "Old")
+        )
+        hook = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
+        webhook, old_webhook = (api.post("/v3/webhooks", {"webhook": hook}).data["id"] for _ in range(2))
         values = {
             "tool_id": tool["id"],
             "token_id": token["id"],
             "client_id": "ann",
             "org_id": "acme",
             "old_tool": old_tool,
+            "lead_id": lead,
+            "old_lead": old_lead,
+            "webhook_id": webhook,
+            "old_webhook": old_webhook,
+            "delivery_id": api.post(f"/v3/webhooks/{webhook}/test").data["id"],
         }
         yield Service(api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", **values})
 

@@ -22,6 +22,9 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib import auth, keyring, sealing, storage
+from chalicelib.leads.models import LeadIn
+from chalicelib.webhooks import events, queue
+from chalicelib.webhooks.models import WebhookChangeIn, WebhookIn
 from chalicelib.wire import Wire
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces import tokens
@@ -30,6 +33,8 @@ from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
 from tests.evidence import logged, stored
 from tests.requests import refused_by_the_engine
+from tests.webhooks import pipeline
+from tests.webhooks.receivers import status
 
 CANARY = "Canary7f3a91"
 STATE = "/agents/support/interact/user-1/state"
@@ -44,12 +49,15 @@ SECRET_MEMBERS = {
 class Seen(NamedTuple):
     """What could be seen of one workspace's use, and the secrets that nobody else may see.
 
-    `log` with everything at DEBUG, `root_log` with the root logger at DEBUG.
+    `log` with everything at DEBUG, `root_log` with the root logger at DEBUG. `told` is what webhooks left behind,
+    to be read by API or on a queue; `posts` is what an endpoint was sent.
     """
 
     log: str
     root_log: str
     right: dict[str, Any]
+    told: dict[str, Any]
+    posts: list[pipeline.Posted]
     errors: list[Answer]
     items: dict[str, list[dict[str, Any]]]
     secrets: dict[str, str]
@@ -73,10 +81,15 @@ def canaries(value: Any) -> Any:
 def seen() -> Iterator[Seen]:
     """Everything that the module's tests look at; they change nothing."""
     with shared_engine():
-        with logged() as log, at_debug("botocore"), at_debug("pynamodb"):
+        with logged() as log, at_debug("botocore"), at_debug("pynamodb"), pytest.MonkeyPatch.context() as patch:
+            patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
             new = workspaces.create(f"{CANARY} Ltd")
-            api = Api(new.workspace_key)
-            right = used(api)
+            api, stream = Api(new.workspace_key), pipeline.Stream()
+            with pipeline.inbox() as inbox, pipeline.inbox(status(500)) as failing:
+                hooks = [subscribed(api, running.url(CANARY)) for running in (inbox, failing)]
+                right = used(api)
+                told = told_of(api, stream, hooks)
+                posts = inbox.posts
             errors = [*wrongly_used(api), *broken(api)]
         with logged() as root_log:
             keyring.current.cache_clear()
@@ -90,8 +103,10 @@ def seen() -> Iterator[Seen]:
             "agent key": right["agent v2"]["SECRET_API_KEY"],
             "issued token": right["token"]["token"],
             "rotated key": right["rotated"]["key"],
+            "signing secret": hooks[0]["signingSecret"],
+            "rotated signing secret": told.pop("rotated")["signingSecret"],
         }
-        yield Seen(log.text, root_log.text, right, errors, stored(), secrets, keyring.current())
+        yield Seen(log.text, root_log.text, right, told, posts, errors, stored(), secrets, keyring.current())
 
 
 @contextmanager
@@ -140,6 +155,52 @@ def used(api: Api) -> dict[str, Any]:
     return {**read, "agent v2": made, "token": token, "rotated": rotated, "state": api.post(STATE, {}).json}
 
 
+def subscribed(api: Api, url: str) -> Any:
+    """An endpoint for everything, as it was created."""
+    members = {"url": url, "events": list(events.TYPES), "description": CANARY}
+    return api.post("/v3/webhooks", {"webhook": members}).data
+
+
+def told_of(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, Any]:
+    """Have everything told that has happened, and more; read every webhook, delivery and lead, and the queues."""
+    lead = api.post("/v3/leads", {"lead": {"agentId": "support", **dict.fromkeys(("name", "email", "phone"), CANARY)}})
+    first, second = (f"/v3/webhooks/{hook['id']}" for hook in hooks)
+    records = stream.read()
+    image = next(record["dynamodb"]["NewImage"] for record in records if "received" in record["dynamodb"]["NewImage"])
+    pipeline.fan_out(records)
+    # Nobody can read it any more; then it is somebody's whom nothing opens.
+    image["received"]["B"] = image["received"]["B"][::-1]
+    pipeline.fan_out(records)
+    queued = pipeline.take()
+    with refused_by_the_engine("UpdateItem", "ResourceNotFoundException"):
+        queued.run()  # it is not known what became of them
+    queued.delete()
+    pipeline.drain()
+    rotated = api.post(f"{first}/rotate").data
+    for path in (first, second):
+        api.post(f"{path}/test").data  # noqa: B018 - fails where it is no success
+    asked = [
+        api.post(f"{path}/deliveries/{api.get(f'{path}/deliveries').data[0]['id']}/redeliver")
+        for path in (first, second)
+    ]
+    pipeline.drain()
+    deliveries = [one for path in (first, second) for one in api.get(f"{path}/deliveries?limit=100").data]
+    read = [api.get(f"{first}/deliveries/{one['id']}") for one in deliveries]
+    return {
+        "rotated": rotated,
+        "changed": api.patch(first, {"webhook": {"description": f"{CANARY} changed"}}).data,
+        "webhook": api.get(first).data,
+        "webhooks": api.get("/v3/webhooks").data,
+        "asked": [one.data for one in asked],
+        "deliveries": deliveries,
+        "delivery": [one.data for one in read if one.status == 200],
+        "lead": api.get(f"/v3/leads/{lead.data['id']}").data,
+        "leads": api.get("/v3/agents/support/leads").data,
+        "queued": queued.bodies,
+        "buried": pipeline.waiting(queue.DEAD),
+    }
+
+
 def wrongly_used(api: Api) -> Iterator[Answer]:
     """Errors of every kind, each request with a secret in it."""
     routes = {
@@ -164,6 +225,14 @@ def wrongly_used(api: Api) -> Iterator[Answer]:
     yield api.patch("/v3/tools/nobody", {"tool": {"serverUrlSecret": CANARY}})
     yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})
     yield api.post("/v2/clients/bob", {"email": f"{CANARY}@x.test", "dashboardPassword": CANARY})
+    webhook = api.get("/v3/webhooks").data[0]["id"]
+    for url in (f"ftp://{CANARY}.test", f"http://ann:{CANARY}@x.test", f"http://x.test/#{CANARY}", f"http://{CANARY}*"):
+        yield api.post("/v3/webhooks", {"webhook": {"url": url, "events": ["lead_captured"]}})
+        yield api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"url": url}})
+    yield api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"signingSecret": CANARY}})
+    yield api.get(f"/v3/webhooks/{webhook}/deliveries?status={CANARY}")
+    yield api.post("/v3/leads", {"lead": {"agentId": f"{CANARY}#", "email": [CANARY]}})
+    yield api.post("/v3/leads", {"lead": {"agentId": "nobody", "email": CANARY}})
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]})
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY}}, {}]}]})
@@ -186,6 +255,19 @@ def broken(api: Api) -> Iterator[Answer]:
         auth.forget()
         with refused_by_the_engine("GetItem", code):
             yield api.get("/v2/clients")
+        webhook = f"/v3/webhooks/{api.get('/v3/webhooks').data[0]['id']}"
+        lead = {"lead": {"agentId": "support", "email": CANARY}}
+        hook = {"webhook": {"url": f"https://example.com/{CANARY}", "events": ["lead_captured"]}}
+        for operation, method, path, body in (
+            ("TransactWriteItems", "POST", "/v3/leads", lead),
+            ("PutItem", "POST", "/v3/webhooks", hook),
+            ("PutItem", "PATCH", webhook, hook),
+            ("PutItem", "POST", f"{webhook}/rotate", None),
+            ("BatchWriteItem", "POST", f"{webhook}/test", None),
+            ("PutItem", "POST", f"{webhook}/test", None),
+        ):
+            with refused_by_the_engine(operation, code):
+                yield api.call(method, path, body)
     for name in ("seal", "unseal"):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sealing, name, lambda workspace_id, place, content: content["a fault of ours"])
@@ -260,10 +342,43 @@ def test_these_are_the_secret_members(resource: str, expected: set[str]) -> None
     assert {member.path for member in SECRET_MEMBERS[resource]} == expected
 
 
+def test_what_webhooks_say_reaches_the_endpoint_and_whoever_reads_its_deliveries(seen: Seen) -> None:
+    for name in ("webhook", "webhooks", "changed", "lead", "leads"):
+        assert CANARY in str(seen.told[name]), name
+    types = {post.body["type"] for post in seen.posts if CANARY in post.text.decode()}
+    assert types >= {"message_received", "lead_captured", "agent_created", "client_created", "organisation_created"}
+    assert {post.body["payload"]["workspaceSecret"] for post in seen.posts} == {seen.secrets["workspace secret"]}
+    told = [one["payload"] for one in seen.told["delivery"] if CANARY in str(one["payload"])]
+    assert [one for one in told if "messageContent" in one]
+    assert {one["status"] for one in seen.told["deliveries"]} == {"delivered", "failed", "pending"}
+    assert seen.told["buried"]
+
+
 # And nowhere else
 
 
-SECRETS = ["canary", "workspace key", "access token", "workspace secret", "agent key", "issued token", "rotated key"]
+@pytest.mark.parametrize("secret", ["workspace secret", "signing secret", "rotated signing secret"])
+def test_no_answer_about_webhooks_has_it_but_the_one_that_makes_it(secret: str, seen: Seen) -> None:
+    assert [name for name, value in seen.told.items() if seen.secrets[secret] in str(value)] == []
+
+
+def test_neither_a_list_of_deliveries_nor_a_queue_has_what_an_event_says(seen: Seen) -> None:
+    for name in ("deliveries", "asked", "queued", "buried"):
+        assert seen.told[name]
+        assert CANARY not in str(seen.told[name])
+
+
+SECRETS = [
+    "canary",
+    "workspace key",
+    "access token",
+    "workspace secret",
+    "agent key",
+    "issued token",
+    "rotated key",
+    "signing secret",
+    "rotated signing secret",
+]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -332,6 +447,20 @@ def test_what_decompresses_is_looked_into() -> None:
 
 def shown(thing: Any) -> str:
     return f"{thing!r} {thing!s} {thing} {[thing]} { ({'in': thing}) }"
+
+
+@pytest.mark.parametrize(
+    ("model", "record"),
+    [
+        pytest.param(LeadIn, {"lead": {"agentId": "a", "name": CANARY, "email": CANARY}}, id="a lead"),
+        pytest.param(WebhookIn, {"webhook": {"url": CANARY, "events": ["lead_captured"]}}, id="a webhook to create"),
+        pytest.param(WebhookChangeIn, {"webhook": {"description": CANARY}}, id="a webhook to change"),
+    ],
+)
+def test_so_does_a_body_of_ours(model: type[Wire], record: dict[str, Any]) -> None:
+    body = model.model_validate(record)
+    assert CANARY in str(body.model_dump())
+    assert CANARY not in shown(body)
 
 
 WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type) and issubclass(model, Wire)}

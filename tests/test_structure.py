@@ -13,13 +13,20 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 
 # The kernel: what every resource may rely on, in an order in which nobody imports somebody behind.
 KERNEL = (
-    "settings", "clock", "errors", "connection", "storage", "keyring", "sealing", "documents", "sequence",
+    "settings", "clock", "errors", "connection", "storage", "queues", "children", "keyring", "sealing", "documents",
+    "sequence",
     "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
-PURE = {"state", "listing"}
-# What works on several resources, and is neither of a store's nor of a view's length.
-ACROSS = "deletion"
+# The types of events stand in their catalogue.
+TYPES = ("webhooks", "webhooks.events")
+PURE = {"state", "listing", "received"}
+# What works on several resources, and is neither of a store's nor of a view's length; and the functions that run it.
+ACROSS = {"deletion", "functions"}
+# From a change to a POST, in an order in which nobody imports somebody behind. Resources do not know of it.
+PIPELINE = (
+    "signature", "addresses", "sender", "change", "events", "endpoints", "ledger", "queue", "delivery", "streams",
+)  # fmt: skip
 # What a store, and with it an event function, does without: the models and the HTTP edge.
 EDGE = {"wire", "http", "auth"}
 
@@ -48,15 +55,22 @@ def allowed(importer: str, imported: str) -> bool:
     resource, _, kind = importer.rpartition(".")
     its_resource, _, its_kind = imported.rpartition(".")
     if kind in MODELS:
-        return imported in {"wire", "errors"} or its_kind in MODELS
+        return imported in {"wire", "errors"} or its_kind in MODELS or (resource, imported) == TYPES
     if kind in PURE:
-        return imported in KERNEL or (its_resource == resource and its_kind in MODELS)
+        return imported in KERNEL or (its_resource == resource and its_kind in MODELS | PURE)
     if kind == "store":
         return imported in set(KERNEL) - EDGE or (its_resource == resource and its_kind in PURE)
-    if kind == ACROSS:
-        return imported in set(KERNEL) - EDGE or its_kind == "store"
+    if kind in ACROSS:
+        return imported in set(KERNEL) - EDGE or its_kind in {"store", "deletion"}
+    if resource == "webhooks" and kind in PIPELINE:
+        earlier = PIPELINE[: PIPELINE.index(kind)]
+        return (
+            imported in set(KERNEL) - EDGE or its_kind == "store" or imported in {f"webhooks.{one}" for one in earlier}
+        )
     if kind == "routes":
-        return imported in KERNEL or its_kind in {"store", ACROSS, *MODELS, *PURE} or its_resource == "openapi"
+        own_pipeline = resource == its_resource == "webhooks"
+        known = {"store", "deletion", *MODELS, *PURE}
+        return imported in KERNEL or its_kind in known or its_resource == "openapi" or own_pipeline
     return importer.startswith("openapi")
 
 
@@ -71,7 +85,10 @@ HOMES = {
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"clock"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
     "encryption": (r"\bcryptography\b", {"sealing"}),
-    "outbound HTTP": (r"^(import|from) (socket|urllib3|requests|http\.client|urllib\.request)\b", set()),
+    "outbound HTTP": (
+        r"^(import|from) (socket|ssl|urllib3|requests|http\.client|urllib\.request)\b",
+        {"webhooks.sender", "webhooks.addresses"},
+    ),
     "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"connection"}),
     "translation of pydantic's errors": (r"\.errors\(", {"http"}),
     "token recognition": (r"cams_\(|fullmatch\(token", {"workspaces.tokens"}),
@@ -91,9 +108,9 @@ def test_a_module_has_at_most_three_hundred_lines_and_says_what_it_is_for(module
     assert ast.get_docstring(ast.parse(text))
 
 
-def test_stores_do_without_pydantic_as_event_functions_must() -> None:
-    stores = [f"chalicelib.{name_of(one)}" for one in MODULES if one.stem == "store"]
-    code = f"import sys, {', '.join(stores)}; print('pydantic' in sys.modules)"
+def test_stores_and_event_functions_do_without_pydantic() -> None:
+    modules = [f"chalicelib.{name_of(one)}" for one in MODULES if one.stem in {"store", "streams", "functions"}]
+    code = f"import sys, {', '.join(modules)}; print('pydantic' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"
 

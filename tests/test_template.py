@@ -1,17 +1,22 @@
 """The template declares what the code uses: every table with its keys, index, stream and expiry."""
 
 import importlib
+import json
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 
-from chalicelib import settings, storage
+from chalicelib import queues, settings, storage
+from chalicelib.agents import deletion
+from chalicelib.webhooks import ledger, queue
 from infra import tables
 
-for _store in Path(storage.__file__).parent.glob("*/store.py"):
-    importlib.import_module(f"chalicelib.{_store.parent.name}.store")
+# Where row classes stand.
+for _pattern in ("*/store.py", "webhooks/endpoints.py", "webhooks/ledger.py"):
+    for _store in Path(storage.__file__).parent.glob(_pattern):
+        importlib.import_module(f"chalicelib.{_store.parent.name}.{_store.stem}")
 
 
 def rows(base: type[storage.Row] = storage.Row) -> list[type[storage.Row]]:
@@ -55,7 +60,10 @@ def test_what_expires_has_an_expiry_in_the_template(engine: None) -> None:
 
 def test_what_webhooks_watch_streams_old_and_new_images(described: dict[str, Any]) -> None:
     streamed = {name for name, table in described.items() if "StreamSpecification" in table}
-    assert streamed == {storage.table(name) for name in ("agents", "conversations", "clients", "organisations")}
+    watched = ("agents", "conversations", "clients", "organisations", "leads")
+    assert streamed == {storage.table(name) for name in watched}
+    views = {described[name]["StreamSpecification"]["StreamViewType"] for name in streamed}
+    assert views == {"NEW_AND_OLD_IMAGES"}
 
 
 def test_creating_what_is_missing_may_be_repeated(engine: None) -> None:
@@ -75,4 +83,41 @@ def test_an_expiry_that_an_interrupted_creation_left_out_is_made_up_for(engine: 
 
 def test_the_queues_of_the_template_are_there(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
-    assert {url.rsplit("/", 1)[1] for url in urls} == {"cams-deliveries", "cams-deliveries-dead"}
+    assert {url.rsplit("/", 1)[1] for url in urls} == {
+        "cams-deliveries",
+        "cams-deliveries-slow",
+        "cams-deliveries-dead",
+        "cams-sweeps",
+        "cams-sweeps-dead",
+    }
+
+
+@pytest.mark.parametrize(
+    ("waiting", "dead"),
+    [
+        pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
+        pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
+        pytest.param(deletion.SWEEPS, "sweeps-dead", id="sweeps"),
+    ],
+)
+def test_what_a_function_failed_at_ten_times_goes_to_the_dead_letters(waiting: str, dead: str, engine: None) -> None:
+    letters = attributes(dead)
+    assert json.loads(attributes(waiting)["RedrivePolicy"]) == {
+        "deadLetterTargetArn": letters["QueueArn"],
+        "maxReceiveCount": 10,
+    }
+    # The longest that a queue can keep anything, so that there is time to look.
+    assert letters["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)
+
+
+def test_a_delivery_counts_as_expired_when_its_queue_does_not_keep_it_any_more(engine: None) -> None:
+    kept = {int(attributes(lane)["MessageRetentionPeriod"]) * 1000 for lane in (queue.FAST, queue.SLOW)}
+    assert kept == {ledger._WAIT_MILLISECONDS}
+
+
+def attributes(name: str) -> dict[str, str]:
+    """The attributes of a queue."""
+    sqs = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName=queues.name(name))["QueueUrl"]
+    found: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return found

@@ -3,18 +3,24 @@
 The agent and its sequence row go in one transaction: from then on it is not found, and nobody can create
 anything of it. The sequence row becomes a tombstone, which holds the id until the sweep is through: a new
 agent of the same id must not lose what is its own. The sweep deletes in batches, may end anywhere, and
-goes on from a repeated DELETE.
+goes on where it ended. A message that says so is on a queue before anything is deleted, so that it does.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 
-from chalicelib import clock, errors, sequence, storage
+from chalicelib import clock, errors, queues, sequence, storage
 from chalicelib.agents import store
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store as conversations
+from chalicelib.leads import store as leads
 from chalicelib.tools import store as tools
 
+SWEEPS = "sweeps"
 _BATCH = 100
+# After the request that deletes has done what it could.
+_LATER_SECONDS = 60
+_AGAIN_SECONDS = 10
 # So much later an index may still not show a conversation that was created just before the deletion.
 _INDEX_LAG_SECONDS = 60
 
@@ -25,9 +31,20 @@ def delete(workspace_id: str, agent_id: str, seconds: float) -> bool:
     return _sweep(workspace_id, agent_id, seconds)
 
 
+def go_on(message: str, seconds: float) -> None:
+    """Sweep on for so long after an agent that is deleted, as a message of the queue says, and come again if needed.
+
+    Raises ValueError or TypeError for what is no such message.
+    """
+    workspace_id, agent_id = json.loads(message)
+    if not _sweep(workspace_id, agent_id, seconds):
+        queues.send(SWEEPS, [message], _AGAIN_SECONDS)
+
+
 def _close(workspace_id: str, agent_id: str) -> None:
     row = store.find(workspace_id, agent_id)
     if row is not None:
+        queues.send(SWEEPS, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
         store.delete(row)
     elif sequence.find_tombstone(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
@@ -55,6 +72,8 @@ def _left(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> 
     """What an agent has left, a batch of one table at a time; a conversation is one batch."""
     while tool_rows := tools.some(workspace_id, agent_id, _BATCH):
         yield tool_rows
+    while lead_rows := leads.some(workspace_id, agent_id, _BATCH):
+        yield lead_rows
     while analytics_rows := analytics.some(workspace_id, agent_id, _BATCH):
         yield analytics_rows
     for conversation_id in tombstone.recent.split():

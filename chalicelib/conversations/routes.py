@@ -1,15 +1,19 @@
 """Conversations over HTTP: their list, their creation, and the state route (§4.1, §4.2, §4.3)."""
 
+from typing import TYPE_CHECKING
+
 from chalice.app import Blueprint, Response
 
 from chalicelib import auth, clock, errors, http, sequence, storage
-from chalicelib.agents import record
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
-from chalicelib.conversations.models import ConversationIn, ConvoMeta, CreatedConversation, StateIn, StateOut
 from chalicelib.conversations.state import State, apply, check_limits, empty
+from chalicelib.documents import Document
 from chalicelib.openapi.operation import operation
 from chalicelib.sealing import encode
+
+if TYPE_CHECKING:
+    from chalicelib.conversations.models import StateIn
 
 routes = Blueprint(__name__)
 
@@ -18,9 +22,11 @@ _ROOM = 500_000
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
-@operation(body=ConversationIn, data=CreatedConversation)
+@operation(body="models.ConversationIn", data="models.CreatedConversation")
 def create_conversation(agent_id: str) -> Response:
     """Create a conversation of an agent; its id is made here. All members of `conversation` are optional."""
+    from chalicelib.conversations.models import ConversationIn
+
     given = http.body(ConversationIn).conversation.merge_into({})
     conversation_id, now = clock.new_id(), clock.seconds()
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
@@ -31,7 +37,7 @@ def create_conversation(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"])
-@operation(data=list[ConvoMeta], query=("page", "cursor"))
+@operation(data="list[models.ConvoMeta]", query=("page", "cursor"))
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 on a page.
 
@@ -65,7 +71,7 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"])
-@operation(body=StateIn, whole=StateOut)
+@operation(body="models.StateIn", whole="models.StateOut")
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read, replace, shorten or describe the state of a conversation.
 
@@ -73,13 +79,17 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     `metadata` merges. The first write creates the conversation. `oldTurns` is the state before; it is left
     out when the answer would grow beyond what a function can answer, and then `agentData`.
     """
+    from chalicelib.conversations.models import StateIn
+
     change = http.optional_body(StateIn)
     # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
     attempts = 1 if change.turns is not None else 5
     return storage.reapplied(lambda: _exchange(agent_id, user_id, change), attempts)
 
 
-def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
+def _exchange(agent_id: str, user_id: str, change: "StateIn") -> Response:
+    from chalicelib.agents import record
+
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     if change.model_fields_set:
@@ -94,9 +104,9 @@ def _exchange(agent_id: str, user_id: str, change: StateIn) -> Response:
     if after is not before and not http.fits(after.turns.decode(), _ROOM):
         raise errors.TooLarge("turns are too large to be answered.")
     if after is not before and row is not None:
-        store.save(row, before, after)
+        store.save(row, before, after, agent.get("title"))
     elif after is not before:
-        store.create(workspace_id, agent_id, user_id, after, _numbers(*last))
+        store.create(workspace_id, agent_id, user_id, after, _numbers(*last), agent.get("title"))
     return answer
 
 
@@ -120,10 +130,12 @@ def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
     return last
 
 
-def _state_answer(agent_id: str, user_id: str, agent: record.Document, before: State, after: State) -> Response:
+def _state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
     """The answer as text: the turns are passed on as they are stored."""
+    from chalicelib.agents import record
+
     done = "retrieved" if after is before else "saved"
-    members: record.Document = {
+    members: Document = {
         "platformName": record.platform(agent),
         "success": True,
         "message": f"Conversation state {done} successfully",
@@ -144,10 +156,12 @@ def _state_answer(agent_id: str, user_id: str, agent: record.Document, before: S
     return http.text_answer(f'{_text({**members, "agentData": None})},"turns":{after.turns.decode()}}}')
 
 
-def _text(members: record.Document) -> str:
+def _text(members: Document) -> str:
     """The members that are there, as the beginning of a JSON object."""
     return encode({name: value for name, value in members.items() if value is not None}).decode()[:-1]
 
 
-def _shown(metadata: record.Document) -> record.Document:
+def _shown(metadata: Document) -> Document:
+    from chalicelib.conversations.models import ConvoMeta
+
     return {name: value for name, value in metadata.items() if name in ConvoMeta.model_fields}

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, sealing
+from chalicelib.conversations import received
 from chalicelib.documents import Document, same
 
 if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
@@ -23,10 +24,15 @@ NO_TURNS = b"[]"
 
 
 class State(NamedTuple):
-    """A conversation: its metadata, and its turns as the JSON text of a list in the answer's form."""
+    """A conversation: its metadata, and its turns as the JSON text of a list in the answer's form.
+
+    `received` are the user's messages that the last change brought, `seen` marks all that ever came (`received`).
+    """
 
     metadata: Document
     turns: bytes
+    seen: bytes = b""
+    received: tuple[Document, ...] = ()
 
 
 def apply(before: State, change: "StateIn", now: int) -> State:
@@ -40,13 +46,14 @@ def apply(before: State, change: "StateIn", now: int) -> State:
         turns = _without(json.loads(before.turns) if turns is None else turns, set(change.delete.mids))
     metadata = change.metadata.merge_into(before.metadata) if change.metadata else before.metadata
     if turns is None:
-        return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns)
+        return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns, before.seen)
     text = sealing.encode(turns)
     if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
     if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or change.turns is None):
         return before
-    return State(_touched({**metadata, **_counts(turns)}, now), text)
+    new, seen = received.fresh([turn for turn in turns if _is_human(turn)], before.seen)
+    return State(_touched({**metadata, **_counts(turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:

@@ -4,16 +4,21 @@ One item holds metadata and turns, each sealed, while they fit. Beyond that the 
 that are written in the same transaction; a chunk says which writing it belongs to, so that a reader never
 puts two of them together. An index orders an agent's conversations by their number and carries the
 metadata, nothing else.
+
+What a write received stands in the item, sealed, so that a record of the table's stream alone tells what
+happened; what is too long for it travels in items of its own, in the same transaction.
 """
 
 import itertools
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import clock, errors, sealing, sequence, storage
+from chalicelib.conversations import received
 from chalicelib.conversations.listing import Numbers
 from chalicelib.conversations.state import State
 from chalicelib.documents import Document
@@ -23,6 +28,12 @@ _INLINE = 300_000
 # A page of 20 must come back in one answer of the index, which ends at 1 MB.
 _METADATA = 32_000
 _METADATA_JSON = 64_000
+# Received messages: sealed bytes in the conversation's own item, and JSON bytes together in another.
+_RECEIVED = 40_000
+_RECEIVED_TOGETHER = 250_000
+_RECEIVED_SECONDS = 24 * 60 * 60
+# Between turns and the marks of what was seen: no JSON text has this byte.
+_BETWEEN = b"\x00"
 # Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
 _PATIENCE_SECONDS = 15
 _MOST_PATIENT_PAUSE = 2
@@ -55,6 +66,20 @@ class ConversationRow(storage.VersionedRow):
     turns = BinaryAttribute(legacy_encoding=False, null=True)
     chunks = NumberAttribute(null=True)
     writing = UnicodeAttribute(null=True)
+    received = BinaryAttribute(legacy_encoding=False, null=True)
+
+
+class ReceivedRow(storage.Row):
+    """Received messages beside their conversation's item; only the stream needs them, so they expire after a day."""
+
+    class Meta:
+        table_name = storage.table("conversations")
+
+    conversation = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    written = UnicodeAttribute()
+    received = BinaryAttribute(legacy_encoding=False)
+    expires_at = TTLAttribute()
 
 
 class ChunkRow(storage.Row):
@@ -77,7 +102,8 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 def read_state(row: ConversationRow) -> State:
     """What the row holds; one more request for a long conversation. Raises Stale when a writer was in between."""
     sealed = row.turns if row.chunks is None else _joined(row)
-    return State(read_metadata(row), sealing.unseal(row.workspace_id, row.place("turns"), sealed))
+    turns, _, seen = sealing.unseal(row.workspace_id, row.place("turns"), sealed).partition(_BETWEEN)
+    return State(read_metadata(row), turns, seen)
 
 
 def read_metadata(row: ConversationRow) -> Document:
@@ -86,10 +112,20 @@ def read_metadata(row: ConversationRow) -> Document:
     return metadata
 
 
-def save(row: ConversationRow, before: State, after: State) -> None:
+def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
+    """From a stored item that carries received messages: its workspace, agent and conversation; and
+    `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`, `first` of all that the write brought."""
+    row = (ConversationRow if image["item"]["S"] == _HEAD else ReceivedRow).from_raw_data(image)
+    document: Document = json.loads(sealing.unseal(row.workspace_id, row.place("received"), row.received))
+    return storage.parts(row.conversation), document
+
+
+def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Store a changed state. Raises Stale when somebody was faster; turns that did not change are not written."""
     _seal_metadata(row, after.metadata)
-    steps = _turns_steps(row, after.turns) if after.turns != before.turns else []
+    changed = (after.turns, after.seen) != (before.turns, before.seen)
+    steps = _turns_steps(row, after) if changed else []
+    steps += _received_steps(row, after, agent_name)
     if steps:
         storage.transact(storage.put(row), *steps)
     else:
@@ -120,7 +156,14 @@ def items(workspace_id: str, agent_id: str, conversation_id: str) -> list[ChunkR
     return storage.query(ChunkRow, storage.key(workspace_id, agent_id, conversation_id))
 
 
-def create(workspace_id: str, agent_id: str, conversation_id: str, state: State, last: sequence.SequenceRow) -> None:
+def create(
+    workspace_id: str,
+    agent_id: str,
+    conversation_id: str,
+    state: State,
+    last: sequence.SequenceRow,
+    agent_name: str | None = None,
+) -> None:
     """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
     end = clock.monotonic() + _PATIENCE_SECONDS
     for attempt in itertools.count():
@@ -129,7 +172,8 @@ def create(workspace_id: str, agent_id: str, conversation_id: str, state: State,
         row.number, take_number = sequence.advance(last, conversation_id)
         _seal_metadata(row, state.metadata)
         try:
-            storage.transact(storage.put(row), *_turns_steps(row, state.turns), take_number)
+            received_steps = _received_steps(row, state, agent_name)
+            storage.transact(storage.put(row), *_turns_steps(row, state), *received_steps, take_number)
             return
         except storage.Stale as stale:
             if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
@@ -186,9 +230,39 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
         raise errors.TooLarge("metadata is too large to store.")
 
 
-def _turns_steps(row: ConversationRow, turns: bytes) -> list[storage.Step]:
+def _received_steps(row: ConversationRow, state: State, agent_name: str | None) -> list[storage.Step]:
+    """Put the received messages into the row, or into items of their own: then the steps that write those."""
+    row.received = None
+    if not state.received:
+        return []
+    told = {"agentName": received.label(agent_name), "origin": state.metadata.get("origin")}
+    sealed = _seal_received(row, {**told, "messages": state.received})
+    if len(sealed) <= _RECEIVED:
+        row.received = sealed
+        return []
+    steps: list[storage.Step] = []
+    first, written = 0, clock.new_id()
+    for part in received.packed(state.received, _RECEIVED_TOGETHER):
+        steps.append(storage.put(_received_row(row, written, {**told, "messages": part, "first": first})))
+        first += len(part)
+    return steps
+
+
+def _received_row(row: ConversationRow, written: str, document: Document) -> ReceivedRow:
+    own = ReceivedRow(row.conversation, storage.key("received", written, f"{document['first']:06}"), written=written)
+    own.received = _seal_received(own, document)
+    own.expires_at = clock.moment(clock.seconds() + _RECEIVED_SECONDS)
+    return own
+
+
+def _seal_received(row: storage.Row, document: Document) -> bytes:
+    return sealing.seal(row.workspace_id, row.place("received"), sealing.encode(document))
+
+
+def _turns_steps(row: ConversationRow, state: State) -> list[storage.Step]:
     """Put the turns into the row, or into chunks: then the steps that write those, and delete what is left over."""
-    sealed = sealing.seal(row.workspace_id, row.place("turns"), turns)
+    payload = state.turns + _BETWEEN + state.seen if state.seen else state.turns
+    sealed = sealing.seal(row.workspace_id, row.place("turns"), payload)
     inline = len(sealed) <= _INLINE
     parts = [] if inline else [sealed[start : start + _INLINE] for start in range(0, len(sealed), _INLINE)]
     before = int(row.chunks or 0)

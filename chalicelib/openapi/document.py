@@ -25,8 +25,8 @@ _JSON = "application/json"
 _BODY_OPTIONAL = frozenset({"exchange_state", "rotate_key"})
 
 _ABOUT = """\
-The system of record for conversational agents: their configuration, tools, conversations, analytics, clients
-and organisations.
+The system of record for conversational agents: their configuration, tools, conversations, analytics, leads, clients
+and organisations, and webhooks that tell of their changes.
 
 **Credentials.** Every operation takes `Authorization: Bearer <token>`; each names the kinds that open it. The
 workspace key opens everything of its workspace. An agent key opens the edge routes of its own agent. An access
@@ -44,7 +44,8 @@ it is; `null` clears it, and what was cleared is left out of answers. Unknown me
 are read only are accepted and ignored, so that a record can be sent back as it was read. Numbers, strings and
 booleans are not converted into one another.
 
-**Times** are Unix seconds in records, and ISO 8601 where they are text.
+**Times** are Unix seconds in records, Unix milliseconds in leads, webhooks and deliveries, and ISO 8601 where they
+are text.
 """
 
 _SCHEMES = {

@@ -22,6 +22,7 @@ def known(*values: str) -> Note:
 
 _MODEL: Note = {"description": "The identifier of a language model.", "examples": ["<model_id>"]}
 _UNIX = note("Unix seconds.")
+_MILLISECONDS = note("Unix milliseconds.")
 _MOMENT: Note = {"format": "date-time"}
 _USER = note("The user or conversation id.")
 
@@ -46,6 +47,11 @@ _ORGANISATION = {
     "preferredLanguage": note("A two-letter ISO 639-1 code."),
     "widgetIDs": note("The ids of the organisation's agents."),
     "lastModified": note("Unix seconds; the time of the write unless it is given."),
+}
+_WEBHOOK = {
+    "url": note("A public https address, without user name, password and fragment."),
+    "events": note("The types of events that the endpoint is sent; one that stands there twice counts once."),
+    "enabled": note("Whether it is sent events now; `true` unless it is given."),
 }
 
 NOTES: dict[str, dict[str, Note]] = {
@@ -126,10 +132,35 @@ NOTES: dict[str, dict[str, Note]] = {
         "lastUsedAt": _MOMENT,
     },
     "RotatedKey": {"expiresAt": _MOMENT, "createdAt": _MOMENT, "previousKeyExpiresAt": _MOMENT},
+    "Lead": {
+        "agentName": note("The title that the agent had when the lead was captured."),
+        "channel": note("`web-chat` unless it is given."),
+        "createdAt": _MILLISECONDS,
+    },
+    "NewWebhook": _WEBHOOK,
+    "WebhookChange": _WEBHOOK,
+    "Webhook": {
+        **_WEBHOOK,
+        "signingSecret": note("What deliveries are signed with; only in the answers that create and rotate it."),
+        "createdAt": _MILLISECONDS,
+    },
+    "Delivery": {
+        "eventId": note("The event; deliveries of the same event share it."),
+        "responseStatus": note("The HTTP status that the receiver answered; 200 alone acknowledges."),
+        "durationMs": note("How long the receiver took, in milliseconds."),
+        "error": note("What went wrong, for people."),
+        "createdAt": note("When the event happened, or the delivery was asked for, in Unix milliseconds."),
+        "payload": note("The payload of the event; where one delivery is read, while the event is kept."),
+    },
 }
 
 # Members of closed objects that an answer may show as null; all others are left out instead.
-NULL_IN_ANSWERS: dict[str, tuple[str, ...]] = {"CreatedConversation": ("title",), "Token": ("lastUsedAt",)}
+NULL_IN_ANSWERS: dict[str, tuple[str, ...]] = {
+    "CreatedConversation": ("title",),
+    "Token": ("lastUsedAt",),
+    "Webhook": ("description",),
+    "Delivery": ("responseStatus", "durationMs", "error"),
+}
 
 # What an answer always has, beyond what the model itself requires, where the model is the answer's `data`.
 # (The copies of tools in an agent's record are as the caller sent them; they may lack all of these.)
@@ -139,10 +170,15 @@ ALWAYS_ANSWERED: dict[str, tuple[str, ...]] = {
     "ConvoMeta": ("ID", "ts", "messagesNum", "interactionsNum", "lastModified"),
     "Client": ("ID", "ownerID", "orgUsers"),
     "Organisation": ("ID", "userId", "name", "lastModified"),
+    "Lead": ("id", "channel", "createdAt"),
+    "Webhook": ("description",),
+    "Delivery": ("responseStatus", "durationMs", "error"),
 }
 
 # The same for the answers of single views.
 ALSO_ANSWERED: dict[str, tuple[str, ...]] = {
     "issue_token": ("token",),
+    "create_webhook": ("signingSecret",),
+    "rotate_webhook": ("signingSecret",),
     "exchange_state": ("chatState", "actionMessages", "turns", "agentData", "userID", "agentID"),
 }

@@ -7,6 +7,7 @@ from typing import Any
 from chalicelib import http
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
+from chalicelib.webhooks import ledger
 
 SCHEMAS: dict[str, Schema] = {
     "Identifier": {
@@ -24,10 +25,13 @@ _PATH: dict[str, tuple[str, str]] = {
     "asset": ("The name of a file of the page.", "swagger_bundle.js"),
     "client_id": ("The client.", shared.CLIENT),
     "convo_id": ("The conversation.", shared.VISITOR),
+    "delivery_id": ("The delivery.", shared.DELIVERY_ID),
+    "lead_id": ("The lead.", shared.LEAD_ID),
     "org_id": ("The organisation.", shared.ORGANISATION),
     "token_id": ("The access token: its `id`, not the token itself.", shared.TOKEN_ID),
     "tool_id": ("The tool.", shared.TOOL_ID),
     "user_id": ("The conversation; its id may be that of the user.", shared.VISITOR),
+    "webhook_id": ("The endpoint.", shared.WEBHOOK_ID),
 }
 
 _QUERY: dict[str, Schema] = {
@@ -42,6 +46,10 @@ _QUERY: dict[str, Schema] = {
     "page": {
         "description": "The page, from 1. Beyond the last one the list is empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
+    },
+    "status": {
+        "description": "Only those of this status.",
+        "schema": {"type": "string", "enum": list(ledger.STATUSES)},
     },
 }
 

@@ -20,23 +20,29 @@ _CONFLICTING = frozenset(
         "save_agent",
         "change_agent",
         "change_tool",
+        "change_webhook",
         "exchange_state",
         "save_client",
         "save_organisation",
         "rotate_key",
+        "rotate_webhook",
         "delete_agent",
         "delete_tool",
         "delete_conversation",
         "delete_client",
         "delete_organisation",
+        "delete_lead",
+        "delete_webhook",
     }
 )
+# Views whose bodies name what must be there.
+_NAMING = frozenset({"create_lead"})
 # Views that act on the credential that calls: it may have been revoked since it was last looked up.
 _ON_OWN_CREDENTIAL = frozenset({"rotate_key"})
 # Views that hold a change against the limits of the agent.
 _LIMITED = frozenset({"exchange_state"})
 # Views whose bodies are small by their rules.
-_SMALL = frozenset({"issue_token", "rotate_key"})
+_SMALL = frozenset({"issue_token", "rotate_key", "create_webhook", "change_webhook"})
 
 # One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
 _ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
@@ -118,7 +124,7 @@ def statuses(view: str, path: str, operation: Operation, guarded: bool) -> list[
         400: takes_body or by_id or bool(operation.query),
         401: guarded,
         403: guarded,
-        404: (by_id and view not in _CREATING) or view in _ON_OWN_CREDENTIAL,
+        404: (by_id and view not in _CREATING) or view in _ON_OWN_CREDENTIAL | _NAMING,
         409: view in _CONFLICTING,
         413: (takes_body and view not in _SMALL) or is_list,
         415: takes_body,

@@ -1,17 +1,9 @@
-"""Tools in the database: one sealed document each.
-
-A tool's id begins with eleven characters that are derived from its agent's, and so does its partition:
-one strongly consistent request finds a tool by its id alone, and one lists an agent's tools.
-"""
-
-import hashlib
+"""Tools in the database: one sealed document each, with those of their agent (`children`)."""
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, sequence, storage
+from chalicelib import children, clock, errors, sequence, storage
 from chalicelib.documents import Document, DocumentRow, same
-
-_PREFIX = 11
 
 
 class ToolRow(DocumentRow):
@@ -26,7 +18,7 @@ class ToolRow(DocumentRow):
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
     """The tool. Raises NotFound."""
-    row = storage.find(ToolRow, storage.key(workspace_id, tool_id[:_PREFIX]), tool_id)
+    row = storage.find(ToolRow, children.partition_of(workspace_id, tool_id), tool_id)
     if row is None:
         raise errors.NotFound.of("tool")
     return row
@@ -34,7 +26,7 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 
 def listed(workspace_id: str, agent_id: str) -> list[ToolRow]:
     """All tools of an agent, oldest first. Raises NotFound for an unknown agent."""
-    rows = storage.query(ToolRow, storage.key(workspace_id, _prefix(agent_id)))
+    rows = storage.query(ToolRow, children.partition(workspace_id, agent_id))
     if not rows and sequence.find(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
     return rows
@@ -42,8 +34,7 @@ def listed(workspace_id: str, agent_id: str) -> list[ToolRow]:
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
     """Store a new tool of an agent. Raises NotFound for an unknown agent. One request."""
-    prefix = _prefix(agent_id)
-    row = ToolRow(storage.key(workspace_id, prefix), prefix + clock.new_id())
+    row = ToolRow(children.partition(workspace_id, agent_id), children.new_id(agent_id))
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
     try:
@@ -70,10 +61,4 @@ def delete(row: ToolRow) -> None:
 
 def some(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """At most `limit` tools of an agent, to delete them."""
-    return storage.query(ToolRow, storage.key(workspace_id, _prefix(agent_id)), limit=limit)
-
-
-def _prefix(agent_id: str) -> str:
-    """Eleven characters that stand for an agent, of 55 bits: enough to tell the agents of one workspace apart."""
-    digest = int.from_bytes(hashlib.sha256(agent_id.encode()).digest()[:8], "big")
-    return "".join("0123456789abcdefghjkmnpqrstvwxyz"[(digest >> 5 * place) & 31] for place in range(_PREFIX))
+    return storage.query(ToolRow, children.partition(workspace_id, agent_id), limit=limit)

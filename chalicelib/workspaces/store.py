@@ -110,6 +110,11 @@ def create(name: str, key_lifetime: int | None = KEY_LIFETIME, token_lifetime: i
     return NewWorkspace(workspace_id, key.token, access.token, secret)
 
 
+def key(workspace_id: str) -> storage.Key:
+    """What to ask `storage.find_many` for."""
+    return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
+
+
 def read(workspace_id: str) -> Document:
     """A workspace's document. Raises NotFound."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
@@ -161,7 +166,7 @@ def issue_steps(issued: Issued) -> list[storage.Step]:
 def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False) -> Issued:
     """A new credential of a workspace, stored. Raises NotFound for an unknown workspace."""
     issued = prepare(workspace_id, kind, name, lifetime, read_only=read_only)
-    exists = storage.require(storage.Key(WorkspaceRow, workspace_id, _WORKSPACE), WorkspaceRow.workspace.exists())
+    exists = storage.require(key(workspace_id), WorkspaceRow.workspace.exists())
     try:
         storage.transact(exists, *issue_steps(issued))
     except storage.Stale:

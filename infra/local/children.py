@@ -12,6 +12,7 @@ import os
 import select
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -90,11 +91,36 @@ def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
     command += ["--state", str(state.resolve()), "--port", str(port), *options]
     child = start("engine", command, clean_environment(), state / "engine.log", subprocess.PIPE)
     try:
-        ready = json.loads(_first_line(child))
+        ready = json.loads(wait_until_ready(child))
     except BaseException:
         stop([child])
         raise
     return Engine(child.name, child.process, child.log, **ready)
+
+
+def start_worker(state: Path, environment: Mapping[str, str]) -> Child:
+    """Starts what reads streams and queues; it may be started before the tables are there."""
+    command = [sys.executable, "-m", "infra.local.worker", "--state", str(state.resolve())]
+    return start("worker", command, environment, stdout=subprocess.PIPE)
+
+
+def wait_until_ready(child: Child) -> bytes:
+    """Waits for the line with which a child says that it is ready, and returns it."""
+    output = child.process.stdout
+    if output is None:
+        raise ValueError(f"the output of the {child.name} goes elsewhere")
+    deadline = time.monotonic() + _SECONDS_TO_START
+    line = b""
+    while not line.endswith(b"\n"):
+        if not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            seen = f"; see {child.log}" if child.log else ""
+            raise RunError(f"The {child.name} was not ready after {_SECONDS_TO_START} seconds{seen}.")
+        received = os.read(output.fileno(), 1024)
+        if not received:
+            child.process.wait()
+            raise RunError(child.how_it_ended())
+        line += received
+    return line
 
 
 def stop(children: Iterable[Child]) -> None:
@@ -125,23 +151,6 @@ def address_of(engine_url: str) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "local",
         "AWS_DEFAULT_REGION": REGION,
     }
-
-
-def _first_line(child: Child) -> bytes:
-    output = child.process.stdout
-    if output is None:
-        raise ValueError(f"the output of the {child.name} goes elsewhere")
-    deadline = time.monotonic() + _SECONDS_TO_START
-    line = b""
-    while not line.endswith(b"\n"):
-        if not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            raise RunError(f"The {child.name} was not ready after {_SECONDS_TO_START} seconds; see {child.log}.")
-        received = os.read(output.fileno(), 1024)
-        if not received:
-            child.process.wait()
-            raise RunError(child.how_it_ended())
-        line += received
-    return line
 
 
 @contextmanager

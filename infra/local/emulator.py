@@ -7,7 +7,8 @@ start: table and stream names, event ids, sequence numbers and encryption keys c
 leans on private names, so the version is pinned and checked, and `tests/reliability/test_local_engine.py`
 kills the engine under load.
 
-Queues are recorded, the messages in them are not.
+Of messages it is recorded that they were sent and that they are done with, not that somebody received them:
+whoever did is gone after a restart, and they are there for the next one at once.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ import base64
 import importlib
 import importlib.metadata
 import io
+import json
 import logging
 import os
 import pickle
 import re
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import datetime, timezone
 from types import ModuleType
 from typing import Any
@@ -32,15 +34,18 @@ from infra.local.journal import Record
 
 VERSION = "1.5.33"
 
-# What is recorded: for the tables and keys everything that is not known to be a read, so that a call nobody
-# thought of is repeated rather than lost; for the queues what changes a queue itself.
+# What is recorded: everything that is not known to be a read, so that a call nobody thought of is repeated
+# rather than lost.
 _WRITES = {
     "dynamodb": re.compile(r"(?!Get|List|Describe|Query|Scan|BatchGet|TransactGet|Search)\w"),
     "kms": re.compile(r"(?!Get|List|Describe|Encrypt|Decrypt|Sign|Verify|Generate)\w"),
-    "sqs": re.compile(r"(Create|Delete)Queue$|SetQueueAttributes$|(Add|Remove)Permission$|(Tag|Untag)Queue$"),
+    "sqs": re.compile(r"(?!Get|List|ReceiveMessage|ChangeMessageVisibility)\w"),
 }
 _COUNTERS = {"dynamodb": ("_stream_seq_counter",)}
+# Calls of our own.
 _EXPIRY = "expire"
+_DONE = "done"
+_DELETIONS = (".DeleteMessage", ".DeleteMessageBatch")
 
 # The services that answer at all, and nothing that listens or looks for a container daemon beside the one
 # port.
@@ -102,6 +107,9 @@ def repeat(record: Record) -> None:
         if record["call"] == _EXPIRY:
             _remove_expired()
             return
+        if record["call"] == _DONE:
+            _remove_messages(record["body"].split())
+            return
         with scope(record["account"], record["region"]):
             try:
                 status = _without_waiting(
@@ -150,6 +158,9 @@ def restore(text: str) -> None:
             getattr(_modules[service], name)._data.update(data)
     for service, values in counters.items():
         vars(_modules[service]).update(values)
+    for message in _messages():
+        if message["receive_count"]:
+            message["visible_at"] = 0.0
 
 
 class _PlainData(pickle.Unpickler):
@@ -168,6 +179,9 @@ def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -
         call = headers.get("x-amz-target", "")
         if not _WRITES[service].match(call.rpartition(".")[2]):
             return await handler(method, path, headers, body, query)
+        to_repeat = body
+        if call.endswith(_DELETIONS):
+            call, to_repeat = _DONE, " ".join(_received(body)).encode()
         moment = repeatable.new_moment()
         status = 500
         try:
@@ -185,7 +199,7 @@ def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -
                     "call": call,
                     "account": _modules[service].get_account_id(),
                     "region": _modules[service].get_region(),
-                    "body": body.decode("utf-8", "surrogateescape"),
+                    "body": to_repeat.decode("utf-8", "surrogateescape"),
                     "status": status,
                 }
             )
@@ -203,6 +217,24 @@ def _without_waiting(call: Coroutine[Any, Any, Answer]) -> Answer:
         return answer
     call.close()
     raise RuntimeError("a recorded call must not wait for anything")
+
+
+def _messages() -> Iterator[dict[str, Any]]:
+    for _, queue in _modules["sqs"]._queues.all_items():
+        yield from queue["messages"]
+
+
+def _received(deletion: bytes) -> list[str]:
+    """The ids of the messages that a deletion is about: it names them by receipts, which are not recorded."""
+    request = json.loads(deletion)
+    receipts = {one.get("ReceiptHandle") for one in [request, *request.get("Entries", [])]} - {None}
+    return [message["id"] for message in _messages() if message["receipt_handle"] in receipts]
+
+
+def _remove_messages(ids: Sequence[str]) -> None:
+    # From whichever queue: a message that nobody could handle has moved to the dead letters, also unrecorded.
+    for _, queue in _modules["sqs"]._queues.all_items():
+        queue["messages"] = [message for message in queue["messages"] if message["id"] not in ids]
 
 
 def _remove_expired() -> int:

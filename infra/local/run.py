@@ -1,4 +1,4 @@
-"""The local run: engine, tables, demonstration workspace and `chalice local`, until Ctrl-C.
+"""The local run: engine, tables, demonstration workspace, `chalice local` and webhook worker, until Ctrl-C.
 
     python -m infra.local.run --port 8000 --state .local
 
@@ -27,6 +27,8 @@ from infra.local.demonstration import Credentials
 
 # What a killed predecessor's processes need to notice that they are alone and to let go of the port.
 _SECONDS_FOR_PREDECESSOR = 1.0
+# Receivers of webhooks are on this machine, most of the time. Whoever wants to try the refusal sets it to 0.
+_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -59,17 +61,19 @@ def _run(port: int, directory: Path) -> None:
         engine = children.start_engine(directory, _free_or_any(state.last_engine_port(directory)))
         running.append(engine)
         _say("engine", f"{engine.url}, {engine.records} writes repeated in {engine.seconds} s")
+        settings = _SETTINGS | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
         address = children.address_of(engine.url)
-        ours = {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
-        state.write_environment(directory, address | ours)
-        environment = children.clean_environment() | address
-        # Its imports take longer than everything else; meanwhile it gets its tables.
+        state.write_environment(directory, address | settings)
+        environment = children.clean_environment() | settings | address
+        # Their imports take longer than everything else; meanwhile they get their tables.
+        worker = children.start_worker(directory, environment)
+        running.append(worker)
         server = children.start("server", [sys.executable, "-m", "infra.local.server", str(port)], environment)
         running.append(server)
         _create_tables(engine.url)
         demonstration.find_or_create(directory, environment)
-        # The place for another process, such as a worker on streams and queues: start it, append it.
         _wait_until_it_answers(server, port)
+        _say("worker", children.wait_until_ready(worker).decode().strip())
         credentials = demonstration.renew(directory, port, environment)
         _say("workspace", f"{credentials.workspace_id} (demonstration)")
         _announce(port, directory, credentials, time.monotonic() - started)

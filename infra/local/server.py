@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
+from socketserver import BaseServer
+from typing import Any
 
 from chalice.cli import main as chalice
 from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
@@ -22,6 +24,12 @@ def _refuse_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
     handler._send_http_response(refusal.STATUS_CODE, {"Content-Type": "application/json"}, str(refusal))
 
 
+def _pass_over_who_hung_up(server: BaseServer, request: Any, address: Any) -> None:
+    """The standard library prints the traceback of each connection that its client has closed."""
+    if not isinstance(sys.exc_info()[1], ConnectionError):
+        BaseServer.handle_error(server, request, address)
+
+
 def main(port: str) -> None:
     """Serves on this port of 127.0.0.1 until the process is ended."""
     lifeline.end_with_parent()
@@ -29,6 +37,7 @@ def main(port: str) -> None:
     # acknowledgement, 40 ms for each answer on a connection that is kept open.
     ChaliceRequestHandler.disable_nagle_algorithm = True
     ChaliceRequestHandler._send_error_response = _refuse_unknown_route  # type: ignore[method-assign,assignment]
+    ThreadedHTTPServer.handle_error = _pass_over_who_hung_up
     # Five waiting connections are the default; beyond it a burst of clients waits a second for the next
     # attempt.
     ThreadedHTTPServer.request_queue_size = 128

@@ -2,7 +2,8 @@
 one step.
 
 What is in it: `engine.journal` (the data), `demonstration.json` (the workspace's secrets), `credentials.json`
-(there while a run is ready, or was when it ended), `environment`, `curlrc`, `engine.log`, and two lock files.
+(there while a run is ready, or was when it ended), `environment`, `curlrc`, `positions.json` (how far the worker
+has read the streams), `engine.log`, and two lock files.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import urllib.error
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -119,6 +120,54 @@ def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> No
         found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["VisibilityTimeout"])["Attributes"]
     assert url.startswith(running.url)
     assert found == {"VisibilityTimeout": "360"}
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+def test_messages_are_there_after_a_kill_until_they_are_done_with(tmp_path: Path, compacted: bool) -> None:
+    """One that somebody had received is there at once: whoever it was is gone, too."""
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        url = sqs.create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
+        sqs.send_message(QueueUrl=url, MessageBody="done")
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=_receive(sqs, url)[0]["ReceiptHandle"])
+        entries = [{"Id": str(number), "MessageBody": f"batch-{number}"} for number in range(3)]
+        sent = sqs.send_message_batch(QueueUrl=url, Entries=entries)["Successful"]
+        receipts = [one["ReceiptHandle"] for one in _receive(sqs, url)]
+        entries = [{"Id": str(number), "ReceiptHandle": receipts[number]} for number in (0, 1)]
+        sqs.delete_message_batch(QueueUrl=url, Entries=entries)
+        sqs.send_message(QueueUrl=url, MessageBody="later", DelaySeconds=600)
+        if compacted:
+            _create_table(running)
+            for number in range(20):
+                _put(running, "large", f"{number}" * 60_000)
+        else:
+            kill(running)
+
+    with running_engine(tmp_path) as running:
+        assert (running.records == 0) is compacted
+        sqs = client(running, "sqs")
+        url = sqs.get_queue_url(QueueName="deliveries")["QueueUrl"]
+        found = _receive(sqs, url)
+        assert [(one["Body"], one["MessageId"]) for one in found] == [("batch-2", sent[2]["MessageId"])]
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=found[0]["ReceiptHandle"])
+        kill(running)
+
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        url = sqs.get_queue_url(QueueName="deliveries")["QueueUrl"]
+        assert _receive(sqs, url) == []
+        counts = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessagesDelayed"])
+        assert counts["Attributes"] == {"ApproximateNumberOfMessagesDelayed": "1"}
+
+
+def test_a_long_poll_waits_for_a_message_and_holds_up_nobody(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        url = sqs.create_queue(QueueName="deliveries")["QueueUrl"]
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(_receive, sqs, url, 5)
+            sqs.send_message(QueueUrl=url, MessageBody="here")
+            assert [one["Body"] for one in waiting.result()] == ["here"]
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
@@ -394,6 +443,13 @@ def _create_table(running: Engine) -> None:
 
 def _put(running: Engine, key: str, value: str = "v") -> None:
     client(running, "dynamodb").put_item(TableName=TABLE, Item={"id": {"S": key}, "v": {"S": value}})
+
+
+def _receive(sqs: Any, url: str, seconds: int = 0) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = sqs.receive_message(
+        QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=seconds
+    ).get("Messages", [])
+    return found
 
 
 def _all_items(running: Engine) -> list[Item]:

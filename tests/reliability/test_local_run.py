@@ -15,58 +15,37 @@ import stat
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import boto3
 import pytest
 
 from infra.local.children import ROOT
+from tests.reliability.runs import (
+    SECONDS,
+    Run,
+    ask,
+    begin,
+    end,
+    engine_client,
+    engine_port,
+    free_port,
+    kill,
+    listens,
+    read_credentials,
+)
 
 pytestmark = pytest.mark.engine
 
-_SECONDS = 30
 _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_token", "workspace_secret"]
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of the service, where it writes, and what it had written when it was ready."""
-
-    process: subprocess.Popen[bytes]
-    directory: Path
-    port: int
-    credentials: dict[str, str]
-    environment: dict[str, str]
-
-    @property
-    def output(self) -> str:
-        return (self.directory / "output").read_text()
-
-    @property
-    def processes(self) -> dict[int, str]:
-        """The living processes of the group and their commands; what is dead and not yet collected does not count."""
-        listing = subprocess.run(
-            ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="], capture_output=True, text=True, check=True
-        )
-        rows = (line.split(None, 3) for line in listing.stdout.splitlines())
-        return {
-            int(pid): command[0]
-            for pid, group, status, *command in rows
-            if int(group) == self.process.pid and not status.startswith("Z")
-        }
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """One run for the tests that leave it running."""
-    started = _start(tmp_path_factory.mktemp("run") / "state", _free_port())
+    started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
     yield started
-    _end(started, signal.SIGINT)
+    end(started, signal.SIGINT)
 
 
 @pytest.fixture
@@ -78,14 +57,12 @@ def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         shutil.copy(run.directory / name, tmp_path / "state")
 
     def start_here(port: int | None = None) -> Run:
-        started.append(_start(tmp_path / "state", port or _free_port()))
+        started.append(begin(tmp_path / "state", port or free_port()))
         return started[-1]
 
     yield start_here
     for each in started:
-        if each.processes:
-            os.killpg(each.process.pid, signal.SIGKILL)
-        each.process.wait()
+        kill(each)
 
 
 def test_credentials_have_exactly_the_promised_members_and_only_their_owner_reads_them(run: Run) -> None:
@@ -100,13 +77,13 @@ def test_credentials_have_exactly_the_promised_members_and_only_their_owner_read
 
 @pytest.mark.parametrize("credential", ["workspace_key", "access_token"])
 def test_both_credentials_open_the_service(run: Run, credential: str) -> None:
-    status, body = _ask(run, "GET", "/v3/agents", run.credentials[credential])
+    status, body = ask(run, "GET", "/v3/agents", run.credentials[credential])
 
     assert (status, body["success"]) == (200, True)
 
 
 def test_an_unknown_route_is_answered_in_the_error_shape_and_repeats_no_token(run: Run) -> None:
-    status, body = _ask(run, "GET", "/nope", run.credentials["workspace_key"])
+    status, body = ask(run, "GET", "/nope", run.credentials["workspace_key"])
 
     assert (status, body) == (404, {"success": False, "message": "There is no such route.", "code": "NOT_FOUND"})
 
@@ -114,7 +91,7 @@ def test_an_unknown_route_is_answered_in_the_error_shape_and_repeats_no_token(ru
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
 def test_the_printed_curl_works_when_pasted_and_no_secret_is_printed(run: Run) -> None:
     line = next(line for line in run.output.splitlines() if "curl " in line)
-    pasted = subprocess.run(line[line.index("curl ") :], shell=True, capture_output=True, check=True, timeout=_SECONDS)
+    pasted = subprocess.run(line[line.index("curl ") :], shell=True, capture_output=True, check=True, timeout=SECONDS)
 
     assert json.loads(pasted.stdout)["success"] is True
     for name in ("workspace_key", "access_token", "workspace_secret"):
@@ -122,15 +99,7 @@ def test_the_printed_curl_works_when_pasted_and_no_secret_is_printed(run: Run) -
 
 
 def test_the_environment_file_points_an_sdk_at_this_run(run: Run) -> None:
-    variables = run.environment
-    session = boto3.session.Session(
-        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
-        region_name=variables["AWS_DEFAULT_REGION"],
-    )
-    dynamodb = session.client("dynamodb", endpoint_url=variables["AWS_ENDPOINT_URL"])
-
-    assert "cams-credentials" in dynamodb.list_tables()["TableNames"]
+    assert "cams-credentials" in engine_client(run, "dynamodb").list_tables()["TableNames"]
 
 
 def test_answers_on_a_kept_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
@@ -139,7 +108,7 @@ def test_answers_on_a_kept_connection_do_not_wait_for_delayed_acknowledgements(r
     request = f"GET /v3/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n"
     seconds = []
     with (
-        socket.create_connection(("127.0.0.1", run.port), _SECONDS) as connection,
+        socket.create_connection(("127.0.0.1", run.port), SECONDS) as connection,
         connection.makefile("rb") as answer,
     ):
         for _ in range(20):
@@ -156,11 +125,11 @@ def test_answers_on_a_kept_connection_do_not_wait_for_delayed_acknowledgements(r
 
 
 def test_a_second_run_on_the_same_state_is_refused_in_one_line_and_changes_nothing(run: Run) -> None:
-    refused = _refused("--port", str(_free_port()), "--state", str(run.directory))
+    refused = _refused("--port", str(free_port()), "--state", str(run.directory))
 
     assert refused == f"Another run works on {run.directory}: stop it, or choose another STATE.\n"
-    assert _read_credentials(run.directory) == run.credentials
-    assert _ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])[0] == 200
+    assert read_credentials(run.directory) == run.credentials
+    assert ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])[0] == 200
 
 
 def test_a_busy_port_is_refused_in_one_line_before_anything_is_started(run: Run, tmp_path: Path) -> None:
@@ -176,14 +145,14 @@ def test_ctrl_c_stops_everything_and_the_next_run_finds_its_data_at_its_own_addr
     first = start()
     token = _new_token(first)
 
-    assert _end(first, signal.SIGINT) == 0
-    assert not first.processes and not _listens(first.port) and not _listens(_engine_port(first))
+    assert end(first, signal.SIGINT) == 0
+    assert not first.processes and not listens(first.port) and not listens(engine_port(first))
 
     second = start()
     url = f"http://127.0.0.1:{second.port}"
     assert second.credentials == {**first.credentials, "base_url": url, "edge_url": url}
-    assert _engine_port(second) == _engine_port(first)
-    assert _ask(second, "GET", "/v3/agents", token)[0] == 200
+    assert engine_port(second) == engine_port(first)
+    assert ask(second, "GET", "/v3/agents", token)[0] == 200
 
 
 def test_nothing_acknowledged_is_lost_when_every_process_is_killed_or_the_supervisor_alone(
@@ -195,23 +164,23 @@ def test_nothing_acknowledged_is_lost_when_every_process_is_killed_or_the_superv
     os.killpg(first.process.pid, signal.SIGKILL)
     second = start(first.port)
     assert second.credentials == first.credentials
-    assert _ask(second, "GET", "/v3/agents", token)[0] == 200
+    assert ask(second, "GET", "/v3/agents", token)[0] == 200
 
     later = _new_token(second)
     second.process.kill()
     third = start(second.port)
     assert not second.processes
-    assert [_ask(third, "GET", "/v3/agents", each)[0] for each in (token, later)] == [200, 200]
+    assert [ask(third, "GET", "/v3/agents", each)[0] for each in (token, later)] == [200, 200]
 
 
-@pytest.mark.parametrize("name", ["engine", "server"])
+@pytest.mark.parametrize("name", ["engine", "server", "worker"])
 def test_the_run_ends_with_a_clear_line_when_one_of_its_processes_dies(start: Callable[..., Run], name: str) -> None:
     run = start()
 
     victim = next(pid for pid, command in run.processes.items() if f"infra.local.{name}" in command)
     os.kill(victim, signal.SIGKILL)
 
-    assert run.process.wait(_SECONDS) == 1
+    assert run.process.wait(SECONDS) == 1
     assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run ends too."
     assert not run.processes
 
@@ -228,39 +197,7 @@ def test_credentials_that_no_longer_open_anything_are_replaced_for_the_same_work
     replaced = {name for name in _MEMBERS[2:] if after.credentials[name] != run.credentials[name]}
     assert replaced == {"workspace_key", "access_token"}
     for name in replaced:
-        assert _ask(after, "GET", "/v3/agents", after.credentials[name])[0] == 200
-
-
-def _start(directory: Path, port: int) -> Run:
-    directory.mkdir(mode=0o700, exist_ok=True)
-    credentials = directory / "credentials.json"
-    before = credentials.stat().st_mtime_ns if credentials.exists() else None
-    with (directory / "output").open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "infra.local.run", "--port", str(port), "--state", str(directory)],
-            cwd=ROOT,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    deadline = time.monotonic() + _SECONDS
-    while not credentials.exists() or credentials.stat().st_mtime_ns == before:
-        assert process.poll() is None and time.monotonic() < deadline, (directory / "output").read_text()
-        time.sleep(0.02)
-    lines = (directory / "environment").read_text().splitlines()
-    environment = dict(line.split("=", 1) for line in lines)
-    return Run(process, directory, port, _read_credentials(directory), environment)
-
-
-def _read_credentials(directory: Path) -> dict[str, str]:
-    found: dict[str, str] = json.loads((directory / "credentials.json").read_text())
-    return found
-
-
-def _end(run: Run, number: signal.Signals) -> int:
-    run.process.send_signal(number)
-    return run.process.wait(_SECONDS)
+        assert ask(after, "GET", "/v3/agents", after.credentials[name])[0] == 200
 
 
 def _refused(*options: str) -> str:
@@ -270,7 +207,7 @@ def _refused(*options: str) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=_SECONDS,
+        timeout=SECONDS,
         check=False,
     )
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -280,33 +217,7 @@ def _refused(*options: str) -> str:
 def _new_token(run: Run) -> str:
     """Something stored, with an answer that proves it: a token that opens the service."""
     body = {"token": {"name": "kept"}}
-    status, answer = _ask(run, "POST", "/v3/tokens", run.credentials["workspace_key"], body)
+    status, answer = ask(run, "POST", "/v3/tokens", run.credentials["workspace_key"], body)
     assert status == 200, answer
     token: str = answer["data"]["token"]
     return token
-
-
-def _ask(run: Run, method: str, path: str, token: str, body: Any = None) -> tuple[int, Any]:
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"http://127.0.0.1:{run.port}{path}", data, headers, method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
-            return answer.status, json.load(answer)
-    except urllib.error.HTTPError as refused:
-        return refused.code, json.load(refused)
-
-
-def _engine_port(run: Run) -> int:
-    return int(run.environment["AWS_ENDPOINT_URL"].rpartition(":")[2])
-
-
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        port: int = probe.getsockname()[1]
-    return port

@@ -6,8 +6,10 @@ from chalicelib.openapi.examples import (
     clients,
     conversations,
     deletions,
+    leads,
     organisations,
     tools,
+    webhooks,
     workspaces,
 )
 from chalicelib.openapi.examples.shared import Example, Examples
@@ -22,6 +24,8 @@ EXAMPLES: Examples = {
     **analytics.EXAMPLES,
     **clients.EXAMPLES,
     **organisations.EXAMPLES,
+    **leads.EXAMPLES,
+    **webhooks.EXAMPLES,
     **workspaces.EXAMPLES,
     **deletions.EXAMPLES,
 }

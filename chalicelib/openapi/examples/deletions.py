@@ -9,6 +9,8 @@ def _deleted(what: str) -> dict[str, Example]:
 
 EXAMPLES: Examples = {
     "delete_tool": _deleted("Tool"),
+    "delete_lead": _deleted("Lead"),
+    "delete_webhook": _deleted("Webhook"),
     "delete_conversation": _deleted("Conversation"),
     "delete_client": _deleted("Client"),
     "delete_organisation": _deleted("Organization"),

@@ -16,6 +16,7 @@ Examples = dict[str, dict[str, Example]]
 
 # Everything happens at one moment.
 NOW = 1793611800
+NOW_MILLISECONDS = NOW * 1000
 NOW_ISO = "2026-11-02T09:30:00Z"
 IN_30_DAYS = "2026-12-02T09:30:00Z"
 IN_A_YEAR = "2027-11-02T09:30:00Z"
@@ -35,11 +36,18 @@ CONVERSATION_ID = "06fgz0x9w4r6c1n8q4t7w2y5fe"
 FIRST_TOKEN_ID = "06fgz0x9w4s3g9d5z1m6k8p4hf"  # noqa: S105 - an id, it opens nothing
 TOKEN_ID = "06fgz0x9w4t7x2v8b5r1j9n3qg"  # noqa: S105 - an id, it opens nothing
 KEY_ID = "06fgz0x9w4v4h6y1c9w3f7s5kh"
+LEAD_ID = "k7q2m9x4v1h06fgz0x9w4w3p8b5r1n6t9y4dm"
+WEBHOOK_ID = "06fgz0x9w4x5k2n7d9q4t1v8zc"
+EVENT_ID = "06fgz0x9w4y1t6b3m8r5h2w7gj"
+DELIVERY_ID = "06fgz0x9w4z8d4v1k6p9n3c5xq"
+SECOND_DELIVERY_ID = "06fgz0x9w509m7s2y4f8j1t6bk"
 # Tokens that are no tokens: the form of real ones is longer and ends in a checksum.
 SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
 NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
 ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - no token
 NEW_WORKSPACE_KEY = "cams_workspace_EXAMPLE"
+SIGNING_SECRET = "whsec_EXAMPLE"  # noqa: S105 - no secret
+NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - no secret
 
 MADE_UP = frozenset(
     {
@@ -55,6 +63,13 @@ MADE_UP = frozenset(
         NEW_AGENT_KEY,
         ACCESS_TOKEN,
         NEW_WORKSPACE_KEY,
+        LEAD_ID,
+        WEBHOOK_ID,
+        EVENT_ID,
+        DELIVERY_ID,
+        SECOND_DELIVERY_ID,
+        SIGNING_SECRET,
+        NEW_SIGNING_SECRET,
     }
 )
 """The only values in which a real answer may differ from its example."""

@@ -1,0 +1,80 @@
+"""Which of a user's messages a write brings for the first time, and what they say. Pure.
+
+A message is received once: a mark of its id stays with the conversation, whatever is replaced or deleted
+later. What was received travels with the write that brought it, so that whoever hears of the change needs
+no transcript.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from chalicelib import sealing
+from chalicelib.documents import Document
+
+# 48 bits: among the most that are remembered, a new message is taken for a known one once in 3,000 million.
+_MARK = 6
+_MOST_SEEN = 100_000
+# Characters of a message and of a type or name beside it. A message, alone with these, fits one item.
+CONTENT_LIMIT = 100_000
+_LABEL_LIMIT = 1_000
+# Where the members of a message's `item` usually have what it says.
+_TEXTS = ("message", "text", "content", "payload")
+
+
+def fresh(turns: Sequence[Document], seen: bytes) -> tuple[tuple[Document, ...], bytes]:
+    """Of these turns of the user those that are not among the seen ones, as `{mid, content, type?, from?}`; and the
+    marks of all that are seen now."""
+    marks = {seen[start : start + _MARK] for start in range(0, len(seen), _MARK)}
+    new = [(mark, turn) for turn in turns if (mark := _mark(turn)) not in marks]
+    return tuple(_said(turn) for _, turn in new), (seen + b"".join(mark for mark, _ in new))[-_MOST_SEEN * _MARK :]
+
+
+def packed(messages: Sequence[Document], most: int) -> Iterator[list[Document]]:
+    """The messages in their order, in parts of at most `most` bytes of JSON each; a longer one is a part of its own."""
+    part: list[Document] = []
+    size = 0
+    for message in messages:
+        own = len(sealing.encode(message))
+        if part and size + own > most:
+            yield part
+            part, size = [], 0
+        part.append(message)
+        size += own
+    if part:
+        yield part
+
+
+def label(text: str | None) -> str | None:
+    """A name or type as it may stand beside a message."""
+    return text and text[:_LABEL_LIMIT]
+
+
+def _mark(turn: Document) -> bytes:
+    return hashlib.blake2b(turn["messages"]["mid"].encode(), digest_size=_MARK).digest()
+
+
+def _said(turn: Document) -> Document:
+    message = turn["messages"]
+    said = {
+        "mid": label(message["mid"]),
+        "content": _content(message.get("item")),
+        "type": label(message.get("type")),
+        "from": label(message.get("from") or turn.get("from")),
+    }
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _content(item: Any) -> str:
+    """The text where one of the usual members has it, else the whole item as JSON; empty where there is none."""
+    text = _text(item)
+    if text is None:
+        text = sealing.encode(item).decode() if item else ""
+    return text[:CONTENT_LIMIT]
+
+
+def _text(item: Any) -> str | None:
+    if isinstance(item, str):
+        return item
+    inner = (item.get(name) for name in _TEXTS) if isinstance(item, dict) else ()
+    return next((text for one in inner if (text := _text(one)) is not None), None)

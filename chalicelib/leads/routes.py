@@ -1,0 +1,58 @@
+"""Leads over HTTP: routes of our own. Nobody changes a lead: what was captured stays as it was."""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import auth, http
+from chalicelib.agents import store as agents
+from chalicelib.conversations import received
+from chalicelib.leads import store
+from chalicelib.openapi.operation import operation
+
+routes = Blueprint(__name__)
+
+_NEW = {"channel": "web-chat"}
+
+
+@routes.route("/v3/leads", methods=["POST"])
+@operation(body="models.LeadIn", data="models.Lead")
+def create_lead() -> Response:
+    """Capture a lead of an agent; webhooks hear of it as `lead_captured`."""
+    from chalicelib.leads.models import LeadIn
+
+    given = {**_NEW, **http.body(LeadIn).lead.merge_into({})}
+    workspace_id, agent_id = auth.caller().workspace_id, given["agentId"]
+    title = received.label(agents.read(workspace_id, agent_id).open().get("title"))
+    row = store.create(workspace_id, agent_id, {**given, "agentName": title} if title else given)
+    return http.success("Lead created successfully", _shown(row))
+
+
+@routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
+@operation(data="list[models.Lead]", query=("limit", "cursor"))
+def list_leads(agent_id: str) -> Response:
+    """List the leads of an agent, newest first. `nextCursor` is there when there are more."""
+    limit = http.limit()
+    rows = store.listed(auth.caller().workspace_id, agent_id, http.cursor(), limit + 1)
+    shown = http.as_many_as_fit(_shown(row) for row in rows[:limit])
+    more = http.to_cursor(shown[-1]["id"]) if len(rows) > len(shown) else None
+    return http.listing("Leads retrieved successfully", shown, more)
+
+
+@routes.route("/v3/leads/{lead_id}", methods=["GET"])
+@operation(data="models.Lead")
+def read_lead(lead_id: str) -> Response:
+    """Read a lead."""
+    return http.success("Lead retrieved successfully", _shown(store.read(auth.caller().workspace_id, lead_id)))
+
+
+@routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
+@operation()
+def delete_lead(lead_id: str) -> Response:
+    """Delete a lead."""
+    store.delete(store.read(auth.caller().workspace_id, lead_id))
+    return http.success("Lead deleted successfully")
+
+
+def _shown(row: store.LeadRow) -> dict[str, Any]:
+    return {"id": row.lead_id, **row.open()}

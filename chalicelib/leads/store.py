@@ -1,0 +1,55 @@
+"""Leads in the database: one sealed document each, with those of their agent (`children`)."""
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import children, clock, errors, sequence, storage
+from chalicelib.documents import Document, DocumentRow
+
+
+class LeadRow(DocumentRow):
+    """A lead. Its document has the members of the wire, without the id."""
+
+    class Meta:
+        table_name = storage.table("leads")
+
+    agent_leads = UnicodeAttribute(hash_key=True)
+    lead_id = UnicodeAttribute(range_key=True)
+
+
+def read(workspace_id: str, lead_id: str) -> LeadRow:
+    """The lead. Raises NotFound."""
+    row = storage.find(LeadRow, children.partition_of(workspace_id, lead_id), lead_id)
+    if row is None:
+        raise errors.NotFound.of("lead")
+    return row
+
+
+def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
+    """At most `limit` leads of an agent, newest first, from the one before `before`. Raises NotFound without agent."""
+    condition = LeadRow.lead_id < before if before else None
+    partition = children.partition(workspace_id, agent_id)
+    rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
+    if not rows and sequence.find(workspace_id, agent_id) is None:
+        raise errors.NotFound.of("agent")
+    return rows
+
+
+def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
+    """Store a new lead of an agent. Raises NotFound for an unknown agent. One request."""
+    row = LeadRow(children.partition(workspace_id, agent_id), children.new_id(agent_id))
+    row.seal({**document, "createdAt": clock.milliseconds()})
+    try:
+        storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
+    except storage.Stale:
+        raise errors.NotFound.of("agent") from None
+    return row
+
+
+def delete(row: LeadRow) -> None:
+    """Delete a lead. Raises Stale when somebody was faster."""
+    storage.delete(row)
+
+
+def some(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
+    """At most `limit` leads of an agent, to delete them."""
+    return storage.query(LeadRow, children.partition(workspace_id, agent_id), limit=limit)

@@ -1,0 +1,24 @@
+"""Examples of the lead operations."""
+
+from chalicelib.openapi.examples.shared import AGENT, LEAD_ID, NOW_MILLISECONDS, Example, Examples, success
+
+_GIVEN = {"agentId": AGENT, "name": "Sam Example", "email": "sam@example.com", "phone": "+49 30 5550100"}
+_SHOWN = {
+    **_GIVEN,
+    "id": LEAD_ID,
+    "agentName": "Support",
+    "channel": "web-chat",
+    "createdAt": NOW_MILLISECONDS,
+}
+
+EXAMPLES: Examples = {
+    "create_lead": {
+        "lead": Example(
+            "A lead; the channel and the agent's name are filled in",
+            success("Lead created successfully", _SHOWN),
+            {"lead": _GIVEN},
+        )
+    },
+    "list_leads": {"leads": Example("The agent's leads", success("Leads retrieved successfully", [_SHOWN]))},
+    "read_lead": {"lead": Example("The lead", success("Lead retrieved successfully", _SHOWN))},
+}

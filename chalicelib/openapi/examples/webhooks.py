@@ -1,0 +1,78 @@
+"""Examples of the webhook operations. What is sent is still on its way when it is looked at."""
+
+from typing import Any
+
+from chalicelib.openapi.examples.shared import (
+    DELIVERY_ID,
+    EVENT_ID,
+    NEW_SIGNING_SECRET,
+    NOW_MILLISECONDS,
+    SECOND_DELIVERY_ID,
+    SIGNING_SECRET,
+    WEBHOOK_ID,
+    Example,
+    Examples,
+    success,
+)
+
+_GIVEN = {
+    "url": "https://example.com/hooks/cams",
+    "events": ["message_received", "lead_captured"],
+    "description": "The shop's inbox",
+}
+_SHOWN = {**_GIVEN, "id": WEBHOOK_ID, "enabled": True, "createdAt": NOW_MILLISECONDS}
+_CHANGE = {"events": ["lead_captured", "agent_deleted"], "enabled": False, "description": None}
+_CHANGED = {**_SHOWN, **_CHANGE}
+
+_DELIVERY: dict[str, Any] = {
+    "id": DELIVERY_ID,
+    "eventId": EVENT_ID,
+    "type": "webhook_test",
+    "status": "pending",
+    "responseStatus": None,
+    "durationMs": None,
+    "error": None,
+    "createdAt": NOW_MILLISECONDS,
+}
+_PAYLOAD = {"message": "A test of this webhook endpoint.", "createdAt": NOW_MILLISECONDS}
+_REPEATED = {**_DELIVERY, "id": SECOND_DELIVERY_ID}
+
+EXAMPLES: Examples = {
+    "create_webhook": {
+        "inbox": Example(
+            "An endpoint for messages and leads",
+            success("Webhook created successfully", {**_SHOWN, "signingSecret": SIGNING_SECRET}),
+            {"webhook": _GIVEN},
+        )
+    },
+    "list_webhooks": {"webhooks": Example("All endpoints", success("Webhooks retrieved successfully", [_SHOWN]))},
+    "read_webhook": {"webhook": Example("The endpoint", success("Webhook retrieved successfully", _SHOWN))},
+    "change_webhook": {
+        "pause": Example(
+            "What is left out stays, null clears",
+            success("Webhook updated successfully", _CHANGED),
+            {"webhook": _CHANGE},
+        )
+    },
+    "rotate_webhook": {
+        "rotated": Example(
+            "The new secret, shown once",
+            success("Webhook secret rotated successfully", {**_CHANGED, "signingSecret": NEW_SIGNING_SECRET}),
+        )
+    },
+    "test_webhook": {
+        "sent": Example("A test is on its way", success("Webhook test sent successfully", _DELIVERY)),
+    },
+    "redeliver": {
+        "again": Example("The same event once more", success("Delivery repeated successfully", _REPEATED)),
+    },
+    "list_deliveries": {
+        "newest": Example("The newest first", success("Deliveries retrieved successfully", [_REPEATED, _DELIVERY]))
+    },
+    "read_delivery": {
+        "payload": Example(
+            "With the payload of its event",
+            success("Delivery retrieved successfully", {**_DELIVERY, "payload": _PAYLOAD}),
+        )
+    },
+}

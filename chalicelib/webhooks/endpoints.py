@@ -1,0 +1,119 @@
+"""Where a workspace wants its events sent: one sealed document each."""
+
+from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+
+from chalicelib import clock, errors, storage
+from chalicelib.documents import Document, DocumentRow, same
+from chalicelib.webhooks import signature
+
+# How long a replaced secret signs beside its successor, and how many sign at most.
+_OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
+_MOST_SECRETS = 8
+# How long a slow receiver's deliveries go through the lane that delays nobody else.
+_SLOW_SECONDS = 600
+# Clocks of different machines, and of the stream, which may tell whole seconds only.
+_TOLERANCE_MILLISECONDS = 5_000
+
+
+class WebhookRow(DocumentRow):
+    """An endpoint: `{url, events, enabled, description?, createdAt, secrets: [{secret, endsAt?}]}`, times in ms."""
+
+    class Meta:
+        table_name = storage.table("webhooks")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    webhook_id = UnicodeAttribute(range_key=True)
+    slow_until = NumberAttribute(null=True)
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether its receiver has been slow lately."""
+        return self.slow_until is not None and clock.seconds() < self.slow_until
+
+
+class LaneRow(storage.Row):
+    """Of an endpoint's item only what says how slow it is: to note that is no change of it, and meets no version."""
+
+    class Meta:
+        table_name = storage.table("webhooks")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    webhook_id = UnicodeAttribute(range_key=True)
+    slow_until = NumberAttribute(null=True)
+
+
+def key(workspace_id: str, webhook_id: str) -> storage.Key:
+    """What to ask `storage.find_many` for."""
+    return storage.Key(WebhookRow, workspace_id, webhook_id)
+
+
+def read(workspace_id: str, webhook_id: str) -> WebhookRow:
+    """The endpoint. Raises NotFound."""
+    row = storage.find(WebhookRow, workspace_id, webhook_id)
+    if row is None:
+        raise errors.NotFound.of("webhook")
+    return row
+
+
+def listed(workspace_id: str) -> list[WebhookRow]:
+    """All endpoints of a workspace, oldest first. One request for each MB."""
+    return storage.query(WebhookRow, workspace_id)
+
+
+def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
+    """Store a new endpoint; returns it with its signing secret, which is shown this once."""
+    secret = signature.new_secret()
+    row = WebhookRow(workspace_id, clock.new_id())
+    row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
+    storage.save(row)
+    return row, secret
+
+
+def save(row: WebhookRow, before: Document, after: Document) -> None:
+    """Store a changed endpoint. No change is no write. Raises Stale when somebody was faster."""
+    if not same(before, after):
+        row.seal(after)
+        storage.save(row)
+
+
+def rotate(row: WebhookRow) -> str:
+    """A new signing secret, which is shown this once; those before it sign for a day more.
+
+    Raises Stale when somebody was faster.
+    """
+    document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
+    old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **one} for one in document["secrets"] if _signs(one)]
+    save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MOST_SECRETS]})
+    return secret
+
+
+def secrets(document: Document) -> list[str]:
+    """The secrets to sign with now, the newest first."""
+    return [one["secret"] for one in document["secrets"] if _signs(one)]
+
+
+def wants(document: Document, type_: str) -> bool:
+    """Whether an endpoint is to be sent events of this type now."""
+    return document["enabled"] and type_ in document["events"]
+
+
+def was_there(document: Document, milliseconds: int) -> bool:
+    """Whether an endpoint was there when something happened: a change that is read again is no news to a new one."""
+    created: int = document["createdAt"]
+    return created <= milliseconds + _TOLERANCE_MILLISECONDS
+
+
+def note_slow(workspace_id: str, webhook_id: str) -> None:
+    """Send an endpoint's deliveries through the slow lane for a while. Raises Stale when it is not there any more."""
+    until = clock.seconds() + _SLOW_SECONDS
+    row = LaneRow(workspace_id, webhook_id)
+    storage.update(row, [LaneRow.slow_until.set(until)], LaneRow.webhook_id.exists())
+
+
+def delete(row: WebhookRow) -> None:
+    """Delete an endpoint. Raises Stale when somebody was faster."""
+    storage.delete(row)
+
+
+def _signs(secret: Document) -> bool:
+    return "endsAt" not in secret or clock.milliseconds() < secret["endsAt"]

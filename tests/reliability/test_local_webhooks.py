@@ -1,0 +1,286 @@
+"""The local run delivers webhooks: every change within a second, once, whatever is killed.
+
+The real run, real receivers. `-s` shows how long events took: from the commit, which is the event's `createdAt`, to
+the moment at which the receiver had read the request.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import socket
+import statistics
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from chalicelib.webhooks import events
+from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
+from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
+
+pytestmark = pytest.mark.engine
+
+_SECONDS = 20
+_BURST = 400
+# The contract is a second; a machine that does other work besides may take longer now and then.
+_SECONDS_TO_ARRIVE = 5
+_QUEUES = ("cams-deliveries", "cams-deliveries-slow")
+_COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
+_EVERY = [type_ for type_ in events.TYPES if type_ != events.TEST]
+
+
+class Arrival(NamedTuple):
+    """A request that a receiver has read, and when."""
+
+    at: float
+    event_id: str
+    body: dict[str, Any]
+
+    @property
+    def milliseconds(self) -> float:
+        """From the commit of the change to here."""
+        return self.at * 1000 - self.body["payload"]["createdAt"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """One run for the tests that leave it running."""
+    started = begin(tmp_path_factory.mktemp("webhooks"), free_port())
+    yield started
+    end(started, signal.SIGINT)
+    assert not started.processes
+
+
+def test_every_kind_of_change_arrives_once(run: Run) -> None:
+    arrivals: list[Arrival] = []
+    with receiver(_notes(arrivals)) as hook:
+        _subscribe(run, hook, *_EVERY)
+        for number, (_, *request) in enumerate(_A_LIFE):
+            _answered(run, *request)
+            _wait_until(partial(_has, arrivals, number + 1), _SECONDS_TO_ARRIVE)
+            assert len(arrivals) == number + 1
+        _wait_until(partial(_is_idle, run))
+
+    assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in _A_LIFE]
+    assert {type_ for type_, *_ in _A_LIFE} == set(_EVERY)
+    secret = run.credentials["workspace_secret"]
+    assert {arrival.body["payload"]["workspaceSecret"] for arrival in arrivals} == {secret}
+    assert secret not in run.output
+
+
+def test_a_hundred_events_take_milliseconds_from_commit_to_post(run: Run) -> None:
+    _measure(run, 100, "quick")
+
+
+@pytest.mark.long
+def test_five_hundred_events_take_milliseconds_from_commit_to_post(run: Run) -> None:
+    _measure(run, 500, "long")
+
+
+def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_the_middle(tmp_path: Path) -> None:
+    run = begin(tmp_path, free_port())
+    arrivals: list[Arrival] = []
+    with receiver(_notes(arrivals)) as hook:
+        webhook = _subscribe(run, hook, "agent_created")
+
+        def stop() -> None:
+            # Changes that nobody has read yet, and a delivery that is in no stream: the queue alone knows of it.
+            worker = next(pid for pid, command in run.processes.items() if "infra.local.worker" in command)
+            os.kill(worker, signal.SIGSTOP)
+            _answered(run, "POST", f"/v3/webhooks/{webhook}/test")
+            kill(run)
+
+        acknowledged = _burst(run, arrivals, stop)
+        before = len(arrivals)
+        again = begin(tmp_path, run.port)
+        _wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
+        missing, outcomes = _missing(again, webhook, acknowledged, arrivals), _outcomes(again, webhook)
+        assert end(again, signal.SIGINT) == 0
+
+    _show(f"kill -9: {len(acknowledged)} acknowledged, {before} posted before, {len(arrivals)} in all, {outcomes}")
+    assert missing == set()
+    assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
+    assert events.TEST in {arrival.body["type"] for arrival in arrivals}
+
+
+def test_ctrl_c_in_the_middle_loses_nothing_and_waits_for_no_receiver_that_hangs(tmp_path: Path) -> None:
+    run = begin(tmp_path, free_port())
+    arrivals: list[Arrival] = []
+    with receiver(_notes(arrivals)) as hook:
+        with receiver(reads_and_hangs) as hanging:
+            _subscribe(run, hanging, "agent_created")
+            webhook = _subscribe(run, hook, "agent_created")
+            took: list[float] = []
+
+            def stop() -> None:
+                started = time.monotonic()
+                assert end(run, signal.SIGINT) == 0
+                took.append(time.monotonic() - started)
+
+            acknowledged = _burst(run, arrivals, stop)
+        assert not run.processes
+        before = len(arrivals)
+        again = begin(tmp_path, run.port)
+        _wait_until(lambda: not _missing(again, webhook, acknowledged, arrivals) and _is_idle(again))
+        missing, outcomes = _missing(again, webhook, acknowledged, arrivals), _outcomes(again, webhook)
+        assert end(again, signal.SIGINT) == 0
+
+    _show(f"Ctrl-C: {len(acknowledged)} acknowledged, {before} posted before, {len(arrivals)} in all, {outcomes}")
+    assert missing == set()
+    assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
+    # A receiver may take 30 seconds, a process that does not want to end gets 15.
+    assert took[0] < 10, took
+
+
+def _measure(run: Run, count: int, name: str) -> None:
+    arrivals: list[Arrival] = []
+    with receiver(_notes(arrivals)) as hook:
+        webhook = _subscribe(run, hook, "agent_created")
+        for number in range(count):
+            _answered(run, "POST", f"/v2/agents/{name}-{number}", {"title": "Quick"})
+            # Not in step with how often the worker looks.
+            time.sleep(0.005 + number % 7 * 0.004)
+        _wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
+        _wait_until(lambda: _is_idle(run))
+        _answered(run, "DELETE", f"/v3/webhooks/{webhook}")
+
+    assert Counter(arrival.body["payload"]["agentId"] for arrival in arrivals) == Counter(
+        f"{name}-{number}" for number in range(count)
+    )
+    taken = sorted(arrival.milliseconds for arrival in arrivals)
+    percentile = taken[math.ceil(0.99 * len(taken)) - 1]
+    _show(
+        f"commit to POST, {count} events: median {statistics.median(taken):.0f} ms, "
+        f"99th percentile {percentile:.0f} ms, longest {taken[-1]:.0f} ms"
+    )
+
+
+def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[str]:
+    """Creates agents from several threads, and stops the run when some have arrived; returns the acknowledged ones."""
+    acknowledged: set[str] = set()
+
+    def create(number: int) -> None:
+        with suppress(OSError, ValueError):  # no connection, or an answer that was cut off
+            if ask(run, "POST", f"/v2/agents/b-{number}", run.credentials["workspace_key"], {"title": "B"})[0] == 200:
+                acknowledged.add(f"b-{number}")
+
+    with ThreadPoolExecutor(4) as pool:
+        started = [pool.submit(create, number) for number in range(_BURST)]
+        _wait_until(partial(_has, arrivals, 20))
+        stop()
+        for each in started:
+            each.cancel()
+    assert 20 <= len(acknowledged) < _BURST, "the end did not come in the middle"
+    return acknowledged
+
+
+def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arrival]) -> set[str]:
+    """The acknowledged changes that were neither posted nor are listed as claimed and without an outcome."""
+    missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
+    if not missing:
+        return missing
+    # A claim whose outcome was lost counts as pending until nobody can come with it any more, then as unknown.
+    lost = [one for one in _deliveries(run, webhook) if one["status"] in ("pending", "unknown")]
+    return missing - {_payload(run, webhook, one).get("agentId") for one in lost}
+
+
+def _outcomes(run: Run, webhook: str) -> dict[str, int]:
+    return dict(Counter(one["status"] for one in _deliveries(run, webhook)))
+
+
+def _deliveries(run: Run, webhook: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    answer = _answered(run, "GET", path := f"/v3/webhooks/{webhook}/deliveries?limit=100")
+    found += answer["data"]
+    while cursor := answer.get("nextCursor"):
+        answer = _answered(run, "GET", f"{path}&cursor={cursor}")
+        found += answer["data"]
+    return found
+
+
+def _payload(run: Run, webhook: str, delivery: dict[str, Any]) -> dict[str, Any]:
+    read = _answered(run, "GET", f"/v3/webhooks/{webhook}/deliveries/{delivery['id']}")
+    payload: dict[str, Any] = read["data"]["payload"]
+    return payload
+
+
+def _notes(arrivals: list[Arrival]) -> Behaviour:
+    """Acknowledges, and notes when which event was there."""
+
+    def behave(connection: socket.socket, _: Receiver) -> None:
+        head, _, body = read_request(connection).partition(b"\r\n\r\n")
+        at = time.time()
+        lines = (line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+        headers = {name.lower(): value for name, value in lines}
+        arrivals.append(Arrival(at, headers[b"webhook-id"].decode(), json.loads(body)))
+        connection.sendall(OK)
+
+    return behave
+
+
+def _show(figures: str) -> None:
+    sys.stdout.write(f"\n{figures}\n")
+
+
+def _subscribe(run: Run, hook: Receiver, *types: str) -> str:
+    webhook = {"url": hook.url, "events": [type_ for type_ in types if type_ != events.TEST]}
+    found: str = _answered(run, "POST", "/v3/webhooks", {"webhook": webhook})["data"]["id"]
+    return found
+
+
+def _answered(run: Run, method: str, path: str, body: Any = None) -> Any:
+    status, answer = ask(run, method, path, run.credentials["workspace_key"], body)
+    assert status == 200, answer
+    return answer
+
+
+def _is_idle(run: Run) -> bool:
+    """Whether nothing is on its way any more."""
+    sqs = engine_client(run, "sqs")
+    urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in _QUEUES]
+    counts = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))["Attributes"] for url in urls]
+    return all(set(one.values()) == {"0"} for one in counts)
+
+
+def _has(arrivals: list[Arrival], count: int) -> bool:
+    return len(arrivals) >= count
+
+
+def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
+    deadline = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > deadline:
+            return  # what the test then asserts says more than that time was up
+        time.sleep(0.02)
+
+
+_HELLO = {"from": "human", "type": "text", "item": {"text": "Hello"}}
+# Each event with the request that it comes from.
+_A_LIFE: list[tuple[Any, ...]] = [
+    ("agent_created", "POST", "/v2/agents/life", {"title": "Support"}),
+    ("agent_updated", "POST", "/v2/agents/life", {"title": "Sales"}),
+    (
+        "message_received",
+        "POST",
+        "/agents/life/interact/ann/state",
+        {"turns": [{"from": "human", "messages": [_HELLO]}]},
+    ),
+    ("lead_captured", "POST", "/v3/leads", {"lead": {"agentId": "life", "email": "ann@example.com"}}),
+    ("organisation_created", "POST", "/v2/orgs/acme", {"name": "Acme"}),
+    ("organisation_updated", "POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
+    ("client_created", "POST", "/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com"}),
+    ("client_updated", "POST", "/v2/clients/bo", {"name": "Bo"}),
+    ("client_deleted", "DELETE", "/v3/clients/bo"),
+    ("organisation_deleted", "DELETE", "/v3/orgs/acme"),
+    ("agent_deleted", "DELETE", "/v3/agents/life"),
+]

@@ -1,0 +1,375 @@
+"""Leads over HTTP: what one holds, who may capture and read it, the list of an agent, and that it ends with it."""
+
+from typing import Any, get_args
+
+import pytest
+
+from chalicelib import clock, http, storage
+from chalicelib.agents import store as agents
+from chalicelib.leads import store as leads
+from chalicelib.leads.models import Channel
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.evidence import refused, stored
+from tests.requests import answer_lost_once, counted
+
+ANN = {"name": "Ann", "email": "ann@x.test", "phone": "+31 20 5550100"}
+
+
+@pytest.fixture(autouse=True)
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No two moments are the same, so that there is one order of what is made after one another."""
+    real, last = clock.milliseconds, [0]
+
+    def tick() -> int:
+        last[0] = max(real(), last[0] + 1)
+        return last[0]
+
+    monkeypatch.setattr(clock, "milliseconds", tick)
+
+
+def capture(api: Api, agent_id: str = "support", **members: Any) -> Any:
+    return api.post("/v3/leads", {"lead": {"agentId": agent_id, **members}}).data
+
+
+def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
+    return api.get(f"/v3/agents/{agent_id}/leads{query}").data
+
+
+def followed(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]:
+    """The pages of the list, each behind the cursor of the one before."""
+    pages, query = [], f"?limit={limit}"
+    while True:
+        answer = api.get(f"/v3/agents/{agent_id}/leads{query}")
+        pages.append(answer.data)
+        if "nextCursor" not in answer.json:
+            return pages
+        query = f"?limit={limit}&cursor={answer.json['nextCursor']}"
+
+
+# ---- one lead -------------------------------------------------------------------------------------
+
+
+def test_a_lead_is_answered_as_it_was_captured_and_read_again(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
+    answer = api.post("/v3/leads", {"lead": {"agentId": agent_id, **ANN, "channel": "telephony"}})
+    lead = answer.data
+    assert answer.json["message"] == "Lead created successfully"
+    assert lead == {
+        "id": lead["id"],
+        "agentId": "support",
+        "agentName": "Support",
+        **ANN,
+        "channel": "telephony",
+        "createdAt": 1793611800123,
+    }
+    read = api.get(f"/v3/leads/{lead['id']}")
+    assert (read.json["message"], read.data) == ("Lead retrieved successfully", lead)
+    assert listed(api) == [lead]
+
+
+@pytest.mark.parametrize("members", [{}, dict.fromkeys(("name", "email", "phone", "channel"))], ids=["absent", "null"])
+def test_everything_but_the_agent_may_be_left_out_and_the_channel_is_the_web_chat(
+    members: dict[str, None], api: Api, agent_id: str
+) -> None:
+    lead = capture(api, **members)
+    assert lead.keys() == {"id", "agentId", "agentName", "channel", "createdAt"}
+    assert lead["channel"] == "web-chat"
+
+
+def test_the_channel_may_be_any_of_the_specification_and_no_other(api: Api, agent_id: str) -> None:
+    channels = [
+        "voice",
+        "voiceplatform",
+        "web-chat",
+        "chatapp",
+        "photoapp",
+        "cloudchat",
+        "community",
+        "gb-chat",
+        "socialmessenger",
+        "telephony",
+        "webchat",
+    ]
+    assert list(get_args(Channel)) == channels
+    assert [capture(api, channel=channel)["channel"] for channel in channels] == channels
+    for wrong in ("socialnet", "Voice", ""):
+        refused(api.post("/v3/leads", {"lead": {"agentId": "support", "channel": wrong}}), 400, "lead.channel")
+
+
+def test_any_text_is_kept_as_it_is(api: Api, agent_id: str) -> None:
+    odd = {"name": " Ann 🐑 \u0000é\n", "email": "no address", "phone": ""}
+    lead = capture(api, **odd)
+    assert {name: lead[name] for name in odd} == odd
+    assert api.get(f"/v3/leads/{lead['id']}").data == lead
+
+
+def test_the_agent_s_name_is_its_title_when_the_lead_was_captured(api: Api, agent_id: str) -> None:
+    before = capture(api)
+    api.patch("/v3/agents/support", {"agent": {"title": "Sales"}})
+    after = capture(api)
+    api.patch("/v3/agents/support", {"agent": {"title": None}})
+    nameless = capture(api)
+    read = [api.get(f"/v3/leads/{one['id']}").data.get("agentName") for one in (before, after, nameless)]
+    assert read == ["Support", "Sales", None]
+    assert "agentName" not in nameless
+
+
+def test_what_the_service_sets_is_ignored_in_what_is_sent(api: Api, agent_id: str) -> None:
+    first = capture(api, **ANN)
+    again = api.post("/v3/leads", {"lead": first}).data
+    forged = capture(api, id="mine", agentName="Mine", createdAt=5)
+    assert again["id"] != first["id"]
+    assert forged["id"] != "mine"
+    assert forged["agentName"] == "Support"
+    api.post("/v2/agents/nameless", {})
+    assert "agentName" not in capture(api, "nameless", agentName="Mine")
+    assert forged["createdAt"] >= first["createdAt"] > 1_700_000_000_000
+
+
+def test_a_lead_of_an_agent_that_is_not_there_is_not_found(
+    api: Api, agent_id: str, other_workspace: NewWorkspace
+) -> None:
+    Api(other_workspace.workspace_key).post("/v2/agents/theirs", {})
+    api.post("/v2/agents/gone", {})
+    api.delete("/v3/agents/gone")
+    before = stored()
+    for unknown in ("nobody", "theirs", "gone", "suppor", "support2"):
+        answer = api.post("/v3/leads", {"lead": {"agentId": unknown}})
+        assert refused(answer, 404) == "There is no such agent."
+    assert stored() == before
+
+
+def test_an_agent_that_is_deleted_just_before_the_lead_is_stored_is_not_found(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = agents.read
+
+    def overtaken(*place: str) -> Any:
+        found = row(*place)
+        monkeypatch.undo()
+        assert api.delete("/v3/agents/support").status == 200
+        return found
+
+    monkeypatch.setattr(agents, "read", overtaken)
+    assert refused(api.post("/v3/leads", {"lead": {"agentId": "support"}}), 404) == "There is no such agent."
+    assert stored()["cams-leads"] == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "rule"),
+    [
+        pytest.param("a#b", "must match pattern '^[A-Za-z0-9._~@:+=,|-]{1,128}$'", id="a number sign"),
+        pytest.param("", "must match pattern '^[A-Za-z0-9._~@:+=,|-]{1,128}$'", id="empty"),
+        pytest.param("a" * 129, "must match pattern '^[A-Za-z0-9._~@:+=,|-]{1,128}$'", id="too long"),
+        pytest.param(5, "must be a string", id="a number"),
+        pytest.param(None, "must be a string", id="null"),
+    ],
+)
+def test_an_agent_id_that_cannot_be_one_is_refused_by_its_name(agent: Any, rule: str, api: Api) -> None:
+    answer = api.post("/v3/leads", {"lead": {"agentId": agent}})
+    assert refused(answer, 400, "lead.agentId") == f"lead.agentId {rule}."
+
+
+def test_an_agent_may_have_the_longest_id(api: Api) -> None:
+    longest = "|" * 128
+    assert api.post(f"/v2/agents/{longest}", {}).status == 200
+    lead = capture(api, longest)
+    assert (lead["agentId"], listed(api, agent_id=longest)) == (longest, [lead])
+
+
+def test_a_lead_has_an_id_that_stands_in_a_path_as_it_is(api: Api, agent_id: str) -> None:
+    ids = [capture(api)["id"] for _ in range(3)]
+    assert len(set(ids)) == 3
+    assert all(http.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
+
+
+def test_nobody_changes_a_lead(api: Api, agent_id: str) -> None:
+    lead = capture(api, **ANN)
+    for method in ("PATCH", "PUT", "POST"):
+        refused(api.call(method, f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve"}}), 405)
+    assert api.get(f"/v3/leads/{lead['id']}").data == lead
+
+
+def test_a_lead_that_is_too_large_is_refused_and_not_stored(api: Api, agent_id: str) -> None:
+    name = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(300_000))
+    refused(api.post("/v3/leads", {"lead": {"agentId": "support", "name": name}}), 413)
+    assert listed(api) == []
+
+
+# ---- deleting -------------------------------------------------------------------------------------
+
+
+def test_a_deleted_lead_is_gone_and_the_others_are_not(api: Api, agent_id: str) -> None:
+    first, second = capture(api), capture(api)
+    answer = api.delete(f"/v3/leads/{first['id']}")
+    assert answer.json == {"success": True, "message": "Lead deleted successfully"}
+    assert refused(api.get(f"/v3/leads/{first['id']}"), 404) == "There is no such lead."
+    refused(api.delete(f"/v3/leads/{first['id']}"), 404)
+    assert listed(api) == [second]
+
+
+def test_a_deletion_whose_answer_got_lost_is_no_conflict(api: Api, agent_id: str) -> None:
+    lead = capture(api)
+    with answer_lost_once("DeleteItem"):
+        assert api.delete(f"/v3/leads/{lead['id']}").status == 200
+    assert listed(api) == []
+
+
+def test_a_deleted_agent_leaves_no_lead_behind(api: Api, agent_id: str) -> None:
+    api.post("/v2/agents/other", {})
+    kept = capture(api, "other")
+    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than are deleted with one request
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    refused(api.get("/v3/agents/support/leads"), 404)
+    assert {api.get(f"/v3/leads/{one}").status for one in (ids[0], ids[-1])} == {404}
+    assert [item["lead_id"]["S"] for item in stored()["cams-leads"]] == [kept["id"]]
+
+
+def test_an_agent_of_the_same_id_begins_without_leads(api: Api, agent_id: str) -> None:
+    old = capture(api)
+    api.delete("/v3/agents/support")
+    api.post("/v2/agents/support", {"title": "Support"})
+    assert listed(api) == []
+    new = capture(api)
+    assert listed(api) == [new]
+    refused(api.get(f"/v3/leads/{old['id']}"), 404)
+
+
+# ---- the list -------------------------------------------------------------------------------------
+
+
+def test_the_list_is_of_one_agent_newest_first(api: Api, agent_id: str) -> None:
+    for other in ("suppor", "support2", "SUPPORT"):
+        api.post(f"/v2/agents/{other}", {})
+        capture(api, other)
+    made = [capture(api, name=str(number)) for number in range(5)]
+    assert listed(api) == made[::-1]
+    assert len(listed(api, agent_id="support2")) == 1
+
+
+def test_leads_of_one_millisecond_are_all_listed(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
+    ids = {capture(api)["id"] for _ in range(7)}
+    pages = followed(api, 2)
+    assert [len(page) for page in pages] == [2, 2, 2, 1]
+    assert {one["id"] for page in pages for one in page} == ids
+
+
+@pytest.mark.parametrize("limit", [1, 4, 6, 7, 8, 100])
+def test_all_pages_together_are_every_lead_once(limit: int, api: Api, agent_id: str) -> None:
+    made = [capture(api, name=str(number)) for number in range(7)]
+    pages = followed(api, limit)
+    assert [one for page in pages for one in page] == made[::-1]
+    assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
+    assert pages[-1]
+
+
+def test_a_page_has_twenty_leads_unless_told_otherwise(api: Api, agent_id: str) -> None:
+    for _ in range(21):
+        capture(api)
+    answer = api.get("/v3/agents/support/leads")
+    assert (answer.json["message"], len(answer.data)) == ("Leads retrieved successfully", 20)
+    assert len(listed(api, f"?cursor={answer.json['nextCursor']}")) == 1
+
+
+def test_a_cursor_goes_on_whatever_is_captured_and_deleted_meanwhile(api: Api, agent_id: str) -> None:
+    made = [capture(api) for _ in range(6)]
+    answer = api.get("/v3/agents/support/leads?limit=2")
+    assert answer.data == made[:3:-1]
+    capture(api)
+    for gone in (made[4], made[3]):  # the one that the cursor names, and the one behind it
+        api.delete(f"/v3/leads/{gone['id']}")
+    assert listed(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
+
+
+def test_an_agent_without_leads_has_an_empty_list_and_one_that_is_not_there_has_none(api: Api, agent_id: str) -> None:
+    answer = api.get("/v3/agents/support/leads")
+    assert (answer.data, "nextCursor" in answer.json) == ([], False)
+    assert refused(api.get("/v3/agents/nobody/leads"), 404) == "There is no such agent."
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "cursor=!!!", "cursor=YSNi"])
+def test_a_limit_or_cursor_that_cannot_be_one_is_refused(query: str, api: Api, agent_id: str) -> None:
+    refused(api.get(f"/v3/agents/support/leads?{query}"), 400, query.split("=")[0])
+
+
+def test_a_cursor_of_another_list_shows_nobody_else_s_leads(
+    api: Api, agent_id: str, other_workspace: NewWorkspace
+) -> None:
+    other = Api(other_workspace.workspace_key)
+    other.post("/v2/agents/support", {})
+    for _ in range(3):
+        capture(other)
+        capture(api)
+    cursor = other.get("/v3/agents/support/leads?limit=1").json["nextCursor"]
+    own = {one["id"] for one in listed(api)}
+    assert {one["id"] for one in listed(api, f"?cursor={cursor}")} <= own
+
+
+def test_a_page_ends_early_where_an_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = [capture(api, name="n" * 4_000) for _ in range(5)]
+    monkeypatch.setattr(http, "ANSWER_LIMIT", http._ENVELOPE + 9_000)
+    pages = followed(api, 5)
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert [one for page in pages for one in page] == made[::-1]
+
+
+def test_a_page_is_one_request_however_many_leads_there_are(api: Api, agent_id: str) -> None:
+    for _ in range(30):
+        capture(api)
+    cursor = api.get("/v3/agents/support/leads?limit=10").json["nextCursor"]
+    with counted() as requests:
+        assert len(listed(api, f"?limit=10&cursor={cursor}")) == 10
+    assert requests == {"Query": 1}
+
+
+# ---- who may --------------------------------------------------------------------------------------
+
+
+def test_another_workspace_finds_none_of_it(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
+    lead, other = capture(api), Api(other_workspace.workspace_key)
+    other.post("/v2/agents/support", {})  # two workspaces may use the same agent id
+    refused(other.get(f"/v3/leads/{lead['id']}"), 404)
+    refused(other.delete(f"/v3/leads/{lead['id']}"), 404)
+    assert listed(other) == []
+    assert listed(api) == [lead]
+
+
+def test_an_access_token_opens_the_routes_and_one_that_may_only_read_reads(
+    api: Api, agent_id: str, workspace: NewWorkspace
+) -> None:
+    lead = capture(Api(workspace.access_token))
+    reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
+    assert reader.get(f"/v3/leads/{lead['id']}").data == lead
+    assert listed(reader) == [lead]
+    refused(reader.post("/v3/leads", {"lead": {"agentId": "support"}}), 403)
+    refused(reader.delete(f"/v3/leads/{lead['id']}"), 403)
+    assert listed(api) == [lead]
+    assert Api(workspace.access_token).delete(f"/v3/leads/{lead['id']}").status == 200
+
+
+def test_the_agent_s_own_key_opens_none_of_them(api: Api, agent_id: str) -> None:
+    lead = capture(api)
+    agent = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
+    refused(agent.post("/v3/leads", {"lead": {"agentId": "support"}}), 403)
+    refused(agent.get("/v3/agents/support/leads"), 403)
+    refused(agent.get(f"/v3/leads/{lead['id']}"), 403)
+    refused(agent.delete(f"/v3/leads/{lead['id']}"), 403)
+    assert listed(api) == [lead]
+
+
+# ---- as it is stored ------------------------------------------------------------------------------
+
+
+def test_an_id_finds_its_lead_only_in_the_partition_of_its_agent(
+    api: Api, agent_id: str, workspace: NewWorkspace
+) -> None:
+    lead = capture(api)
+    (item,) = stored()["cams-leads"]
+    assert item["agent_leads"]["S"] == storage.key(workspace.workspace_id, lead["id"][:11])
+    assert leads.read(workspace.workspace_id, lead["id"]).open()["agentId"] == "support"
+    for wrong in (lead["id"][:-1], lead["id"][11:], "x"):
+        refused(api.get(f"/v3/leads/{wrong}"), 404)

@@ -1,0 +1,62 @@
+"""The queues that the local run and the tests create are those of the template, whatever was there before."""
+
+import json
+
+import boto3
+import pytest
+
+from chalicelib import settings, storage
+from chalicelib.agents import deletion
+from chalicelib.webhooks import queue
+from infra import tables
+
+
+def attributes(name: str) -> dict[str, str]:
+    sqs = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName=storage.table(name))["QueueUrl"]
+    found: dict[str, str] = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("waiting", "dead"),
+    [
+        pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
+        pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
+        pytest.param(deletion.SWEEPS, "sweeps-dead", id="sweeps"),
+    ],
+)
+def test_what_fails_again_and_again_goes_to_the_dead_letters(engine: None, waiting: str, dead: str) -> None:
+    policy = json.loads(attributes(waiting)["RedrivePolicy"])
+
+    assert policy == {"deadLetterTargetArn": attributes(dead)["QueueArn"], "maxReceiveCount": 10}
+    assert attributes(waiting)["VisibilityTimeout"] == "360"
+
+
+def test_a_queue_of_an_earlier_version_gets_what_the_template_says_now(engine: None) -> None:
+    sqs = boto3.client("sqs")
+    url = sqs.get_queue_url(QueueName=storage.table(queue.FAST))["QueueUrl"]
+    as_declared = attributes(queue.FAST)
+    older = {"VisibilityTimeout": "30", "RedrivePolicy": "", "MessageRetentionPeriod": "60"}
+    sqs.set_queue_attributes(QueueUrl=url, Attributes=older)
+    sqs.send_message(QueueUrl=url, MessageBody="waits")
+
+    tables.create_missing(storage.client, settings.table_prefix())
+
+    found = attributes(queue.FAST)
+    assert {name: found[name] for name in (*older, "QueueArn")} == {
+        name: as_declared[name] for name in (*older, "QueueArn")
+    }
+    assert [one["Body"] for one in sqs.receive_message(QueueUrl=url)["Messages"]] == ["waits"]
+
+
+def test_queues_that_are_as_declared_are_left_alone(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each start of the local run would otherwise write them into its journal."""
+    calls = []
+    sqs = boto3.client("sqs")
+    sqs.meta.events.register("before-call.sqs", lambda model, **_: calls.append(model.name))
+
+    tables._create_queues(sqs, settings.table_prefix())
+
+    assert "GetQueueAttributes" in calls
+    assert "SetQueueAttributes" not in calls

@@ -1,0 +1,1 @@
+"""Webhooks, from the change to the receiver."""

@@ -1,0 +1,23 @@
+"""The pipeline for a test: private receivers allowed, nothing left on streams and queues by the test before."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.webhooks import pipeline
+from tests.webhooks.crashes import make_atomic
+
+
+@pytest.fixture
+def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
+    """What happens from here on."""
+    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+    make_atomic(monkeypatch.setattr)
+    return pipeline.Stream()
+
+
+@pytest.fixture
+def inbox() -> Iterator[pipeline.Inbox]:
+    """A receiver that acknowledges everything."""
+    with pipeline.inbox() as running:
+        yield running

@@ -1,0 +1,211 @@
+"""Every event of §6, from a call of the API through the table's stream to what its payload says."""
+
+from typing import Any
+
+import pytest
+
+from chalicelib.webhooks import events
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.test_clients import noise
+from tests.webhooks import pipeline
+from tests.webhooks.pipeline import Inbox, Stream, payloads, told
+
+
+def ok(answer: Any) -> Any:
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+def test_there_are_exactly_the_twelve_types_of_the_specification() -> None:
+    assert set(events.TYPES) == {
+        "agent_created", "agent_updated", "agent_deleted", "message_received",
+        "organisation_created", "organisation_updated", "organisation_deleted",
+        "client_created", "client_updated", "client_deleted", "lead_captured", "webhook_test",
+    }  # fmt: skip
+    assert len(events.TYPES) == 12
+
+
+def test_an_agent_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/agents/support", {"title": "Support", "agentPlatform": "vf"}))
+    ok(api.post("/v2/agents/support", {"title": "Helpdesk"}))
+    ok(api.delete("/v3/agents/support"))
+
+    agent = {"agentId": "support", "agentPlatform": "vf"}
+    assert payloads(stream.read()) == [
+        ("agent_created", {**agent, "agentName": "Support", "operation": "created"}),
+        ("agent_updated", {**agent, "agentName": "Helpdesk", "operation": "updated"}),
+        ("agent_deleted", {**agent, "agentName": "Helpdesk", "operation": "deleted"}),
+    ]
+
+
+def test_an_agent_without_a_title_has_no_agent_name(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/agents/bare", {}))
+    assert payloads(stream.read()) == [
+        ("agent_created", {"agentId": "bare", "agentPlatform": "vg", "operation": "created"})
+    ]
+
+
+def test_an_organisation_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/orgs/acme", {"name": "Acme"}))
+    ok(api.post("/v2/orgs/acme", {"name": "Acme Ltd"}))
+    ok(api.delete("/v3/orgs/acme"))
+
+    organisation = {"organisationId": "acme"}
+    assert payloads(stream.read()) == [
+        ("organisation_created", {**organisation, "organisationName": "Acme", "operation": "created"}),
+        ("organisation_updated", {**organisation, "organisationName": "Acme Ltd", "operation": "updated"}),
+        ("organisation_deleted", {**organisation, "organisationName": "Acme Ltd", "operation": "deleted"}),
+    ]
+
+
+def test_a_client_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/clients/ann", {"name": "Ann", "email": "ann@x.test", "orgId": "acme"}))
+    ok(api.post("/v2/clients/ann", {"email": "ann@y.test"}))
+    ok(api.delete("/v3/clients/ann"))
+
+    client = {"organisationId": "acme", "clientId": "ann", "clientName": "Ann"}
+    # The rows that say whose an email is are written and removed with each of them, and are no events.
+    assert payloads(stream.read()) == [
+        ("client_created", {**client, "clientEmail": "ann@x.test", "operation": "created"}),
+        ("client_updated", {**client, "clientEmail": "ann@y.test", "operation": "updated"}),
+        ("client_deleted", {**client, "clientEmail": "ann@y.test", "operation": "deleted"}),
+    ]
+
+
+def test_a_client_without_organisation_name_and_email_has_an_empty_organisation_and_nothing_else(
+    stream: Stream, api: Api
+) -> None:
+    ok(api.post("/v2/clients/ann", {"isOrgAdmin": True}))
+    assert payloads(stream.read()) == [
+        ("client_created", {"organisationId": "", "clientId": "ann", "operation": "created"})
+    ]
+
+
+def test_a_lead_is_captured_and_its_deletion_is_no_event(stream: Stream, api: Api, agent_id: str) -> None:
+    stream.read()
+    lead = {"name": "Lea", "email": "lea@x.test", "phone": "+49 1", "channel": "telephony"}
+    captured = ok(api.post("/v3/leads", {"lead": {"agentId": agent_id, **lead}}))["data"]
+    ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
+    ok(api.delete(f"/v3/leads/{captured['id']}"))
+
+    agent = {"agentId": agent_id, "agentName": "Support", "operation": "captured"}
+    said = {"leadName": "Lea", "leadEmail": "lea@x.test", "leadPhone": "+49 1", "channel": "telephony"}
+    assert payloads(stream.read()) == [
+        ("lead_captured", {**agent, **said}),
+        ("lead_captured", {**agent, "channel": "web-chat"}),
+    ]
+
+
+def test_a_lead_of_an_agent_without_a_title_names_none(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/agents/bare", {}))
+    ok(api.post("/v3/leads", {"lead": {"agentId": "bare"}}))
+    assert payloads(stream.read("leads")) == [
+        ("lead_captured", {"agentId": "bare", "channel": "web-chat", "operation": "captured"})
+    ]
+
+
+def test_a_webhook_test_says_so_and_nothing_of_the_workspace(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
+) -> None:
+    webhook = ok(api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["agent_created"]}}))["data"]
+    ok(api.post(f"/v3/webhooks/{webhook['id']}/test"))
+    pipeline.drain()
+
+    (post,) = inbox.posts
+    assert post.body["type"] == "webhook_test"
+    assert set(post.body["payload"]) == {"message", "createdAt", "workspaceSecret"}
+    assert isinstance(post.payload["message"], str)
+    assert post.payload["message"]
+
+
+def test_the_times_are_those_of_the_writes_in_milliseconds(
+    stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(range(1_800_000_000_123, 1_800_000_900_123, 1_000))
+    monkeypatch.setattr("chalicelib.clock.milliseconds", lambda: next(times))
+    ok(api.post("/v2/orgs/acme", {"name": "Acme"}))
+    ok(api.post("/v2/orgs/acme", {"name": "Acme Ltd"}))
+    created, updated = (event.payload["createdAt"] for event in told(stream.read()))
+    assert 1_800_000_000_123 <= created < updated
+    assert created % 1_000 == updated % 1_000 == 123
+
+
+# What is no event
+
+
+@pytest.mark.parametrize(
+    ("path", "document"),
+    [
+        ("/v2/agents/support", {"title": "Support", "recordChatHistory": True}),
+        ("/v2/orgs/acme", {"name": "Acme"}),
+        ("/v2/clients/ann", {"name": "Ann", "email": "ann@x.test"}),
+    ],
+)
+def test_a_save_that_changes_nothing_is_no_event(stream: Stream, api: Api, path: str, document: Any) -> None:
+    ok(api.post(path, document))
+    stream.read()
+    ok(api.post(path, document))
+    assert told(stream.read()) == []
+
+
+def test_a_save_of_last_modified_alone_is_no_event(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/orgs/acme", {"name": "Acme", "lastModified": 1}))
+    stream.read()
+    ok(api.post("/v2/orgs/acme", {"name": "Acme", "lastModified": 2}))
+    records = stream.read()
+    assert len(records) == 1
+    assert told(records) == []
+
+
+def test_one_and_true_are_not_the_same_although_python_says_so(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/agents/support", {"customThemeJSONString": {"size": 1}}))
+    ok(api.post("/v2/agents/support", {"customThemeJSONString": {"size": True}}))
+    assert [event.type for event in told(stream.read())] == ["agent_created", "agent_updated"]
+
+
+def test_what_expires_is_no_event(stream: Stream, api: Api) -> None:
+    ok(api.post("/v2/orgs/acme", {"name": "Acme"}))
+    ok(api.delete("/v3/orgs/acme"))
+    _, deletion = stream.read()
+    assert [event.type for event in told([deletion])] == ["organisation_deleted"]
+    assert told([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
+    # Somebody else's name is no expiry.
+    assert told([{**deletion, "userIdentity": {"principalId": "somebody", "type": "User"}}]) != []
+
+
+def test_analytics_conversations_without_messages_and_metadata_are_no_events(
+    stream: Stream, api: Api, agent_id: str
+) -> None:
+    stream.read()
+    ok(api.post(f"/v3/agents/{agent_id}/convos", {"conversation": {"title": "Hello"}}))
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"metadata": {"userName": "Ann"}}))
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": []}))
+    records = stream.read()
+    assert len(records) >= 4  # the sequence of the agent's conversations is written with each new one
+    assert told(records) == []
+
+
+def test_the_items_of_a_long_transcript_and_their_removal_are_no_events(
+    stream: Stream, api: Api, agent_id: str
+) -> None:
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [said("bot", noise(600_000))]}))
+    stream.read("agents")
+    records = stream.read("conversations")
+    assert [record for record in records if "turns#" in str(record["dynamodb"]["Keys"])]
+    ok(api.delete(f"/v3/agents/{agent_id}/convos/ann"))
+    assert told(records + stream.read()) == []
+
+
+def test_everything_an_agent_takes_with_it_is_no_event_beside_its_own(stream: Stream, api: Api, agent_id: str) -> None:
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [said("human", "Hello")]}))
+    ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
+    stream.read()
+    ok(api.delete(f"/v3/agents/{agent_id}"))
+    records = stream.read()
+    assert len(records) > 3
+    assert [event.type for event in told(records)] == ["agent_deleted"]
+
+
+def said(sender: str, text: str, **message: Any) -> dict[str, Any]:
+    return {"from": sender, "messages": [{"item": {"text": text}, **message}]}

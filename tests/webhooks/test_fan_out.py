@@ -1,0 +1,309 @@
+"""From records to messages on the queue: who is told, what is kept, and what a bad record or a bad day does to it."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSResponse
+
+from chalicelib import clock, errors, storage
+from chalicelib.webhooks import delivery, endpoints, queue
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.conftest import forget
+from tests.evidence import stored
+from tests.requests import refused_by_the_engine
+from tests.test_clients import noise
+from tests.webhooks import pipeline
+from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting
+
+MONTH = 30 * 24 * 60 * 60
+
+
+def listen(api: Api, inbox: Inbox, *types: str, path: str = "hook", **members: Any) -> str:
+    """A new endpoint for these types."""
+    webhook = {"url": inbox.url(path), "events": list(types), **members}
+    webhook_id: str = api.post("/v3/webhooks", {"webhook": webhook}).data["id"]
+    return webhook_id
+
+
+def organisations(api: Api, *names: str) -> None:
+    for name in names:
+        assert api.post(f"/v2/orgs/{name}", {"name": name}).status == 200
+
+
+def posted_names(inbox: Inbox) -> list[str]:
+    return sorted(post.payload["organisationName"] for post in inbox.posts)
+
+
+# Who is told
+
+
+def test_an_endpoint_gets_the_types_that_it_wants_and_no_others(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "organisation_created", path="organisations")
+    listen(api, inbox, "agent_created", "agent_deleted", path="agents")
+    organisations(api, "acme")
+    api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
+    api.post("/v2/agents/support", {"title": "Support"})
+    fan_out(stream.read())
+    assert inbox.posts == []  # nothing is sent where records are read
+    drain()
+    assert sorted((post.path, post.body["type"]) for post in inbox.posts) == [
+        ("/agents", "agent_created"),
+        ("/organisations", "organisation_created"),
+    ]
+
+
+def test_what_nobody_wants_is_not_kept(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "agent_created")
+    organisations(api, "acme")
+    fan_out(stream.read())
+    assert stored()["cams-events"] == []
+    assert waiting(queue.FAST) == []
+
+
+def test_what_somebody_wants_is_kept_for_thirty_days(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, "acme")
+    fan_out(stream.read())
+    (event,) = stored()["cams-events"]
+    assert abs(int(event["expires_at"]["N"]) - clock.seconds() - MONTH) < 60
+
+
+def test_another_workspace_hears_nothing(stream: Stream, api: Api, inbox: Inbox, other_workspace: NewWorkspace) -> None:
+    listen(Api(other_workspace.workspace_key), inbox, "organisation_created")
+    organisations(api, "acme")
+    fan_out(stream.read())
+    assert waiting(queue.FAST) == []
+
+
+def test_a_disabled_or_deleted_endpoint_hears_nothing(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "organisation_created", enabled=False)
+    deleted = listen(api, inbox, "organisation_created")
+    assert api.delete(f"/v3/webhooks/{deleted}").status == 200
+    organisations(api, "acme")
+    fan_out(stream.read())
+    assert waiting(queue.FAST) == waiting(queue.SLOW) == []
+
+
+def test_an_endpoint_is_not_told_what_happened_before_it_was_there(
+    stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    organisations(api, "before")
+    now = clock.milliseconds() + 10_000
+    monkeypatch.setattr(clock, "milliseconds", lambda: now)
+    listen(api, inbox, "organisation_created")
+    organisations(api, "after")
+    fan_out(stream.read())
+    drain()
+    assert posted_names(inbox) == ["after"]
+
+
+def test_a_record_that_comes_twice_in_one_batch_or_again_is_one_event(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, *(f"org-{number}" for number in range(60)))
+    records = stream.read()
+    fan_out([*records, *records[::-1]])
+    # The database refuses a batch of writes that has an item twice.
+    assert len(waiting(queue.FAST)) == 60
+    fan_out(records)
+    assert len(stored()["cams-events"]) == 60
+    drain()
+    assert posted_names(inbox) == sorted(f"org-{number}" for number in range(60))
+
+
+def test_a_slow_endpoint_has_a_lane_of_its_own(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen(api, inbox, "organisation_created", path="quick")
+    slow = listen(api, inbox, "organisation_created", path="slow")
+    endpoints.note_slow(workspace.workspace_id, slow)
+    organisations(api, "acme")
+    records = stream.read()
+    fan_out(records)
+    (fast_text,), (slow_text,) = waiting(queue.FAST), waiting(queue.SLOW)
+    assert queue.from_text(slow_text).webhook_id == slow != queue.from_text(fast_text).webhook_id
+
+    later = clock.milliseconds() + 700_000
+    monkeypatch.setattr(clock, "milliseconds", lambda: later)
+    fan_out(records)
+    assert len(waiting(queue.FAST)) == 2
+    assert waiting(queue.SLOW) == []
+
+
+# A bad record
+
+
+def junk() -> list[Any]:
+    arn = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-organisations/stream/2026-01-01T00:00:00.000"
+    keys = {"workspace": {"S": "w"}, "org_id": {"S": "o"}}
+    image = {**keys, "version": {"N": "1"}}
+    return [
+        None,
+        "text",
+        7,
+        [],
+        {},
+        {"eventSourceARN": arn},
+        {"eventSourceARN": arn, "dynamodb": None},
+        {"eventSourceARN": arn, "dynamodb": {}},
+        {"eventSourceARN": "not an ARN", "dynamodb": {"Keys": keys}},
+        {"eventSourceARN": arn, "dynamodb": {"Keys": {"workspace": {"N": "1"}}, "NewImage": image}},
+        {"eventSourceARN": arn, "dynamodb": {"Keys": keys, "NewImage": image}},
+        {"eventSourceARN": arn, "dynamodb": {"Keys": keys, "NewImage": image, "ApproximateCreationDateTime": 1.0}},
+        {"eventSourceARN": arn, "dynamodb": {"Keys": keys, "NewImage": {**image, "written": {"S": "not an id"}}}},
+        {"eventSourceARN": arn, "dynamodb": {"Keys": keys, "NewImage": {**image, "document": {"B": "%%%"}}}},
+    ]
+
+
+@pytest.mark.parametrize("bad", junk(), ids=str)
+def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
+    stream: Stream, api: Api, inbox: Inbox, bad: Any
+) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, "before", "after")
+    before, after = stream.read()
+    delivery.fan_out([before, bad, after])
+    drain()
+    assert posted_names(inbox) == ["after", "before"]
+    assert len(waiting_dead()) == 1
+
+
+def test_a_document_that_was_altered_is_buried_with_its_keys_and_without_what_it_says(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
+) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, "before", "altered", "after")
+    records = stream.read()
+    altered = records[1]
+    sealed = altered["dynamodb"]["NewImage"]["document"]["B"]
+    altered["dynamodb"]["NewImage"]["document"]["B"] = sealed[:-4] + ("AAAA" if sealed[-4:] != "AAAA" else "BBBB")
+    fan_out(records)
+    drain()
+    assert posted_names(inbox) == ["after", "before"]
+    (text,) = waiting_dead()
+    assert json.loads(text) == {
+        "eventID": altered["eventID"],
+        "eventSourceARN": altered["eventSourceARN"],
+        "Keys": {"workspace": {"S": workspace.workspace_id}, "org_id": {"S": "altered"}},
+        "SequenceNumber": altered["dynamodb"]["SequenceNumber"],
+    }
+
+
+def test_an_endpoint_that_cannot_be_read_holds_up_no_other(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
+) -> None:
+    broken = listen(api, inbox, "organisation_created", path="broken")
+    listen(api, inbox, "organisation_created")
+    row = endpoints.read(workspace.workspace_id, broken)
+    row.document = row.document[:-1] + bytes([row.document[-1] ^ 1])
+    storage.save(row)
+    organisations(api, "acme")
+    fan_out(stream.read())
+    drain()
+    assert [post.path for post in inbox.posts] == ["/hook"]
+
+
+def test_a_name_as_long_as_a_record_can_hold_is_cut_so_that_its_event_can_be_kept(
+    stream: Stream, api: Api, inbox: Inbox
+) -> None:
+    long = noise(500_000)
+    listen(api, inbox, "organisation_created", "client_created")
+    assert api.post("/v2/orgs/long", {"name": long}).status == 200
+    client = {"name": long[:150_000], "email": long[150_000:300_000], "orgId": long[300_000:450_000]}
+    assert api.post("/v2/clients/long", client).status == 200
+    organisations(api, "after")
+    fan_out(stream.read())
+    drain()
+    payloads = {post.body["type"] + str(len(post.text) > 500): post.payload for post in inbox.posts}
+    assert payloads["organisation_createdTrue"]["organisationName"] == long[:1_000]
+    assert payloads["organisation_createdFalse"]["organisationName"] == "after"
+    told = payloads["client_createdTrue"]
+    assert (told["clientName"], told["clientEmail"]) == (long[:1_000], long[150_000:151_000])
+    assert told["organisationId"] == long[300_000:301_000]
+
+
+def waiting_dead() -> list[str]:
+    return waiting(queue.DEAD)
+
+
+# A bad day
+
+
+@contextmanager
+def unavailable(request: str) -> Iterator[None]:
+    """Inside the block a request is refused by whoever answers it."""
+    service, _, operation = request.partition(".")
+    if service == "dynamodb":
+        with refused_by_the_engine(operation, "ThrottlingException"):
+            yield
+        return
+
+    def refuse(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:
+        return AWSResponse("", 500, {}, None), {"Error": {"Code": "InternalError", "Message": "Refused for a test"}}
+
+    known = storage.client(service).meta.events
+    known.register_first(f"before-call.{service}.{operation}", refuse)
+    try:
+        yield
+    finally:
+        known.unregister(f"before-call.{service}.{operation}", refuse)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    ["kms.Decrypt", "dynamodb.GetItem", "dynamodb.Query", "dynamodb.BatchWriteItem", "sqs.GetQueueUrl",
+     "sqs.SendMessageBatch"],
+)  # fmt: skip
+def test_what_fails_for_a_while_comes_again_and_is_told_once(
+    stream: Stream, api: Api, inbox: Inbox, request_: str
+) -> None:
+    listen(api, inbox, "organisation_created", path="one")
+    listen(api, inbox, "organisation_created", path="two")
+    organisations(api, *(f"org-{number}" for number in range(15)))
+    records = stream.read()
+    forget()
+    with unavailable(request_), pytest.raises(errors.Unavailable):
+        fan_out(records)
+    fan_out(records)
+    drain()
+    assert posted_names(inbox) == sorted([f"org-{number}" for number in range(15)] * 2)
+    assert waiting_dead() == []
+
+
+def test_a_queue_that_takes_some_of_the_messages_only_is_told_all_of_them_again(
+    stream: Stream, api: Api, inbox: Inbox
+) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, *(f"org-{number}" for number in range(15)))
+    records = stream.read()
+
+    def some(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["Failed"] = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
+
+    known = storage.client("sqs").meta.events
+    known.register("after-call.sqs.SendMessageBatch", some)
+    try:
+        with pytest.raises(errors.Unavailable):
+            fan_out(records)
+    finally:
+        known.unregister("after-call.sqs.SendMessageBatch", some)
+    fan_out(records)
+    drain()
+    assert posted_names(inbox) == sorted(f"org-{number}" for number in range(15))
+
+
+def test_one_function_watches_each_table(stream: Stream, api: Api, inbox: Inbox) -> None:
+    listen(api, inbox, "agent_created", "organisation_created", "client_created", "lead_captured", "message_received")
+    api.post("/v2/agents/support", {})
+    organisations(api, "acme")
+    api.post("/v2/clients/ann", {"name": "Ann"})
+    api.post("/v3/leads", {"lead": {"agentId": "support"}})
+    api.post("/agents/support/interact/ann/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    told: dict[str, list[Record]] = {table: stream.read(table) for table in pipeline.WATCHED}
+    for records in told.values():
+        fan_out(records)
+        assert drain() == 1
+    assert len(inbox.posts) == 5

@@ -1,0 +1,168 @@
+"""docs/webhooks.md is true: its examples are what the code sends, and its code checks what the code signs."""
+
+import http.client
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.webhooks import events
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
+
+PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
+START, END = "<!-- events -->\n", "<!-- end of events -->"
+SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
+
+# What a newcomer would do, in an order in which every type of event happens.
+STORY: list[tuple[str, str, Any]] = [
+    ("POST", "/v2/agents/support", {"title": "Support"}),
+    ("PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),
+    (
+        "POST",
+        "/agents/support/interact/ann/state",
+        {
+            "turns": [
+                {
+                    "from": "human",
+                    "messages": [{"mid": "1", "from": "human", "type": "text", "item": {"text": "Hello"}}],
+                },
+                {"from": "bot", "messages": [{"mid": "2", "from": "bot", "type": "text", "item": {"text": "Hi!"}}]},
+            ],
+            "metadata": {"origin": "web-chat"},
+        },
+    ),
+    ("POST", "/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": "ann@example.com"}}),
+    ("POST", "/v2/orgs/acme", {"name": "Acme"}),
+    ("POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
+    ("POST", "/v2/clients/bo", {"orgId": "acme", "name": "Bo", "email": "bo@example.com"}),
+    ("POST", "/v2/clients/bo", {"name": "Bo Li"}),
+    ("DELETE", "/v3/clients/bo", None),
+    ("DELETE", "/v3/orgs/acme", None),
+    ("DELETE", "/v3/agents/support", None),
+]
+
+
+class Receiving:
+    """An endpoint for everything, what it got, and the secret it was given."""
+
+    def __init__(self, api: Api, box: Inbox) -> None:
+        webhook = {"url": box.url(), "events": list(events.TYPES)}
+        created = api.post("/v3/webhooks", {"webhook": webhook}).data
+        self.secret: str = created["signingSecret"]
+        stream = Stream()
+        for method, path, body in STORY:
+            assert api.call(method, path, body).status == 200
+        fan_out(stream.read())
+        assert api.post(f"/v3/webhooks/{created['id']}/test").status == 200
+        drain()
+        self.posts = {post.body["type"]: post for post in box.posts}
+
+
+@pytest.fixture
+def receiving(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+    with inbox() as box:
+        yield Receiving(api, box)
+
+
+def code(language: str) -> list[str]:
+    """The code blocks of one language."""
+    return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def as_shown(post: Posted, workspace: NewWorkspace) -> str:
+    """A body as the page prints it: with another time and without the secret."""
+    body = json.loads(post.text)
+    assert body["payload"]["workspaceSecret"] == workspace.workspace_secret
+    assert abs(body["payload"]["createdAt"] - clock.milliseconds()) < 60_000
+    body["payload"] |= {"createdAt": SHOWN_TIME, "workspaceSecret": SHOWN_SECRET}
+    return json.dumps(body, indent=2, ensure_ascii=False)
+
+
+def test_every_type_has_the_example_that_is_sent(receiving: Receiving, workspace: NewWorkspace) -> None:
+    assert set(receiving.posts) == set(events.TYPES)
+    shown = [f"`{one}`\n\n```json\n{as_shown(receiving.posts[one], workspace)}\n```\n\n" for one in events.TYPES]
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(START)[0], text.split(END)[1]
+    sent = before + START + "".join(shown) + END + after
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        PAGE.write_text(sent, encoding="utf-8")
+    elif text != sent:
+        pytest.fail(f"The examples of docs/webhooks.md should be:\n{''.join(shown)}")
+
+
+def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
+    """What must be refused: another body, id, time or signature, and one that is old."""
+    old = str(int(post.headers["webhook-timestamp"]) - 301)
+    changes = [{"webhook-id": "x"}, {"webhook-timestamp": old}, {"webhook-signature": "v1,AAAA"}]
+    return [(post.headers, post.text + b" "), *((post.headers | change, post.text) for change in changes)]
+
+
+def test_the_python_of_the_page_checks_a_signature(receiving: Receiving) -> None:
+    names: dict[str, Any] = {}
+    exec(code("python")[0], names)
+    check = names["is_from_cams"]
+    for post in receiving.posts.values():
+        assert check(post.headers, post.text, receiving.secret)
+        assert not check(post.headers, post.text, "whsec_" + "A" * 44)
+    assert not any(check(headers, body, receiving.secret) for headers, body in altered(post))
+
+
+def test_the_python_of_the_page_refuses_what_is_old_though_it_is_signed(
+    receiving: Receiving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[str, Any] = {}
+    exec(code("python")[0], names)
+    now, post = time.time(), receiving.posts["agent_created"]
+    monkeypatch.setattr(time, "time", lambda: now + 400)
+    assert not names["is_from_cams"](post.headers, post.text, receiving.secret)
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no JavaScript engine on this machine")
+def test_the_javascript_of_the_page_checks_a_signature(receiving: Receiving) -> None:
+    post = receiving.posts["message_received"]
+    cases = [(post.headers, post.text), *altered(post)]
+    calls = [[headers, body.decode(), receiving.secret] for headers, body in cases]
+    script = (
+        code("js")[0] + f"const calls = {json.dumps(calls)};\n"
+        "console.log(JSON.stringify(calls.map(([headers, body, secret]) =>"
+        " isFromCams(headers, Buffer.from(body), secret))));"
+    )
+    ran = subprocess.run(["node", "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == [True, False, False, False, False]
+
+
+def test_the_receiver_of_the_page_prints_what_it_gets() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    script = code("python")[1].replace("9000", str(port))
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as running:
+        try:
+            status = posted_to(port)
+            assert running.stdout is not None
+            assert (status, running.stdout.readline()) == (200, b'{"type": "agent_created"}\n')
+        finally:
+            running.terminate()
+
+
+def posted_to(port: int) -> int:
+    """The status with which the receiver answers, as soon as it listens."""
+    for _ in range(200):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            connection.request("POST", "/", b'{"type": "agent_created"}')
+            return connection.getresponse().status
+        except ConnectionRefusedError:
+            time.sleep(0.05)
+    raise AssertionError("the receiver does not listen")

@@ -1,0 +1,267 @@
+"""`message_received`: each human message once, whatever is replaced, deleted or sent again, and however long it is."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.evidence import stored
+from tests.requests import counted
+from tests.test_clients import noise
+from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, payloads, told
+
+STATE = "/agents/support/interact/ann/state"
+AGENT = {"agentId": "support", "agentName": "Support", "convoId": "ann", "channel": "webchat"}
+
+
+@pytest.fixture(autouse=True)
+def support(agent_id: str) -> str:
+    return agent_id
+
+
+@pytest.fixture
+def talk(stream: Stream, api: Api) -> Any:
+    """Exchange the state, and read which texts were received by it."""
+    stream.read()
+
+    def exchange(**change: Any) -> list[str]:
+        answer = api.post(STATE, change)
+        assert answer.status == 200, answer.text
+        return contents(stream)
+
+    return exchange
+
+
+def contents(stream: Stream) -> list[str]:
+    return [event.payload["messageContent"] for event in told(stream.read()) if event.type == "message_received"]
+
+
+def human(text: str, **message: Any) -> dict[str, Any]:
+    return {"from": "human", "messages": [{"item": {"text": text}, **message}]}
+
+
+def bot(text: str, **message: Any) -> dict[str, Any]:
+    return {"from": "bot", "messages": [{"item": {"text": text}, **message}]}
+
+
+# What it says
+
+
+def test_a_message_says_who_said_what_to_whom(stream: Stream, api: Api) -> None:
+    stream.read()
+    api.post(STATE, {"turns": [human("Hello", type="text")], "metadata": {"origin": "chatapp"}})
+    assert payloads(stream.read()) == [
+        (
+            "message_received",
+            {**AGENT, "channel": "chatapp", "messageContent": "Hello", "messageType": "text", "from": "human"},
+        )
+    ]
+
+
+def test_what_is_not_known_is_absent(stream: Stream, api: Api) -> None:
+    api.post("/v2/agents/bare", {})
+    stream.read()
+    api.post("/agents/bare/interact/ann/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    assert payloads(stream.read()) == [
+        (
+            "message_received",
+            {"agentId": "bare", "convoId": "ann", "channel": "webchat", "messageContent": "", "from": "human"},
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "channel"),
+    [
+        (None, "webchat"),
+        ("web-chat", "webchat"),
+        ("chatapp", "chatapp"),
+        ("community", "community"),
+        ("gb-chat", "gb-chat"),
+    ],
+)
+def test_the_channel_is_the_origin_and_webchat_without_one(
+    stream: Stream, api: Api, origin: str | None, channel: str
+) -> None:
+    stream.read()
+    api.post(STATE, {"turns": [human("Hello")], "metadata": {"origin": origin}})
+    (event,) = told(stream.read())
+    assert event.payload["channel"] == channel
+
+
+@pytest.mark.parametrize(
+    ("item", "content"),
+    [
+        ({"text": "a text"}, "a text"),
+        ({"message": "a message"}, "a message"),
+        ({"content": "a content"}, "a content"),
+        ({"payload": {"message": "inside"}}, "inside"),
+        ({"payload": "a payload", "text": "wins"}, "wins"),
+        ({"buttons": ["yes", "no"], "ö": 1}, '{"buttons":["yes","no"],"ö":1}'),
+        ({}, ""),
+        (None, ""),
+    ],
+)
+def test_the_content_is_the_text_of_the_item_or_the_item(talk: Any, item: Any, content: str) -> None:
+    assert talk(turns=[{"from": "human", "messages": [{"item": item}]}]) == [content]
+
+
+def test_the_message_says_whose_it_is_before_the_turn_does(talk: Any) -> None:
+    turns = [
+        human("of the turn"),
+        bot("of the bot"),
+        bot("of the message", **{"from": "human"}),
+        human("said by the bot in a human's turn", **{"from": "bot"}),
+        {"messages": [{"item": {"text": "nobody's"}}]},
+        {"from": "agent", "messages": [{"item": {"text": "an agent's"}}]},
+    ]
+    assert talk(turns=turns) == ["of the turn", "of the message"]
+
+
+# Once
+
+
+@pytest.mark.parametrize("mids", [True, False])
+def test_only_what_is_new_is_received(talk: Any, mids: bool) -> None:
+    def turns(*texts: str) -> list[dict[str, Any]]:
+        given = ({"mid": text} if mids else {} for text in texts)
+        return [turn for text, mid in zip(texts, given, strict=True) for turn in (human(text, **mid), bot("Well"))]
+
+    assert talk(turns=turns("one", "two")) == ["one", "two"]
+    assert talk(turns=turns("one", "two")) == []
+    assert talk(turns=turns("one", "two", "three")) == ["three"]
+    assert talk(turns=turns("three")) == []
+    assert talk(turns=turns()) == []
+    assert talk(turns=turns("one", "two", "three", "four")) == ["four"]
+
+
+def test_nothing_is_received_again_whatever_happens_to_it(talk: Any) -> None:
+    first = [human("one", mid="1"), human("two", mid="2")]
+    assert talk(turns=first) == ["one", "two"]
+    assert talk(delete={"mids": ["1"]}) == []
+    assert talk(turns=first) == []
+    assert talk(turns=[bot("nothing of the user's")]) == []
+    assert talk(turns=[human("said anew under an old id", mid="1")]) == []
+    assert talk(metadata={"userName": "Ann"}) == []
+    assert talk(turns=[*first, human("three", mid="3")], delete={"mids": ["3"]}) == []
+    assert talk(turns=[*first, human("three", mid="3")]) == ["three"]
+
+
+def test_answers_sent_back_without_their_ids_are_not_new(talk: Any, api: Api) -> None:
+    assert talk(turns=[human("yes"), bot("Sure?"), human("yes")]) == ["yes", "yes"]
+    read = api.post(STATE).json["turns"]
+    assert talk(turns=[{**turn, "messages": [turn["messages"]]} for turn in read]) == []
+    assert talk(turns=[human("yes"), bot("Sure?"), human("yes"), bot("Really?"), human("yes")]) == ["yes"]
+
+
+def test_a_conversation_that_was_deleted_receives_anew(talk: Any, api: Api) -> None:
+    assert talk(turns=[human("one", mid="1")]) == ["one"]
+    assert api.delete("/v3/agents/support/convos/ann").status == 200
+    assert talk(turns=[human("one", mid="1")]) == ["one"]
+
+
+def test_a_bot_message_that_becomes_the_users_is_received(talk: Any) -> None:
+    assert talk(turns=[bot("one", mid="1")]) == []
+    assert talk(turns=[human("one", mid="1")]) == ["one"]
+
+
+def test_an_event_of_one_change_keeps_its_id_when_metadata_follow(stream: Stream, api: Api) -> None:
+    """The row that metadata are saved in must not still say what an earlier save received."""
+    stream.read()
+    api.post(STATE, {"turns": [human("one")]})
+    api.post(STATE, {"metadata": {"userName": "Ann"}})
+    api.post(STATE, {"metadata": {"userName": "Bea"}})
+    assert len(told(stream.read())) == 1
+
+
+# However long
+
+
+def received_items() -> list[dict[str, Any]]:
+    return [item for item in stored()["cams-conversations"] if item["item"]["S"].startswith("received#")]
+
+
+def of_the_row() -> bool:
+    (row,) = [item for item in stored()["cams-conversations"] if item["item"]["S"] == "conversation"]
+    return "received" in row
+
+
+def transcripts() -> Iterator[tuple[str, list[str]]]:
+    random_ = random.Random(7)
+    astral = "".join(chr(random_.randrange(0x10000, 0x10FFFF)) for _ in range(400_000))
+    yield "one that is cut", [noise(300_000)]
+    yield "many of all sizes", [noise(random_.randint(1, 30_000)) for _ in range(100)]
+    yield "2 MiB in messages of 90,000 characters", [noise(90_000 + number) for number in range(22)]
+    yield "thousands of short ones", [f"message {number}" for number in range(9_000)]
+    yield "thousands that are empty", [""] * 9_000
+    yield "emoji", ["👩🏽‍🚀" * 20_000, "🙂" * 99_999, "🙂" * 100_001]
+    yield "four bytes a character", [astral[start : start + 100_000] for start in range(0, 400_000, 100_000)]
+    yield "what JSON has to escape", ['"\\\n\x00' * 20_000, "\x00" * 100_000]
+
+
+@pytest.mark.parametrize(("name", "texts"), transcripts())
+def test_however_long_a_transcript_is_each_message_is_received_once_and_in_order(
+    stream: Stream, api: Api, name: str, texts: list[str]
+) -> None:
+    stream.read()
+    turns = [human(text) for text in texts]
+    answer = api.post(STATE, {"turns": turns})
+    assert answer.status == 200, answer.text[:300]
+
+    happened = told(stream.read())
+    assert [event.payload["messageContent"] for event in happened] == [text[:100_000] for text in texts]
+    times = [event.payload["createdAt"] for event in happened]
+    assert times == sorted(set(times))
+    assert len({event.id for event in happened}) == len(happened)
+    assert [event.id for event in happened] == sorted(event.id for event in happened)
+
+    assert api.post(STATE, {"turns": turns}).status == 200
+    assert told(stream.read()) == []
+
+
+def test_what_was_long_leaves_nothing_behind_for_what_follows(talk: Any) -> None:
+    long = [human(noise(30_000 + number), mid=str(number)) for number in range(20)]
+    assert len(talk(turns=long)) == 20
+    parts = received_items()
+    assert len(parts) > 1
+    assert not of_the_row()
+    assert all("expires_at" in part for part in parts)
+    assert talk(turns=[*long, human("short", mid="short")]) == ["short"]
+    assert of_the_row()
+    assert talk(metadata={"userName": "Ann"}) == []
+    assert not of_the_row()
+    assert len(talk(turns=[*long, human(noise(90_000), mid="long again")])) == 1
+    assert not of_the_row()
+    assert talk(metadata={"userName": "Bea"}) == []
+
+
+def test_long_messages_are_written_in_the_transaction_of_their_conversation(
+    stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [human(noise(90_000 + number)) for number in range(20)]
+    with counted() as sent:
+        assert api.post(STATE, {"turns": turns}).status == 200
+    writes = {name: count for name, count in sent.items() if name.startswith(("Put", "Update", "Transact", "BatchW"))}
+    assert writes == {"TransactWriteItems": 1}
+
+
+def test_an_id_may_be_as_long_as_a_message(talk: Any) -> None:
+    mids = [noise(900_000), noise(900_001)]
+    turns = [human("one", mid=mids[0]), human("two", mid=mids[1])]
+    assert talk(turns=turns) == ["one", "two"]
+    assert talk(turns=turns) == []
+
+
+def test_the_longest_message_is_delivered(stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace) -> None:
+    random_ = random.Random(8)
+    text = "".join(chr(random_.randrange(0x10000, 0x10FFFF)) for _ in range(100_001))
+    api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["message_received"]}})
+    api.post(STATE, {"turns": [human(text, type="t" * 2_000)], "metadata": {"origin": "chatapp"}})
+    fan_out(stream.read())
+    drain()
+    (post,) = inbox.posts
+    assert post.payload["messageContent"] == text[:100_000]
+    assert post.payload["messageType"] == "t" * 1_000

@@ -1,0 +1,53 @@
+"""The largest states that bring nothing but new messages, on the real local engine: moto bounds no transaction.
+
+The messages stand in the transcript and, for whoever hears of the change, once more beside it. A transaction may have
+4 MB; the local engine counts the request for it, in which bytes are a third longer.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from infra.local import children
+from tests.reliability.engine_fixture import running_engine
+
+pytestmark = pytest.mark.engine
+
+ROOT = Path(__file__).parents[2]
+MEBIBYTE = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    with running_engine(tmp_path_factory.mktemp("engine")) as engine:
+        address = {**os.environ, **children.address_of(engine.url)}
+        create = "from chalicelib import storage; from infra import tables; tables.create_missing(storage.client)"
+        subprocess.run([sys.executable, "-c", create], cwd=ROOT, env=address, check=True)
+        yield address
+
+
+def sent(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
+    """For each worst case of this size: the status, and how many messages were sent, received and stored."""
+    command = [sys.executable, "-m", "tests.webhooks.worst_case", str(size)]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
+    return [tuple(map(int, line.split())) for line in ran.stdout.splitlines() if line[:1].isdigit()]
+
+
+def test_messages_of_1_7_mebibytes_that_do_not_compress_are_stored_and_received(environment: dict[str, str]) -> None:
+    worst = sent(environment, int(1.7 * MEBIBYTE))
+    assert worst == [(200, count, count, count) for _, count, _, _ in worst]
+    assert len(worst) == 4
+
+
+def test_messages_of_2_mebibytes_that_do_not_compress_are_stored_and_received_or_refused(
+    environment: dict[str, str],
+) -> None:
+    worst = sent(environment, 2 * MEBIBYTE)
+    assert len(worst) == 4
+    for status, count, received, stored in worst:
+        assert (status, received, stored) in ((200, count, count), (413, 0, 0))
