@@ -59,6 +59,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     known = _known(_bearer(request.headers.get("authorization", "")))
     if known.kind not in accepted(request.path) or (known.read_only and request.method != "GET"):
         raise errors.Forbidden()
+    request.context["workspaceId"] = known.workspace_id
     token = _caller.set(known)
     try:
         return get_response(request)

@@ -4,6 +4,7 @@ import logging
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Any
 
@@ -38,7 +39,42 @@ def client(service: str) -> Any:
         retries={"mode": "standard", "total_max_attempts": 4},
     )
     with _session_lock:
-        return _session.create_client(service, config=config)
+        made = _session.create_client(service, config=config)
+    if service == "dynamodb":
+        made.meta.events.register("after-call.dynamodb", _count)
+    return made
+
+
+class Meter:
+    """What the database was asked for: requests that it answered, and the capacity units that it says they took."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.units = {"read": 0.0, "write": 0.0}
+
+
+_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItems"})
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Count what the block asks the database for, in this thread."""
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+def _count(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+    meter = _meter.get()
+    if meter is not None:
+        meter.requests += 1  # PynamoDB asks each time what it took
+        told = parsed.get("ConsumedCapacity") or ()
+        kind = "read" if model.name in _READS else "write"
+        meter.units[kind] += sum(one["CapacityUnits"] for one in ([told] if isinstance(told, dict) else told))
 
 
 connection = Connection()

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from app import app
-from chalicelib import storage
+from chalicelib import storage, telemetry
 from tests.api import Answer
 
 # Each status has one code (DESIGN section 6).
@@ -88,10 +87,10 @@ class Log(logging.Handler):
 def logged(level: int = logging.DEBUG) -> Iterator[Log]:
     """The log of the block, with every logger at `level` that has no level of its own.
 
-    Chalice's logger does not pass its lines on to the root logger, so that the handler is put at both.
+    Ours and Chalice's do not pass their lines on to the root logger, so that the handler is put at each.
     """
     handler, root = Log(), logging.getLogger()
-    before = {logger: logger.level for logger in (root, app.log)}
+    before = {logger: logger.level for logger in (root, *map(logging.getLogger, telemetry.LOGGERS))}
     for logger in before:
         logger.addHandler(handler)
         logger.setLevel(level)

@@ -15,7 +15,7 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 KERNEL = (
     "settings", "clock", "errors", "connection", "storage", "queues", "children", "keyring", "sealing", "documents",
     "sequence",
-    "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
+    "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
 # The types of events stand in their catalogue.

@@ -2,7 +2,7 @@
 
 from chalice.app import Blueprint, SQSEvent
 
-from chalicelib import queues
+from chalicelib import queues, telemetry
 from chalicelib.agents import deletion
 
 functions = Blueprint(__name__)
@@ -13,5 +13,6 @@ _SWEEP_SECONDS = 30.0
 @functions.on_sqs_message(queues.name(deletion.SWEEPS), 1, "sweep_agents")
 def sweep_agents(event: SQSEvent) -> None:
     """Go on with a sweep. One that fails comes again, and in the end to the dead letters."""
+    telemetry.of_function(event)
     for record in event:
         deletion.go_on(record.body, _SWEEP_SECONDS)

@@ -10,9 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent import futures
 from contextlib import suppress
+from contextvars import copy_context
 from typing import Any
 
-from chalicelib import clock, errors, sealing, storage
+from chalicelib import clock, errors, sealing, storage, telemetry
 from chalicelib.documents import Document
 from chalicelib.webhooks import change, endpoints, events, ledger, queue, sender, signature
 from chalicelib.workspaces import store as workspaces
@@ -43,7 +44,7 @@ def deliver(messages: Sequence[queue.Message], lane: str) -> None:
     Raises what failed before its claim, so that the queue repeats the batch; the claims of the others hold.
     """
     with futures.ThreadPoolExecutor(max_workers=len(messages)) as pool:
-        running = {pool.submit(_deliver, message, lane): message for message in messages}
+        running = {pool.submit(copy_context().run, _deliver, message, lane): message for message in messages}
         late = futures.wait(running, SLOW_SECONDS).not_done
         # While they still hang, so that what comes meanwhile does not join them.
         for workspace_id, webhook_id in {running[one][:2] for one in late}:
@@ -122,10 +123,24 @@ def _deliver(message: queue.Message, lane: str) -> None:
         if told is None:
             ledger.expire(row)
         else:
-            ledger.settle(row, _post(message, endpoint, *told))
+            ledger.settle(row, outcome := _post(message, endpoint, *told))
+            _tell(message, outcome)
     except errors.ApiError:
         # It was sent or never will be; without an outcome it is listed as unknown.
         _log.exception("The outcome of a delivery could not be written down: %s", row)
+
+
+def _tell(message: queue.Message, outcome: sender.Outcome) -> None:
+    telemetry.tell(
+        {"deliveryMs": "Milliseconds", "failedDeliveries": "Count"},
+        workspace=message.workspace_id,
+        webhook=message.webhook_id,
+        delivery=message.delivery_id,
+        type=message.type,
+        responseStatus=outcome.status,
+        deliveryMs=outcome.duration_ms,
+        failedDeliveries=int(outcome.error is not None),
+    )
 
 
 def _post(message: queue.Message, endpoint: Document, event: Document, secret: str) -> sender.Outcome:

@@ -11,7 +11,7 @@ from typing import Any
 
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
-from chalicelib import queues, settings
+from chalicelib import queues, settings, telemetry
 from chalicelib.webhooks import delivery, queue
 
 streams = Blueprint(__name__)
@@ -25,43 +25,49 @@ _FIRST = "TRIM_HORIZON"  # the default loses what is written while the trigger i
 @streams.on_dynamodb_record(settings.stream("agents"), _RECORDS, _FIRST, "fan_out_agents")
 def fan_out_agents(event: DynamoDBEvent) -> None:
     """Changes of agents."""
-    delivery.fan_out(event.to_dict()["Records"])
+    delivery.fan_out(_records(event))
 
 
 @streams.on_dynamodb_record(settings.stream("conversations"), _RECORDS, _FIRST, "fan_out_conversations")
 def fan_out_conversations(event: DynamoDBEvent) -> None:
     """Changes of conversations: the messages that they received."""
-    delivery.fan_out(event.to_dict()["Records"])
+    delivery.fan_out(_records(event))
 
 
 @streams.on_dynamodb_record(settings.stream("clients"), _RECORDS, _FIRST, "fan_out_clients")
 def fan_out_clients(event: DynamoDBEvent) -> None:
     """Changes of clients."""
-    delivery.fan_out(event.to_dict()["Records"])
+    delivery.fan_out(_records(event))
 
 
 @streams.on_dynamodb_record(settings.stream("organisations"), _RECORDS, _FIRST, "fan_out_organisations")
 def fan_out_organisations(event: DynamoDBEvent) -> None:
     """Changes of organisations."""
-    delivery.fan_out(event.to_dict()["Records"])
+    delivery.fan_out(_records(event))
 
 
 @streams.on_dynamodb_record(settings.stream("leads"), _RECORDS, _FIRST, "fan_out_leads")
 def fan_out_leads(event: DynamoDBEvent) -> None:
     """Changes of leads."""
-    delivery.fan_out(event.to_dict()["Records"])
+    delivery.fan_out(_records(event))
 
 
 @streams.on_sqs_message(queues.name(queue.FAST), _DELIVERIES, "deliver")
 def deliver(event: SQSEvent) -> None:
     """Deliveries to receivers that have been quick."""
-    _deliver(event.to_dict()["Records"], queue.FAST)
+    _deliver(_records(event), queue.FAST)
 
 
 @streams.on_sqs_message(queues.name(queue.SLOW), _DELIVERIES, "deliver_slow")
 def deliver_slow(event: SQSEvent) -> None:
     """Deliveries to receivers that have been slow; they wait for each other and for nobody else."""
-    _deliver(event.to_dict()["Records"], queue.SLOW)
+    _deliver(_records(event), queue.SLOW)
+
+
+def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
+    telemetry.of_function(event)
+    records: list[dict[str, Any]] = event.to_dict()["Records"]
+    return records
 
 
 def _deliver(records: list[dict[str, Any]], lane: str) -> None:

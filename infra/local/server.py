@@ -42,7 +42,8 @@ def main(port: str) -> None:
     # attempt.
     ThreadedHTTPServer.request_queue_size = 128
     # Chalice sets the root logger to INFO; these two would tell at every start where they have their settings from.
-    for name in ("botocore", "pynamodb"):
+    # Chalice prints a line for each request itself.
+    for name in ("botocore", "pynamodb", "chalicelib.telemetry"):
         logging.getLogger(name).setLevel(logging.WARNING)
     options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]
     sys.argv = ["chalice", "--project-dir", str(ROOT), "local", *options]

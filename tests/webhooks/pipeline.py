@@ -95,14 +95,18 @@ class Held(NamedTuple):
     def bodies(self) -> list[str]:
         return [message["Body"] for message in self.messages]
 
-    def run(self) -> None:
-        """Hand them to the function of their lane; what it raises comes through, and they stay where they are."""
-        records = [
+    @property
+    def records(self) -> list[Record]:
+        """They as a function receives them."""
+        return [
             {"messageId": one["MessageId"], "receiptHandle": one["ReceiptHandle"], "body": one["Body"]}
             for one in self.messages
         ]
+
+    def run(self) -> None:
+        """Hand them to the function of their lane; what it raises comes through, and they stay where they are."""
         function = {queue.FAST: streams.deliver, queue.SLOW: streams.deliver_slow}[self.lane]
-        function({"Records": records}, None)
+        function({"Records": self.records}, None)
 
     def delete(self) -> None:
         for one in self.messages:

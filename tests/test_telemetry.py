@@ -1,0 +1,120 @@
+"""What the service says about itself: lines of JSON that an operator can search, and that give nothing away."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from chalice.local import LambdaContext
+
+from chalicelib import telemetry
+from chalicelib.agents import store as agents
+from chalicelib.webhooks import streams
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
+from tests.webhooks.pipeline import Inbox, Stream, take
+
+STATE = "/agents/support/interact/ann@x.test/state"
+Lines = Callable[[], list[Any]]
+
+
+@pytest.fixture
+def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
+    """The lines that the process has printed since the last call, parsed: there are no others."""
+    return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_a_request_is_one_line_with_what_it_was_and_what_it_took(
+    api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
+) -> None:
+    lines()
+    answer = api.post(STATE, {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]})
+    (line,) = lines()
+    metrics = line.pop("_aws")
+    assert isinstance(line.pop("durationMs"), int)
+    assert line.pop("readUnits") + line.pop("writeUnits") > 0
+    assert line == {
+        "level": "INFO",
+        "requestId": answer.headers["x-request-id"],
+        "method": "POST",
+        "route": "/agents/{agent_id}/interact/{user_id}/state",
+        "workspace": workspace.workspace_id,
+        "status": 200,
+        "requests": 2,
+    }
+    (declared,) = metrics["CloudWatchMetrics"]
+    assert (declared["Namespace"], declared["Dimensions"]) == ("CAMS", [[]])
+    assert [one["Name"] for one in declared["Metrics"]] == ["durationMs", "readUnits", "writeUnits"]
+
+
+@pytest.mark.parametrize("status", [400, 401, 404])
+def test_a_refusal_has_its_line_and_its_id_too(api: Api, status: int, lines: Lines) -> None:
+    callers = {400: api, 401: Api(), 404: api}
+    paths = {400: "/v3/agents?limit=0", 401: "/v3/agents", 404: "/v3/agents/nobody"}
+    answer = callers[status].get(paths[status])
+    (line,) = lines()
+    assert (answer.status, line["status"]) == (status, status)
+    assert line["requestId"] == answer.headers["x-request-id"]
+    assert ("workspace" in line) == (status != 401)
+
+
+def test_a_failure_is_a_line_with_its_traceback_and_the_request(
+    api: Api, agent_id: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agents, "read", lambda *_: 1 / 0)
+    lines()
+    answer = api.get("/v3/agents/support")
+    failure, line = lines()
+    assert (answer.status, line["status"], failure["level"]) == (500, 500, "ERROR")
+    assert "ZeroDivisionError" in failure["exception"]
+    assert failure["requestId"] == line["requestId"] == answer.headers["x-request-id"]
+
+
+def test_no_line_has_a_body_a_path_value_or_a_token(
+    api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
+) -> None:
+    lines()
+    api.post(STATE, {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]})
+    api.post(STATE, {"turns": "Hello"})
+    printed = lines()
+    assert len(printed) == 2
+    for secret in ("Hello", "ann@x.test", workspace.workspace_key, workspace.workspace_secret):
+        assert secret not in json.dumps(printed)
+
+
+def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
+    api: Api,
+    workspace: NewWorkspace,
+    lines: Lines,
+    stream: Stream,  # noqa: F811
+    inbox: Inbox,  # noqa: F811
+) -> None:
+    created = api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["agent_created"]}}).data
+    delivery = api.post(f"/v3/webhooks/{created['id']}/test").data
+    lines()
+    context = LambdaContext("deliver", 256)
+    streams.deliver({"Records": take().records}, context)
+    (line,) = lines()
+    assert line.pop("deliveryMs") >= 0
+    assert [one["Name"] for one in line.pop("_aws")["CloudWatchMetrics"][0]["Metrics"]] == [
+        "deliveryMs",
+        "failedDeliveries",
+    ]
+    assert line == {
+        "level": "INFO",
+        "requestId": context.aws_request_id,
+        "workspace": workspace.workspace_id,
+        "webhook": created["id"],
+        "delivery": delivery["id"],
+        "type": "webhook_test",
+        "responseStatus": 200,
+        "failedDeliveries": 0,
+    }
+
+
+def test_what_is_told_outside_a_request_has_no_id(lines: Lines) -> None:
+    telemetry.begin(None)
+    telemetry.tell({"failed": "Count"}, failed=1)
+    (line,) = lines()
+    assert {name for name in line if name != "_aws"} == {"level", "failed"}
