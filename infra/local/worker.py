@@ -15,6 +15,7 @@ import argparse
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -59,8 +60,11 @@ def main() -> None:
     logging.basicConfig(format="  worker     %(message)s")
     # More deliveries at once than the SDK keeps connections for are no news to anybody.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
+    # What was delivered is in the list of deliveries; a person at a terminal wants to see what goes wrong.
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
     queues = _begin(arguments.state, ended)
     print(f"{len(app.event_sources)} functions read streams and queues", flush=True)
+    sys.stdout = sys.stderr  # nobody reads the other one from here on
     ended.wait()
     # What fails from here on is done by the next run.
     logging.disable()
