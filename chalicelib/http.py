@@ -15,9 +15,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from chalice.app import Request, Response
+from chalice.app import CORSConfig, Request, Response
 
-from chalicelib import errors, sealing
+from chalicelib import errors, sealing, settings
 from chalicelib.clock import IDENTIFIER as IDENTIFIER
 
 if TYPE_CHECKING:
@@ -38,6 +38,16 @@ _MOST_ISSUES = 20
 
 _current: ContextVar[Request] = ContextVar("request")
 _log = logging.getLogger(__name__)
+
+
+# For the routes that an agent's key opens: its widget calls them from a page of somebody else. No credential of the
+# browser's takes part, so that any origin may; see the setting.
+CORS = (
+    CORSConfig(settings.cors_origin(), expose_headers=["X-Request-Id"], max_age=86_400)
+    if settings.cors_origin()
+    else None
+)
+_FROM_PAGES = ("/v2/agents/", "/agents/")
 
 
 # ---- middleware, in the order app.py registers it -------------------------------------------------
@@ -228,7 +238,9 @@ def _refusal(request: Request, response: Response) -> Response:
         refused["appError"] = refused["message"]
         if platform := request.context.get("platformName"):
             refused["platformName"] = platform
-    headers = {**response.headers, **_JSON, **_ADVICE.get(response.status_code, {})}
+    # Chalice adds these to what a view answers or raises, not to what was refused before it.
+    cors = CORS.get_access_control_headers() if CORS and request.path.startswith(_FROM_PAGES) else {}
+    headers = {**cors, **response.headers, **_JSON, **_ADVICE.get(response.status_code, {})}
     return Response(sealing.encode(refused).decode(), headers=headers, status_code=response.status_code)
 
 

@@ -23,6 +23,11 @@ def webhook_allow_private() -> bool:
     return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"
 
 
+def cors_origin() -> str:
+    """CAMS_CORS_ORIGIN: the origin whose pages may call an agent's routes, `*` for any, empty for none (default `*`)."""
+    return os.environ.get("CAMS_CORS_ORIGIN", "*")
+
+
 def stream(table: str) -> str:
     """CAMS_STREAM_<TABLE>: the ARN of a watched table's stream; a deployment sets it, the local run needs none."""
     return os.environ.get(f"CAMS_STREAM_{table.upper()}", "")

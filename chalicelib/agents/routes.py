@@ -74,7 +74,7 @@ def delete_agent(agent_id: str) -> Response:
     return http.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
 
 
-@routes.route("/v2/agents/{agent_id}", methods=["GET"])
+@routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=http.CORS)
 @operation(whole="record.AgentV2")
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, unwrapped."""
@@ -83,7 +83,7 @@ def read_agent_v2(agent_id: str) -> Response:
     return http.answer(record.v2_form(store.read(auth.caller().workspace_id, agent_id).open()))
 
 
-@routes.route("/v2/agents/{agent_id}", methods=["POST"])
+@routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=http.CORS)
 @operation(body="record.AgentV2", data="record.AgentV2")
 def save_agent(agent_id: str) -> Response:
     """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""

@@ -10,7 +10,7 @@ from chalicelib.openapi.operation import operation
 routes = Blueprint(__name__)
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"])
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=http.CORS)
 @operation(body="models.AnalyticsRecord")
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
@@ -23,7 +23,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     return http.success("Analytics added successfully")
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"])
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=http.CORS)
 @operation(data="models.AnalyticsRecord")
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""

@@ -36,7 +36,7 @@ def create_conversation(agent_id: str) -> Response:
     return http.success("Conversation created successfully", created)
 
 
-@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"])
+@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=http.CORS)
 @operation(data="list[models.ConvoMeta]", query=("page", "cursor"))
 def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 on a page.
@@ -70,7 +70,7 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     return http.success("Conversation deleted successfully")
 
 
-@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"])
+@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=http.CORS)
 @operation(body="models.StateIn", whole="models.StateOut")
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read, replace, shorten or describe the state of a conversation.
