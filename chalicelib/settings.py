@@ -24,7 +24,7 @@ def webhook_allow_private() -> bool:
 
 
 def cors_origin() -> str:
-    """CAMS_CORS_ORIGIN: the origin whose pages may call an agent's routes, `*` for any, empty for none (default `*`)."""
+    """CAMS_CORS_ORIGIN: the origin whose pages may call an agent's routes, `*` any (the default), empty none."""
     return os.environ.get("CAMS_CORS_ORIGIN", "*")
 
 
