@@ -1,0 +1,46 @@
+"""Stage the project that is deployed, and make the package that Chalice would upload.
+
+python -m infra.package --out DIRECTORY
+"""
+
+import argparse
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+from chalice.config import Config
+from chalice.deploy.packager import DependencyBuilder, LambdaDeploymentPackager
+from chalice.utils import UI, OSUtils
+
+from infra.package import build
+
+
+def main() -> None:
+    """Does what the command line says; prints the package and what its parts weigh in it."""
+    parser = argparse.ArgumentParser(prog="python -m infra.package", description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="where the project is staged")
+    directory: Path = parser.parse_args().out.resolve()
+    try:
+        build.stage(directory)
+    except build.BuildError as error:
+        sys.exit(str(error))
+    package = zipped(directory)
+    weights = Counter[str]()
+    with zipfile.ZipFile(package) as archive:
+        for entry in archive.infolist():
+            weights[entry.filename.partition("/")[0]] += entry.compress_size
+    for name, weight in weights.most_common():
+        print(f"{weight:>12,}  {name}")
+    print(f"{package.stat().st_size:>12,}  {package}")
+
+
+def zipped(directory: Path) -> Path:
+    """The package that `chalice deploy --project-dir` uploads for a staged directory."""
+    system = OSUtils()
+    packager = LambdaDeploymentPackager(system, DependencyBuilder(system), UI())
+    return Path(packager.create_deployment_package(str(directory), Config.create().lambda_python_version))
+
+
+if __name__ == "__main__":
+    main()

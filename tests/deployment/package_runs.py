@@ -1,0 +1,157 @@
+"""The package, staged, zipped by Chalice, unzipped, and its functions run one after the other as they follow from
+each other: the API, the functions on streams with what it has written, those on queues with what they have sent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from chalice.local import LambdaEventConverter, RouteMatcher
+
+from app import app
+from chalicelib import queues, settings
+from chalicelib.webhooks import queue
+from infra import tables
+from infra.local import children, events
+from infra.local.children import Engine
+from infra.package import build, wheels
+from infra.package.__main__ import zipped
+from tests.reliability.engine_fixture import client
+from tests.webhooks.receivers import OK, answers, receiver
+
+API, STREAMS, SWEEPS = "app", "chalicelib.webhooks.streams", "chalicelib.agents.functions"
+_PROCESS = Path(__file__).with_name("package_process.py")
+_TURNS = [{"from": "human", "messages": [{"from": "human", "type": "text", "item": {"text": "Hello"}, "ts": 1}]}]
+Event = dict[str, Any]
+
+
+class Ran(NamedTuple):
+    """One process: what each event was answered, its state at the start and after each event, files it has read."""
+
+    answers: list[Any]
+    at_start: dict[str, Any]
+    after_each: list[dict[str, Any]]
+    files: list[str]
+
+
+class Package(NamedTuple):
+    """The zip, what came out of it, and what its functions did: a process for each module that has handlers."""
+
+    zip: Path
+    directory: Path
+    runs: dict[str, Ran]
+
+
+def made(directory: Path, engine: Engine) -> Package:
+    """The package for this machine, and what its functions do on an engine. Nothing is downloaded for it."""
+    build.stage(directory / "staged", wheels.HERE)
+    package = zipped(directory / "staged")
+    with zipfile.ZipFile(package) as archive:
+        archive.extractall(directory / "unzipped")
+    return Package(package, directory / "unzipped", _runs(directory / "unzipped", engine))
+
+
+def run(package: Path, module: str, events: list[tuple[str, Event]], variables: dict[str, str]) -> Ran:
+    """Hand events to handlers of a module of the package, in an interpreter that has only the package."""
+    ran = subprocess.run(
+        [sys.executable, "-I", "-S", "-B", str(_PROCESS), str(package), module],
+        input=json.dumps(events),
+        env=variables,
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    return Ran(**json.loads(ran.stdout.splitlines()[-1]))
+
+
+def request(token: str, method: str, path: str, body: Any = None) -> tuple[str, Event]:
+    """What the gateway hands to the API for a request."""
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    event = _gateway.create_lambda_event(method, path, headers, b"")
+    query = parse_qs(urlsplit(path).query) or None
+    return "app", {**event, "body": body and json.dumps(body), "multiValueQueryStringParameters": query}
+
+
+_gateway = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_types)
+
+
+def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
+    tables.create_missing(lambda service: client(engine, service))
+    where = {**children.address_of(engine.url), "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
+    workspace_id, token = new_workspace(where)
+    with receiver(answers(OK)) as listening:
+        webhook = {"url": listening.url, "events": ["agent_created", "message_received"]}
+        prepared = run(package, API, [request(token, *one) for one in _preparing(webhook)], where)
+        served = run(package, API, [request(token, *one) for one in _SERVED], where)
+        watched = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
+        fanned = run(package, STREAMS, watched, where)
+        delivered = run(package, STREAMS, [("deliver", _messages(engine))], where)
+        assert len(listening.requests) == 3, "two agents were created, and a message was received"
+    sweep = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
+    swept = run(package, SWEEPS, [("sweep_agents", sweep)], where)
+    return {"preparing": prepared, "serving": served, "fanning out": fanned, "delivering": delivered, "sweeping": swept}
+
+
+def new_workspace(where: dict[str, str]) -> tuple[str, str]:
+    """A workspace, made with the operator's command: its id and its key."""
+    command = [sys.executable, "-m", "infra.cams", "workspace", "create", "--name", "Package", "--json"]
+    ran = subprocess.run(
+        command, cwd=build.ROOT, env={**os.environ, **where}, capture_output=True, text=True, check=True
+    )
+    created = json.loads(ran.stdout)
+    return created["workspace_id"], created["workspace_key"]
+
+
+def _records(engine: Engine, table: str) -> Event:
+    streams = client(engine, "dynamodbstreams")
+    (stream,) = streams.list_streams(TableName=settings.table_prefix() + table)["Streams"]
+    (shard,) = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]["Shards"]
+    place = {"StreamArn": stream["StreamArn"], "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+    found = streams.get_records(ShardIterator=streams.get_shard_iterator(**place)["ShardIterator"], Limit=100)
+    return events.of_records(found["Records"], stream["StreamArn"])
+
+
+def _messages(engine: Engine) -> Event:
+    sqs = client(engine, "sqs")
+    url = sqs.get_queue_url(QueueName=queues.name(queue.FAST))["QueueUrl"]
+    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.FAST}"
+    return events.of_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
+
+
+def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
+    return [
+        ("POST", "/v3/webhooks", {"webhook": webhook}),
+        ("POST", "/v2/agents/support", {"title": "Support"}),
+        ("POST", "/v2/agents/other", {"title": "Other"}),
+        ("POST", "/v3/agents/support/tools", {"tool": {"name": "weather"}}),
+        ("POST", "/agents/support/interact/ann/state", {"turns": _TURNS}),
+    ]
+
+
+# The first one is what a cold start is measured with. The last ones are mistakes.
+_SERVED: list[tuple[Any, ...]] = [
+    ("GET", "/v3/agents/support"),
+    ("GET", "/v3/agents"),
+    ("GET", "/v3/agents/support/tools"),
+    ("GET", "/v2/agents/support/convos?page=1"),
+    ("POST", "/agents/support/interact/ann/state"),
+    ("GET", "/v3/webhooks"),
+    ("GET", "/v2/agents/support"),
+    ("PATCH", "/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 2}}}),
+    ("POST", "/v3/tokens", {"token": {"name": "laptop"}}),
+    ("DELETE", "/v3/agents/other"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs/swagger_bundle.js"),
+    ("GET", "/docs/swagger_style.css"),
+    ("POST", "/v3/tokens", {"token": {"name": 5}}),
+]
