@@ -12,7 +12,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-long check format install clean
+.PHONY: help run test test-long check format rehearse deploy destroy install clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -20,6 +20,9 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test-long                        the long ones"
 	@echo "make check                            formatter, linter, types"
 	@echo "make format                           let the formatter write"
+	@echo "make rehearse                         a deployment from nothing to the end, in an emulated cloud"
+	@echo "make deploy STAGE=prod                to the account that AWS_PROFILE and the like point at"
+	@echo "make destroy STAGE=prod               takes it away again; asks, and keeps the data"
 	@echo "make clean                            remove what set-up and tools have made; STATE stays"
 
 run: install
@@ -41,6 +44,16 @@ check: install
 format: install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
+
+rehearse: install
+	@.venv/bin/python -m tests.deployment.rehearse
+
+deploy: install
+	@.venv/bin/python -m infra.deploy deploy --stage "$(STAGE)"
+
+# ARGS=--delete-data for the data, too.
+destroy: install
+	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
 
 # The engine has an environment of its own because it pins another botocore than the application.
 install:

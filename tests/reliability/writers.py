@@ -7,6 +7,7 @@
 Where the engine is, the environment says.
 """
 
+import logging
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -65,6 +66,7 @@ def _page(api: Api, path: str) -> tuple[list[str], Any]:
 
 
 if __name__ == "__main__":
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is printed here is read
     action, token, *numbers = sys.argv[1:]
     if action == "create":
         create(Api(token), int(numbers[0]), int(numbers[1]))

@@ -1,0 +1,90 @@
+"""What a deployment does when it is repeated: after a failure, and when a stream is another one than before."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.deploy import triggers
+from infra.deploy.functions import FUNCTIONS
+from tests.deployment import cloud, gateway, rehearse
+
+pytestmark = [pytest.mark.engine, pytest.mark.long]
+
+
+def deploy(here: cloud.Cloud) -> str:
+    done = here.run("-m", "infra.deploy", "deploy", "--stage", "rehearsal")
+    return done.stdout + done.stderr if done.returncode else ""
+
+
+def mappings(here: cloud.Cloud) -> list[dict[str, Any]]:
+    return here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
+
+
+def apis(here: cloud.Cloud) -> list[str]:
+    return [one["id"] for one in here.sdk("apigateway").get_rest_apis()["items"]]
+
+
+def switch_stream(here: cloud.Cloud, table: str) -> str:
+    """Switch the stream of a table off and on, which makes it another one; returns its ARN."""
+    dynamodb = here.sdk("dynamodb")
+    dynamodb.update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
+    wanted = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+    arn: str = dynamodb.update_table(TableName=table, StreamSpecification=wanted)["TableDescription"]["LatestStreamArn"]
+    return arn
+
+
+def test_a_failed_deployment_is_repeated_and_a_changed_stream_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill = gateway._fill
+
+    def fail_halfway(client: Any, api_id: str, document: dict[str, Any]) -> None:
+        paths = dict(list(document["paths"].items())[:3])
+        fill(client, api_id, {**document, "paths": paths})
+        raise RuntimeError("The rehearsal fails on purpose.")
+
+    with cloud.empty(tmp_path, {}) as here:
+        template = here.project / "infra" / "template.yaml"
+        whole = template.read_text()
+        template.write_text(whole.replace("      MetricName: Throttles\n", "      Metrics: [{ Id: nothing }]\n"))
+        assert "The stack cams-rehearsal ended with ROLLBACK_COMPLETE: FunctionsThrottled" in deploy(here)
+        assert here.sdk("dynamodb").list_tables()["TableNames"] == []
+        template.write_text(whole)
+
+        monkeypatch.setattr(gateway, "_fill", fail_halfway)
+        assert "The rehearsal fails on purpose." in deploy(here)
+        assert not (here.project / ".chalice" / "deployed" / "rehearsal.json").read_text().count("rest_api_id")
+        half_made = apis(here)
+
+        monkeypatch.undo()
+        assert deploy(here) == ""
+        assert apis(here) == half_made
+        assert set(Counter(one["FunctionArn"] for one in mappings(here)).values()) == {1}
+
+        tuned = {one["FunctionArn"].removesuffix("/").rsplit("rehearsal-", 1)[1]: one for one in mappings(here)}
+        for function in FUNCTIONS:
+            assert triggers._says(tuned.get(function.name), dict(function.tuning)), function.name
+            if function.stream:
+                assert tuned[function.name]["DestinationConfig"]["OnFailure"]["Destination"].endswith(
+                    "-deliveries-dead"
+                )
+
+        arn = switch_stream(here, "cams-rehearsal-leads")
+        kept = {one["UUID"] for one in mappings(here) if "table/cams-rehearsal-leads/" not in one["EventSourceArn"]}
+        assert deploy(here) == ""
+        (leads,) = [one for one in mappings(here) if one["FunctionArn"].endswith("fan_out_leads")]
+        assert leads["EventSourceArn"] == arn
+        assert leads["BisectBatchOnFunctionError"] is True
+        assert leads["StartingPosition"] == "TRIM_HORIZON"
+        assert {one["UUID"] for one in mappings(here)} == {*kept, leads["UUID"]}
+
+
+@pytest.mark.parametrize(
+    ("broken", "sentence"),
+    [("policy", "no webhook told of"), ("stream", "The table cams-rehearsal-leads has no stream")],
+)
+def test_the_rehearsal_is_red_when_something_is_broken(tmp_path: Path, broken: str, sentence: str) -> None:
+    with pytest.raises(rehearse.Failed, match=sentence):
+        rehearse.rehearse(tmp_path, broken)

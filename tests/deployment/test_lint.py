@@ -1,0 +1,41 @@
+"""Template and packaged application are what the cloud takes: `cfn-lint` finds nothing."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from infra.tables import TEMPLATE
+from tests.deployment import cloud
+from tests.deployment.test_functions import OUTPUTS
+
+_PREPARE = """
+import sys
+from pathlib import Path
+from infra.deploy import stage
+from infra.package import build
+stage.record("rehearsal", "cams-rehearsal", {outputs})
+build.stage(Path("build/rehearsal"))
+"""
+
+
+def lint(*paths: Path) -> str:
+    command = [Path(sys.executable).with_name("cfn-lint"), *paths]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_the_template() -> None:
+    assert lint(TEMPLATE) == ""
+
+
+def test_the_application_as_chalice_would_package_it(tmp_path: Path) -> None:
+    project = cloud.copy_project(tmp_path / "project", {})
+    here = cloud.Cloud(0, project, cloud.environment(tmp_path, 9))
+    prepared = here.run("-c", _PREPARE.format(outputs=json.dumps(OUTPUTS)))
+    assert prepared.returncode == 0, prepared.stderr
+    out = tmp_path / "out"
+    command = ["--project-dir", str(project / "build" / "rehearsal"), "package", "--stage", "rehearsal", str(out)]
+    packaged = here.run("-c", "import sys; from chalice.cli import main; sys.exit(main())", *command)
+    assert packaged.returncode == 0, packaged.stdout + packaged.stderr
+    assert lint(out / "sam.json") == ""
