@@ -102,6 +102,9 @@ def _written(operation: str, params: dict[str, Any]) -> list[tuple[str, str, Ite
     """What a request writes or checks: kind, table, key, and nothing for the rest."""
     if operation == "TransactWriteItems":
         steps = [(kind, step) for item in params["TransactItems"] for kind, step in item.items()]
+    elif operation == "BatchWriteItem":
+        asked = [(table, one) for table, several in params["RequestItems"].items() for one in several]
+        steps = [(kind, {"TableName": table, **step}) for table, one in asked for kind, step in one.items()]
     elif operation in {"PutItem", "UpdateItem", "DeleteItem"}:
         steps = [(operation.removesuffix("Item"), params)]
     else:
