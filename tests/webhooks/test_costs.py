@@ -8,8 +8,10 @@ from tests.requests import counted
 from tests.webhooks.pipeline import Inbox, Stream, fan_out, take
 
 README = Path(__file__).parents[2] / "README.md"
-SAID = """An event that somebody wants costs a query of the workspace's endpoints and a write, and each delivery of it a read of
-three items and two writes: 1 + 3 read units and 1 + 2 write units for small records, beside the queue's own requests."""
+SAID = (
+    "An event that somebody wants costs a query of the workspace's endpoints and a write, and each delivery of it a read"
+    " of three items and two writes: 1 + 3 read units and 1 + 2 write units for small records"
+)
 
 
 def test_an_event_costs_one_write_and_each_delivery_two(stream: Stream, api: Api, inbox: Inbox) -> None:
@@ -42,4 +44,4 @@ def test_what_nobody_wants_costs_a_query(stream: Stream, api: Api, inbox: Inbox)
 
 
 def test_the_readme_says_so() -> None:
-    assert SAID in README.read_text(encoding="utf-8")
+    assert SAID in " ".join(README.read_text(encoding="utf-8").split())
