@@ -105,11 +105,11 @@ class UnsupportedMediaType(ApiError):
 
 
 class LimitReached(ApiError):
-    """A limit that the agent record sets (§8)."""
+    """A limit that the agent record sets (§8), or one of ours."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"
-    sentence = "A limit of the agent is reached."
+    sentence = "A limit is reached."
 
 
 class Unavailable(ApiError):

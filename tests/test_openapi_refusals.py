@@ -12,6 +12,7 @@ from chalicelib import auth, clock, http, storage
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.deletions import EXAMPLES as DELETIONS
 from chalicelib.openapi.refusals import EXAMPLES as REFUSALS
+from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.described import Operation, Stand, broken_rules, guarded, resolved
@@ -172,7 +173,8 @@ def test_415(stage: Stage) -> None:
     assert refused(415, ask, WITH_BODY) == documented(415) == WITH_BODY.keys()
 
 
-def test_429(stage: Stage) -> None:
+def test_429(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MOST", 0)
     stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     assert refused(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
 
@@ -234,6 +236,10 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         "InteractionError text": state(headers=plain),
         "InteractionError limit": api.post("/agents/support/interact/visitor-2/state", two),
     }
+    with monkeypatch.context() as patch:
+        patch.setattr(endpoints, "listed", lambda _: [None] * endpoints.MOST)
+        hook = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+        answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:
         patch.setattr(storage, "save", lambda *_: (_ for _ in ()).throw(storage.Stale()))
         patch.setattr(clock, "sleep", lambda duration: None)

@@ -113,7 +113,7 @@ def test_a_test_is_a_pending_delivery_that_can_be_read_at_once(api: Api, endpoin
     begin = time.now
     answer = api.post(f"{endpoint}/test")
     delivery = answer.data
-    assert answer.json["message"] == "Webhook test sent successfully"
+    assert answer.json["message"] == "Webhook test queued successfully"
     assert delivery == {
         "id": delivery["id"],
         "eventId": delivery["eventId"],
@@ -278,7 +278,7 @@ def test_a_repetition_is_a_new_delivery_of_the_same_event(api: Api, endpoint: st
     ends(delivery, "failed")
     answer = again(api, endpoint, delivery)
     repeated = answer.data
-    assert answer.json["message"] == "Delivery repeated successfully"
+    assert answer.json["message"] == "Delivery queued successfully"
     assert repeated["id"] != delivery["id"]
     assert repeated["createdAt"] > delivery["createdAt"]
     assert {**repeated, "id": 0, "createdAt": 0} == {**delivery, "id": 0, "createdAt": 0}

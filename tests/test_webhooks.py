@@ -556,3 +556,12 @@ def test_what_is_sealed_for_one_endpoint_opens_at_no_other(api: Api) -> None:
     dynamodb.put_item(TableName="cams-webhooks", Item=moved)
     assert api.get(f"/v3/webhooks/{second['id']}").status == 500
     assert read(api, first) == without_secret(first)
+
+
+def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MOST", 2)
+    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+    assert [api.post("/v3/webhooks", body).status for _ in range(3)] == [200, 200, 429]
+    first = api.get("/v3/webhooks").data[0]["id"]
+    api.delete(f"/v3/webhooks/{first}")
+    assert api.post("/v3/webhooks", body).status == 200

@@ -1,6 +1,6 @@
 """Agents in the database: one sealed document each, in the partition of their workspace.
 
-Beside it every agent has a sequence row (`conversations.sequence`): it numbers the agent's
+Beside it every agent has a sequence row (`sequence`): it numbers the agent's
 conversations, and as it is there exactly as long as the agent is, writers of what belongs to the agent
 make it a condition.
 """

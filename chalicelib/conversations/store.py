@@ -30,7 +30,7 @@ _METADATA = 32_000
 _METADATA_JSON = 64_000
 # Received messages: sealed bytes in the conversation's own item, and JSON bytes together in another.
 _RECEIVED = 40_000
-_RECEIVED_TOGETHER = 250_000
+_RECEIVED_TOGETHER = 100_000
 _RECEIVED_SECONDS = 24 * 60 * 60
 # Between turns and the marks of what was seen: no JSON text has this byte.
 _BETWEEN = b"\x00"

@@ -39,8 +39,8 @@ _CONFLICTING = frozenset(
 _NAMING = frozenset({"create_lead"})
 # Views that act on the credential that calls: it may have been revoked since it was last looked up.
 _ON_OWN_CREDENTIAL = frozenset({"rotate_key"})
-# Views that hold a change against the limits of the agent.
-_LIMITED = frozenset({"exchange_state"})
+# Views that hold a change against a limit: the agent's, or ours.
+_LIMITED = frozenset({"exchange_state", "create_webhook"})
 # Views whose bodies are small by their rules.
 _SMALL = frozenset({"issue_token", "rotate_key", "create_webhook", "change_webhook"})
 
@@ -52,6 +52,8 @@ _HEADERS = {
     503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}},
 }
 _FORMS = ("Error", "InteractionError")
+# Codes of the framework and of the gateway (infra/deploy/answers.py), which no operation answers with itself.
+_OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 
 _IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
@@ -84,6 +86,7 @@ _METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
 _MEDIA_TYPE = _refused(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
+_MOST = _refused("LIMIT_REACHED", "A workspace may have 50 webhooks.")
 _LIMIT = _refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2.")
 _FAILED = _refused("INTERNAL", "The service failed to answer; nothing is known to have changed.")
 _UNAVAILABLE = _refused("UNAVAILABLE", "The database does not answer; try again.")
@@ -98,6 +101,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         409: {"stale": _CONFLICT},
         413: {"record": _RECORD},
         415: {"text": _MEDIA_TYPE},
+        429: {"limit": _MOST},
         500: {"failed": _FAILED},
         503: {"busy": _UNAVAILABLE},
     },
@@ -149,7 +153,7 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 def schemas() -> dict[str, Schema]:
     """The two forms of the error envelope."""
-    codes = sorted({one.code for one in _CLASSES.values()} | {"METHOD_NOT_ALLOWED"})
+    codes = sorted({one.code for one in _CLASSES.values()} | _OF_OTHERS)
     error = {
         "description": "The one shape of every error. Values that were sent are never repeated in it.",
         "type": "object",

@@ -14,7 +14,8 @@ _Image = dict[str, dict[str, Any]]
 class Change(NamedTuple):
     """A row before and after, as stored: `old` is None for a new one, `new` for one that is gone.
 
-    `milliseconds` is when it was saved, exactly; for one that is gone what the stream says, which may be seconds.
+    `milliseconds` is when it was saved, exactly. For one that is gone it is what the stream says, which may be whole
+    seconds, and later than its last save.
     """
 
     table: str
@@ -41,13 +42,15 @@ def from_record(record: dict[str, Any]) -> Change:
     """
     stream = record["dynamodb"]
     old, new = _image(stream.get("OldImage")), _image(stream.get("NewImage"))
+    saved = clock.moment_of(mark) if (mark := _mark(new or old or {})) else 0
+    told = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
     return Change(
         record["eventSourceARN"].split("/")[1].removeprefix(storage.table("")),
         {name: value["S"] for name, value in stream["Keys"].items()},
         old,
         new,
-        clock.moment_of(_mark(new)) if new and _mark(new) else int(stream["ApproximateCreationDateTime"] * 1000),
+        saved if new and saved else max(told, saved + 1),
         principal == _EXPIRY,
     )
 

@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 
 # A receiver that takes longer is slow, and will go through a lane of its own.
 SLOW_SECONDS = 2.0
+_LOOK_SECONDS = 0.25
 
 
 def fan_out(records: Iterable[dict[str, Any]]) -> None:
@@ -43,13 +44,18 @@ def deliver(messages: Sequence[queue.Message], lane: str) -> None:
 
     Raises what failed before its claim, so that the queue repeats the batch; the claims of the others hold.
     """
+    posting: dict[queue.Message, float] = {}
     with futures.ThreadPoolExecutor(max_workers=len(messages)) as pool:
-        running = {pool.submit(copy_context().run, _deliver, message, lane): message for message in messages}
-        late = futures.wait(running, SLOW_SECONDS).not_done
+        running = [pool.submit(copy_context().run, _deliver, message, lane, posting) for message in messages]
+        noted: set[tuple[str, str]] = set()
         # While they still hang, so that what comes meanwhile does not join them.
-        for workspace_id, webhook_id in {running[one][:2] for one in late}:
-            with suppress(errors.ApiError):
-                endpoints.note_slow(workspace_id, webhook_id)
+        while futures.wait(running, min(_LOOK_SECONDS, SLOW_SECONDS)).not_done:
+            late = clock.monotonic() - SLOW_SECONDS
+            slow = {(one.workspace_id, one.webhook_id) for one, since in list(posting.items()) if since <= late}
+            for endpoint in slow - noted:
+                with suppress(errors.ApiError):
+                    endpoints.note_slow(*endpoint)
+            noted |= slow
     for one in running:
         one.result()
 
@@ -99,7 +105,8 @@ def _subscribed(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Docum
             _log.exception("An endpoint cannot be read, and is passed over: %s", row)
 
 
-def _deliver(message: queue.Message, lane: str) -> None:
+def _deliver(message: queue.Message, lane: str, posting: dict[queue.Message, float]) -> None:
+    """Deliver one message; `posting` has it, with when it began, as long as its receiver is being waited for."""
     webhook, event, workspace = storage.find_many(
         [
             endpoints.key(message.workspace_id, message.webhook_id),
@@ -123,7 +130,10 @@ def _deliver(message: queue.Message, lane: str) -> None:
         if told is None:
             ledger.expire(row)
         else:
-            ledger.settle(row, outcome := _post(message, endpoint, *told))
+            posting[message] = clock.monotonic()
+            outcome = _post(message, endpoint, *told)
+            del posting[message]
+            ledger.settle(row, outcome)
             _tell(message, outcome)
     except errors.ApiError:
         # It was sent or never will be; without an outcome it is listed as unknown.

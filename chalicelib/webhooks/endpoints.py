@@ -9,6 +9,8 @@ from chalicelib.webhooks import signature
 # How long a replaced secret signs beside its successor, and how many sign at most.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MOST_SECRETS = 8
+# Each is read for every batch of changes, and told of each that it wants.
+MOST = 50
 # How long a slow receiver's deliveries go through the lane that delays nobody else.
 _SLOW_SECONDS = 600
 # Clocks of different machines, and of the stream, which may tell whole seconds only.
@@ -61,7 +63,12 @@ def listed(workspace_id: str) -> list[WebhookRow]:
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
-    """Store a new endpoint; returns it with its signing secret, which is shown this once."""
+    """Store a new endpoint; returns it with its signing secret, which is shown this once.
+
+    Raises LimitReached for one more than `MOST`.
+    """
+    if len(listed(workspace_id)) >= MOST:
+        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.")
     secret = signature.new_secret()
     row = WebhookRow(workspace_id, clock.new_id())
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})

@@ -75,7 +75,7 @@ def test_webhook(webhook_id: str) -> Response:
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(clock.new_id(), auth.caller().workspace_id, events.TEST, payload)
     ledger.record([event])
-    return http.success("Webhook test sent successfully", _sent(webhook_id, event.id, event.type))
+    return http.success("Webhook test queued successfully", _sent(webhook_id, event.id, event.type))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
@@ -128,7 +128,7 @@ def redeliver(webhook_id: str, delivery_id: str) -> Response:
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
         raise errors.NotFound.of("event")
-    return http.success("Delivery repeated successfully", _sent(webhook_id, row.event_id, row.type))
+    return http.success("Delivery queued successfully", _sent(webhook_id, row.event_id, row.type))
 
 
 def _found(webhook_id: str) -> endpoints.WebhookRow:

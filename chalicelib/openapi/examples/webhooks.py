@@ -61,10 +61,10 @@ EXAMPLES: Examples = {
         )
     },
     "test_webhook": {
-        "sent": Example("A test is on its way", success("Webhook test sent successfully", _DELIVERY)),
+        "sent": Example("A test is on its way", success("Webhook test queued successfully", _DELIVERY)),
     },
     "redeliver": {
-        "again": Example("The same event once more", success("Delivery repeated successfully", _REPEATED)),
+        "again": Example("The same event once more", success("Delivery queued successfully", _REPEATED)),
     },
     "list_deliveries": {
         "newest": Example("The newest first", success("Deliveries retrieved successfully", [_REPEATED, _DELIVERY]))
