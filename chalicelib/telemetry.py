@@ -14,9 +14,8 @@ from typing import Any, TextIO
 
 from chalice.app import BaseLambdaEvent, Request, Response
 
-from chalicelib import clock, connection
+from chalicelib import clock, connection, settings
 
-_NAMESPACE = "CAMS"
 _HEADER = "X-Request-Id"
 _MEMBERS = "members"
 # Ours, and Chalice's own by the name of the app: it says what a view has raised.
@@ -97,6 +96,7 @@ def begin(request_id: str | None) -> None:
 def tell(metrics: dict[str, str], **members: Any) -> None:
     """Log one line of members; those that `metrics` names, each with its unit, are metrics at the same time."""
     about = [{"Name": name, "Unit": unit} for name, unit in metrics.items()]
+    # The namespace is the deployment's, such as `cams-prod`: an alarm of one stage must not hear of another.
     # No dimension: a metric for each route or workspace would cost more than the requests.
-    sets = [{"Namespace": _NAMESPACE, "Dimensions": [[]], "Metrics": about}]
+    sets = [{"Namespace": settings.table_prefix().removesuffix("-"), "Dimensions": [[]], "Metrics": about}]
     _log.info("", extra={_MEMBERS: {"_aws": {"Timestamp": clock.milliseconds(), "CloudWatchMetrics": sets}, **members}})

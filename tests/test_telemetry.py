@@ -44,7 +44,7 @@ def test_a_request_is_one_line_with_what_it_was_and_what_it_took(
         "requests": 2,
     }
     (declared,) = metrics["CloudWatchMetrics"]
-    assert (declared["Namespace"], declared["Dimensions"]) == ("CAMS", [[]])
+    assert (declared["Namespace"], declared["Dimensions"]) == ("cams", [[]])
     assert [one["Name"] for one in declared["Metrics"]] == ["durationMs", "readUnits", "writeUnits"]
 
 
@@ -118,3 +118,10 @@ def test_what_is_told_outside_a_request_has_no_id(lines: Lines) -> None:
     telemetry.tell({"failed": "Count"}, failed=1)
     (line,) = lines()
     assert {name for name in line if name != "_aws"} == {"level", "failed"}
+
+
+def test_a_deployment_has_its_metrics_to_itself(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAMS_TABLE_PREFIX", "cams-prod-")
+    telemetry.tell({"failed": "Count"}, failed=1)
+    (line,) = lines()
+    assert [one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]] == ["cams-prod"]

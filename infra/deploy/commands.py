@@ -13,7 +13,7 @@ import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.deploy import checks, data, recorded, stack, stage, streams, triggers
+from infra.deploy import answers, checks, data, recorded, stack, stage, streams, triggers
 from infra.package import build
 
 _chosen = click.option(
@@ -58,8 +58,11 @@ def deploy(chosen: str) -> None:
         _chalice(project, "deploy", chosen)
     with _step("triggers"):
         triggers.tune(session.client("lambda"), name, outputs)
-    variables = stage.recorded(chosen)["environment_variables"]
-    click.echo(f"\nStage {chosen} answers at {recorded.address(chosen)}")
+    variables, address = stage.recorded(chosen)["environment_variables"], recorded.address(chosen)
+    with _step("answers"):
+        api_id = address.removeprefix("https://").partition(".")[0]
+        answers.put(session.client, api_id, chosen, variables.get("CAMS_CORS_ORIGIN", "*"))
+    click.echo(f"\nStage {chosen} answers at {address}")
     click.echo("An operator's command needs its environment, for example for a first workspace:\n")
     for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY"):
         click.echo(f"  export {key}={variables[key]}")

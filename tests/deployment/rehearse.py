@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request, urlopen
@@ -25,11 +25,14 @@ from urllib.request import Request, urlopen
 import click
 
 from chalicelib.openapi.examples import EXAMPLES
+from infra.local import children
+from infra.package import wheels
 from tests.deployment import cloud
 from tests.described import Stand
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
 _PATIENCE = 20.0
+_ORIGIN = "https://widgets.example"
 # The operations' examples cause these, of every function on a stream at least one.
 _TOLD = {
     "agent_created",
@@ -74,6 +77,14 @@ class Receiver:
         return {one["type"] for one in self.received}
 
 
+class Answered(NamedTuple):
+    """An answer of any status; names of headers in small letters."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
 class Gateway:
     """The API at its address, with one credential."""
 
@@ -82,14 +93,26 @@ class Gateway:
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of an answer with status 200; anything else ends the rehearsal."""
+        answer = self.ask(method, path, body)
+        if answer.status != 200:
+            raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")
+        return json.loads(answer.body)
+
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answered:
+        """The answer, whatever it is."""
         raw = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        request = Request(self.address + path, raw, {**headers, "Content-Type": "application/json"}, method=method)
+        own = {
+            "Content-Type": "application/json",
+            **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
+        }
+        request = Request(self.address + path, raw, {**own, **(headers or {})}, method=method)
         try:
-            with urlopen(request, timeout=40) as answer:
-                return json.loads(answer.read())
+            answer = urlopen(request, timeout=40)
         except HTTPError as error:
-            raise Failed(f"{method} {path} was answered with {error.code}: {error.read().decode()}") from None
+            answer = error
+        with answer:
+            received = {name.lower(): value for name, value in answer.headers.items()}
+            return Answered(answer.status, received, answer.read())
 
 
 def main() -> None:
@@ -115,10 +138,11 @@ def main() -> None:
 def rehearse(directory: Path, broken: str | None = None) -> None:
     """The whole story. Raises Failed."""
     with ExitStack() as stack:
+        with _step("wheels"):
+            _wheels()
         with _step("empty cloud"):
-            here = stack.enter_context(
-                cloud.empty(directory, {"environment_variables": {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}})
-            )
+            settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": _ORIGIN}
+            here = stack.enter_context(cloud.empty(directory, {"environment_variables": settings}))
         if broken:
             BREAKS[broken](here.project)
         with _step("deploy"):
@@ -131,6 +155,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             endpoint = api.call("POST", "/v3/webhooks", {"webhook": webhook})["data"]
             api.call("POST", f"/v3/webhooks/{endpoint['id']}/test")
             note(f"{_every_operation(api)} calls")
+        with _step("gateway's answers") as note:
+            note(f"{_answers(here, api)} cases")
         with _step("webhooks") as note:
             note(f"{_webhooks(receiver)} received")
         with _step("slow lane, sweep"):
@@ -142,8 +168,20 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             if _mappings(here) != before:
                 raise Failed("The second deployment has made event mappings anew.")
             api.call("GET", "/v3/agents")
+            _answers(here, api)
         with _step("destroy"):
             _destroy(here)
+
+
+def _wheels() -> None:
+    """The only thing that a rehearsal needs from outside, once: what ships is built for another system than this."""
+    if any(wheels.DOWNLOADS.glob("*.whl")):
+        return
+    try:
+        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.lambda_target()):
+            pass
+    except wheels.BuildError as error:
+        raise Failed(f"{error} Can the package registry that pip is configured for be reached from here?") from error
 
 
 def _deploy(here: cloud.Cloud) -> str:
@@ -192,6 +230,61 @@ def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
         node = document if step == "components" else node
         node = node[step]
     return node
+
+
+def _answers(here: cloud.Cloud, api: Gateway) -> int:
+    """What never comes to a function is answered in our envelope, and what comes to one has its headers still.
+
+    The emulator answers as the stage's deployment was told, so this shows that the answers are put and deployed, after
+    a second deployment too. It has no limit to a request's size or time, so that it never answers 413 or 504. And it
+    does not take a bearer token on an unknown route for a bad signature, as the cloud does (403).
+    """
+    nobody, origin = Gateway(api.address), {"Origin": _ORIGIN}
+    no_route = "There is no such route, or it has no such method."
+    for method, path in (("GET", "/nowhere"), ("DELETE", "/v3/agents"), ("GET", "/v3/agents/a/b/c/d")):
+        _refused(nobody.ask(method, path, headers=origin), 404, "NOT_FOUND", no_route)
+    with _throttled(here, "/openapi.json"):
+        throttled = nobody.ask("GET", "/openapi.json", headers=origin)
+    _refused(throttled, 429, "THROTTLED", "There are too many requests at once; try again.")
+    if throttled.headers.get("retry-after") != "1":
+        raise Failed(f"Who is throttled is not told when to try again: {throttled.headers}")
+    _refused(nobody.ask("GET", "/v2/agents/nobody"), 401, "UNAUTHORIZED", "A valid bearer token is required.")
+    _refused(api.ask("GET", "/v2/agents/nobody"), 404, "NOT_FOUND", "There is no such agent.")
+    asks = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    preflight = nobody.ask("OPTIONS", "/agents/a/interact/b/state", headers=asks)
+    allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in _PREFLIGHT}
+    if preflight.status != 200 or any(part not in allowed[name] for name, part in _PREFLIGHT.items()):
+        raise Failed(f"The preflight of an edge route was answered with {preflight.status}: {preflight.headers}")
+    return 7
+
+
+_PREFLIGHT = {"origin": _ORIGIN, "methods": "post", "headers": "authorization"}
+
+
+def _refused(answer: Answered, status: int, code: str, message: str) -> None:
+    """Fail unless this is the envelope with these, and the headers that every refusal on an edge route has."""
+    envelope = {"success": False, "message": message, "code": code}
+    if answer.status != status or json.loads(answer.body) != envelope:
+        raise Failed(f"Instead of {status} with {envelope}: {answer.status} with {answer.body.decode()}")
+    wanted = {"content-type": "application/json", "access-control-allow-origin": _ORIGIN}
+    if not answer.headers.get("x-request-id") or any(answer.headers.get(name) != wanted[name] for name in wanted):
+        raise Failed(f"An answer with {status} has not the headers of a refusal: {answer.headers}")
+
+
+@contextmanager
+def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
+    """Inside the block, no call of GET `path` is let through."""
+    gateway, place = here.sdk("apigateway"), path.replace("/", "~1")
+    (api,) = gateway.get_rest_apis()["items"]
+    changes = [
+        {"op": "replace", "path": f"/{place}/GET/throttling/{limit}", "value": "0"}
+        for limit in ("rateLimit", "burstLimit")
+    ]
+    gateway.update_stage(restApiId=api["id"], stageName=_STAGE, patchOperations=changes)
+    yield
+    gateway.update_stage(
+        restApiId=api["id"], stageName=_STAGE, patchOperations=[{"op": "remove", "path": f"/{place}/GET"}]
+    )
 
 
 def _webhooks(receiver: Receiver) -> int:
