@@ -64,7 +64,7 @@ def _fan_out(table: str, parallel: int = 1, only: Mapping[str, Any] | None = Non
     )
 
 
-def _deliver(name: str, queue: str, most: int) -> Function:
+def _deliver(name: str, queue: str, sends: tuple[str, ...], most: int) -> Function:
     return Function(
         name,
         memory=512,
@@ -76,7 +76,7 @@ def _deliver(name: str, queue: str, most: int) -> Function:
             "workspaces": "BatchGetItem",
             "deliveries": "GetItem PutItem UpdateItem",
         },
-        sends=("deliveries-slow", DEAD),
+        sends=sends,
         queue=queue,
         tuning={"ScalingConfig": {"MaximumConcurrency": most}},
     )
@@ -117,9 +117,10 @@ FUNCTIONS = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", only={"eventName": ["INSERT"]}),
-    _deliver("deliver", "deliveries", most=200),
+    # It moves what has become slow meanwhile to the other lane; nothing comes back from there.
+    _deliver("deliver", "deliveries", sends=("deliveries-slow", DEAD), most=200),
     # So many hang at most, and leave the rest of the account's functions alone.
-    _deliver("deliver_slow", "deliveries-slow", most=50),
+    _deliver("deliver_slow", "deliveries-slow", sends=(DEAD,), most=50),
     Function(
         "sweep_agents",
         memory=256,

@@ -1,0 +1,133 @@
+"""Let every function do all that it can do: whatever calls of the engine, the keys and the queues are in its code.
+
+A function that learns something new gets its situation here; `test_rights` says so when a right stays unused.
+"""
+
+import socket
+import time
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.agents import functions
+from chalicelib.agents import store as agents
+from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+from tests.api import Api
+from tests.requests import refused_by_the_engine
+from tests.test_deletions import fill, sweep_messages
+from tests.test_requests_per_operation import CASES, DELETE, PUT, Service, path_of, small
+from tests.webhooks import pipeline
+from tests.webhooks.crashes import make_atomic
+from tests.webhooks.receivers import OK, Receiver, read_request
+
+
+def every_operation(service: Service) -> None:
+    """Each of the API in each of its situations, and before that with somebody faster at the record that it writes."""
+    for case in CASES:
+        method, path = case.operation.split()[0], path_of(case, service)
+        for write in (PUT, DELETE):
+            if write in case.costs:
+                with refused_by_the_engine(write, "ConditionalCheckFailedException"):
+                    assert service.api.call(method, path, case.body).status == 409
+        assert service.api.call(method, path, case.body).status in (200, 404), case.id
+
+
+def a_whole_agent_is_deleted() -> None:
+    """By the request; its keys were exchanged before."""
+    api = Api(workspaces.create("Deleted").workspace_key)
+    fill_with_keys(api)
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+
+
+def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
+    """By the function alone, as the process that deleted it has ended at once; and not with the first run."""
+    api = Api(workspaces.create("Swept").workspace_key)
+    sweep_messages()
+    fill_with_keys(api)
+    with patch.context() as ending:
+        ending.setattr(agents, "revoke_all", _end)
+        assert api.delete("/v3/agents/support").status == 500
+    (message,) = sweep_messages()
+    with patch.context() as hurried:
+        moments = iter(range(0, 1_000, 100))
+        hurried.setattr(clock, "monotonic", lambda: float(next(moments)))
+        functions.sweep_agents({"Records": [message]}, None)
+    (message,) = sweep_messages()
+    functions.sweep_agents({"Records": [message]}, None)
+    assert sweep_messages() == []
+    assert api.post("/v2/agents/support", {}).status == 200
+
+
+def fill_with_keys(api: Api) -> None:
+    """An agent with everything that one can have, of which one key is replaced and the next one refused."""
+    first = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
+    assert api.post("/v2/agents/support", {"SECRET_API_KEY": None}).status == 200
+    for _ in range(2):
+        assert api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)}).status == 200
+    assert Api(first).get("/v2/agents/support").status == 401
+    fill(api)
+
+
+def webhooks(patch: pytest.MonkeyPatch) -> None:
+    """One event of every table, on its way to an endpoint of each lane; and all that can go wrong with it."""
+    patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+    make_atomic(patch.setattr)
+    new = workspaces.create("Told")
+    api, stream = Api(new.workspace_key), pipeline.Stream()
+    with pipeline.inbox() as inbox, pipeline.inbox(_dawdles) as late:
+        patch.setattr(delivery, "SLOW_SECONDS", 60)
+        quick, slow = (_listen(api, inbox, *events.TYPES) for _ in range(2))
+        hanging = _listen(api, late, events.TEST)
+        _happen(api)
+        records = stream.read()
+        pipeline.fan_out(records)
+        endpoints.note_slow(new.workspace_id, slow)
+        pipeline.fan_out(records)  # repeated, now that an endpoint is in the other lane
+        pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
+        assert len(pipeline.waiting(queue.DEAD)) == len(records)
+        storage.delete(ledger.EventRow(new.workspace_id, pipeline.told(records)[0].id))
+        for lane in (queue.FAST, queue.SLOW):
+            while (held := pipeline.take(lane)).messages:
+                held.run()
+                held.run()  # the queue repeats itself
+                held.delete()
+            pipeline.Held(lane, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
+            assert pipeline.waiting(queue.DEAD) == ["junk"]
+        patch.setattr(delivery, "SLOW_SECONDS", 0)
+        for lane in (queue.FAST, queue.SLOW):
+            assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
+            pipeline.Held(lane, pipeline.take(queue.FAST).messages).run()
+    for webhook_id in (quick, slow):
+        rows, _ = ledger.listed(new.workspace_id, webhook_id, None, 100, None)
+        assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}
+    assert endpoints.read(new.workspace_id, hanging).is_slow
+
+
+def _listen(api: Api, inbox: pipeline.Inbox, *types: str) -> str:
+    webhook_id: str = api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": types}}).data["id"]
+    return webhook_id
+
+
+def _happen(api: Api) -> None:
+    requests: dict[str, Any] = {
+        "/v2/agents/support": {"title": "Support"},
+        "/agents/support/interact/ann/state": small("Hello"),
+        "/v2/clients/ann": {"name": "Ann"},
+        "/v2/orgs/acme": {"name": "Acme"},
+        "/v3/leads": {"lead": {"agentId": "support", "name": "Ann"}},
+    }
+    for path, body in requests.items():
+        assert api.post(path, body).status == 200
+
+
+def _dawdles(connection: socket.socket, where: Receiver) -> None:
+    where.requests.append(read_request(connection))
+    time.sleep(0.3)
+    connection.sendall(OK)
+
+
+def _end(*_: str) -> None:
+    raise RuntimeError("The process ends here, for a test.")
