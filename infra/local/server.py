@@ -13,7 +13,7 @@ from typing import Any
 from chalice.cli import main as chalice
 from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
 
-from chalicelib import errors
+from chalicelib import errors, telemetry
 from infra.local import lifeline
 from infra.local.children import ROOT
 
@@ -43,7 +43,7 @@ def main(port: str) -> None:
     ThreadedHTTPServer.request_queue_size = 128
     # Chalice sets the root logger to INFO; these two would tell at every start where they have their settings from.
     # Chalice prints a line for each request itself.
-    for name in ("botocore", "pynamodb", "chalicelib.telemetry"):
+    for name in ("botocore", "pynamodb", telemetry.__name__):
         logging.getLogger(name).setLevel(logging.WARNING)
     options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]
     sys.argv = ["chalice", "--project-dir", str(ROOT), "local", *options]
