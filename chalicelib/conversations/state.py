@@ -113,12 +113,12 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
 
 
 def _mid(turn: Document, message: Document, alike: Counter[bytes], given: set[str]) -> str:
-    """An id made of what the message says, when, as far as it was given, and how many have said the same before it.
+    """An id made of what the message says and how many have said the same before it.
 
     Whoever sends a transcript once more, without ids, sends the same messages: they must not become new.
     """
-    said = [turn.get("from"), {**message, "mid": None}, *([turn["ts"]] if turn.get("ts") is not None else [])]
-    text = json.dumps(said, sort_keys=True).encode()
+    # Without the turn's `ts`: only answers have one (§2.7), and one that is sent back brings nothing new.
+    text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
         alike[text] += 1
         digest = hashlib.blake2b(text + str(alike[text]).encode(), digest_size=9).digest()

@@ -311,6 +311,24 @@ def test_a_message_of_an_endpoint_that_has_become_slow_moves_to_the_slow_lane(
     assert statuses(api, webhook) == ["delivered"]
 
 
+def test_a_receiver_is_not_slow_because_the_database_is(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.1)
+    claim = ledger.claim
+
+    def claimed_late(row: ledger.DeliveryRow) -> bool:
+        threading.Event().wait(0.6)
+        return claim(row)
+
+    monkeypatch.setattr(ledger, "claim", claimed_late)
+    webhook = listen(api, inbox.url())
+    happen(stream, api)
+    drain(queue.FAST)
+    assert len(inbox.posts) == 1
+    assert not endpoints.read(workspace.workspace_id, webhook["id"]).is_slow
+
+
 def test_a_receiver_is_noted_as_slow_while_it_still_hangs(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -157,6 +157,20 @@ def test_answers_sent_back_without_their_ids_are_not_new(talk: Any, api: Api) ->
     assert talk(turns=[human("yes"), bot("Sure?"), human("yes"), bot("Really?"), human("yes")]) == ["yes"]
 
 
+def test_an_answer_sent_back_without_ids_brings_nothing_new(talk: Any, api: Api) -> None:
+    assert talk(turns=[human("yes"), bot("Sure?"), human("yes")]) == ["yes", "yes"]
+    read = api.post(STATE).json["turns"]
+    assert all("ts" in turn for turn in read)
+    bare = [{**turn, "messages": [{**turn["messages"], "mid": None}]} for turn in read]
+    assert talk(turns=bare) == []
+
+
+def test_a_short_answer_is_told_from_an_earlier_one_by_its_time(talk: Any) -> None:
+    assert talk(turns=[human("yes", ts=1)]) == ["yes"]
+    assert talk(turns=[human("yes", ts=2)]) == ["yes"]
+    assert talk(turns=[human("yes", ts=2)]) == []
+
+
 def test_a_conversation_that_was_deleted_receives_anew(talk: Any, api: Api) -> None:
     assert talk(turns=[human("one", mid="1")]) == ["one"]
     assert api.delete("/v3/agents/support/convos/ann").status == 200
