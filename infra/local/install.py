@@ -1,10 +1,11 @@
-"""Creates a virtual environment from a requirements file, once, and shows how far it is.
+"""Creates a virtual environment from a lock file, once, and shows how far it is.
 
-    python3 infra/local/install.py .venv requirements-dev.txt
+    python3 infra/local/install.py .venv requirements-dev.lock
 
-Runs before anything is installed: plain Python, no import of ours. Does nothing when the environment was made
-by the same Python from the same lines. Where packages come from is pip's own configuration, never a file of
-this project.
+The lock names every package with its version and the hashes of its wheels (`make lock` writes it); what has another
+hash, or is no wheel and would run code to be built, is not installed. Runs before anything is installed: plain Python,
+no import of ours. Does nothing when the environment was made by the same Python from the same lock. Where packages come
+from is pip's own configuration, never a file of this project.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Iterator
 from pathlib import Path
 
 _STAMP = "installed-from"
@@ -26,29 +26,29 @@ _LONGEST_LINE = 200  # pip lists every version there ever was when it finds none
 def main() -> None:
     """Makes the environment that the two arguments describe, unless it is there."""
     if len(sys.argv) != 3:
-        sys.exit(f"usage: {sys.argv[0]} DIRECTORY REQUIREMENTS")
-    directory, requirements = Path(sys.argv[1]), Path(sys.argv[2])
-    lines = list(_requirement_lines(requirements))
+        sys.exit(f"usage: {sys.argv[0]} DIRECTORY LOCK")
+    directory, lock = Path(sys.argv[1]), Path(sys.argv[2])
     # Two terminals on a fresh clone must not fill the same directory at the same time.
-    with requirements.open("rb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        _install(directory, requirements, lines)
+    with lock.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        _install(directory, lock)
 
 
-def _install(directory: Path, requirements: Path, lines: list[str]) -> None:
-    stamp = directory / _STAMP
+def _install(directory: Path, lock: Path) -> None:
+    stamp, content = directory / _STAMP, lock.read_bytes()
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = f"{python} {hashlib.sha256(chr(10).join(lines).encode()).hexdigest()}"
+    wanted = f"{python} {hashlib.sha256(content).hexdigest()}"
+    packages = content.count(b"==")
     found = stamp.read_text() if stamp.exists() else ""
     if found == wanted:
         return
     started = time.monotonic()
-    print(f"Setting up {directory} from {requirements} ({len(lines)} packages, Python {python})", flush=True)
+    print(f"Setting up {directory} from {lock} ({packages} packages, Python {python})", flush=True)
     if found.split(" ")[0] != python:
         _create(directory)
     # The stamp goes first and comes back last: whatever interrupts this, the next run starts over.
     stamp.unlink(missing_ok=True)
-    _fill(directory, requirements, len(lines))
+    _fill(directory, lock, packages)
     stamp.write_text(wanted)
     print(f"{directory} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
@@ -64,7 +64,7 @@ def _create(directory: Path) -> None:
         )
 
 
-def _fill(directory: Path, requirements: Path, total: int) -> None:
+def _fill(directory: Path, lock: Path, total: int) -> None:
     pip = subprocess.Popen(
         [
             str(directory / "bin" / "python"),
@@ -73,8 +73,11 @@ def _fill(directory: Path, requirements: Path, total: int) -> None:
             "install",
             "--progress-bar",
             "off",
+            "--no-deps",  # the lock has them all
+            "--require-hashes",
+            "--only-binary=:all:",
             "-r",
-            str(requirements),
+            str(lock),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -97,22 +100,13 @@ def _fill(directory: Path, requirements: Path, total: int) -> None:
             _show("  unpacking ...")
     _show("")
     if pip.wait():
-        sys.exit("".join(last) + f"Installing {requirements} failed; the last lines above say why.")
+        sys.exit("".join(last) + f"Installing {lock} failed; the last lines above say why.")
 
 
 def _show(text: str) -> None:
     """One line that replaces itself; only where somebody watches, a log gets the first and the last line."""
     if sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="", flush=True)
-
-
-def _requirement_lines(path: Path) -> Iterator[str]:
-    for line in path.read_text(encoding="utf-8").splitlines():
-        stripped = line.partition(" #")[0].strip()
-        if stripped.startswith("-r "):
-            yield from _requirement_lines(path.parent / stripped[3:].strip())
-        elif stripped and not stripped.startswith("#"):
-            yield stripped
 
 
 if __name__ == "__main__":
