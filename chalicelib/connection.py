@@ -37,6 +37,7 @@ def client(service: str) -> Any:
         parameter_validation=False,
         max_pool_connections=64,
         retries={"mode": "standard", "total_max_attempts": 4},
+        user_agent="cams",  # the SDK would put a long one together for each request, a fifth of its instructions
     )
     with _session_lock:
         made = _session.create_client(service, config=config)

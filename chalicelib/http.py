@@ -214,7 +214,9 @@ def as_many_as_fit(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def fits(text: str, room: int = 0) -> bool:
     """Whether an answer can leave the function, with `room` for more: it travels as a JSON string, escaped again."""
-    return len(text) * 12 < ANSWER_LIMIT - room or len(json.dumps(text)) < ANSWER_LIMIT - room
+    # JSON has no bare control characters: escaping doubles a quote, and makes twelve of what is not ASCII at most.
+    longest = len(text) * (2 if text.isascii() else 12)
+    return longest < ANSWER_LIMIT - room or len(json.dumps(text)) < ANSWER_LIMIT - room
 
 
 # ---- below ----------------------------------------------------------------------------------------

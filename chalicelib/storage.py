@@ -8,82 +8,26 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from pynamodb.attributes import UnicodeAttribute, VersionAttribute
-from pynamodb.connection.table import TableConnection
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
-from pynamodb.models import BatchWrite, Model
+from pynamodb.models import BatchWrite
 from pynamodb.transactions import TransactWrite
 
-from chalicelib import clock, errors, settings
+from chalicelib import clock, errors
 from chalicelib.connection import Collided, connection, translated
 from chalicelib.connection import Stale as Stale
 from chalicelib.connection import client as client
+from chalicelib.rows import AnyRow
+from chalicelib.rows import Row as Row
+from chalicelib.rows import VersionedRow as VersionedRow
+from chalicelib.rows import key as key
+from chalicelib.rows import parts as parts
+from chalicelib.rows import table as table
 
 _ATTEMPTS = 12
 _BATCH = 100  # items of one BatchGetItem
 _WRITES = 25  # items of one BatchWriteItem
-_SEPARATOR = "#"  # no identifier may contain it, see http.identifier
 
-
-def table(name: str) -> str:
-    """The physical name of a table of the template."""
-    return settings.table_prefix() + name
-
-
-def key(workspace_id: str, *parts: str) -> str:
-    """A partition key: the workspace id first, then the identifiers that narrow it down."""
-    return _SEPARATOR.join((workspace_id, *parts))
-
-
-def parts(partition: str) -> list[str]:
-    """What a partition key was made of."""
-    return partition.split(_SEPARATOR)
-
-
-class Row(Model):
-    """An item of a table."""
-
-    @classmethod
-    def _get_connection(cls) -> TableConnection:
-        new = cls._connection is None
-        own = super()._get_connection()
-        if new:
-            own.connection._client = connection._client
-        return own
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The item's partition key, and its sort key where the table has one."""
-        names = [self._hash_keyname, self._range_keyname]
-        return tuple(getattr(self, name) for name in names if name)
-
-    @property
-    def workspace_id(self) -> str:
-        """The workspace that the item belongs to."""
-        return parts(self.keys[0])[0]
-
-    def place(self, attribute: str) -> str:
-        """Where an attribute is stored; what is sealed for one place opens at no other."""
-        return "/".join((self.Meta.table_name, *self.keys, attribute))
-
-    def __repr__(self) -> str:
-        # PynamoDB's own prints every value, and some of them are credentials.
-        return f"{type(self).__name__}({'/'.join(self.keys)})"
-
-
-class VersionedRow(Row):
-    """An item that is read, changed and written: a stale save is a conflict.
-
-    `written` marks each save, and says when it was. When the answer to a save is lost, the SDK repeats it,
-    and the repetition fails its own condition; the mark tells that the item is already what we wrote.
-    """
-
-    version = VersionAttribute()
-    written = UnicodeAttribute()
-
-
-AnyRow = TypeVar("AnyRow", bound=Row)
 Result = TypeVar("Result")
 Step = Callable[[TransactWrite], None]
 

@@ -6,7 +6,6 @@ sent back. Enumerations are `Literal` where the specification gives the full lis
 """
 
 import math
-import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any
@@ -90,19 +89,38 @@ class Wire(BaseModel):
 
 Place = tuple[int | str, ...]
 
-# The parser reads 1e999 as infinity and takes NaN in an open member. Looking for numbers that could be
-# either is far cheaper than walking every body.
-_PERHAPS_NOT_FINITE = re.compile(rb"NaN|Infinity|[0-9][eE]\+?[0-9]|[0-9]{309}")
+# Digits alike, and both forms of the exponent.
+_ALIKE = bytes.maketrans(b"123456789E", b"000000000e")
+_LONG = 309
+_BEFORE_NUMBERS = b":,[- \t\r\n"
 
 
 def not_finite(raw: bytes) -> Iterator[Place]:
     """The places of NaN and infinities in a JSON text; none for what is no JSON, which a model refuses."""
-    if _PERHAPS_NOT_FINITE.search(raw):
+    if _perhaps_not_finite(raw):
         try:
             parsed = from_json(raw)
         except ValueError:
             return
         yield from _not_finite(parsed, ())
+
+
+def _perhaps_not_finite(raw: bytes) -> bool:
+    """Whether a JSON text may have NaN, Infinity, or a number with an exponent or very many digits.
+
+    The parser reads 1e999 as infinity and takes NaN in an open member; to walk every body would cost more than the
+    rest of its way. An id in hexadecimal may have 1e9 in it: a number follows what no string ends with.
+    """
+    alike = raw.translate(_ALIKE)
+    if b"NaN" in raw or b"Infinity" in raw or b"0" * _LONG in alike:
+        return True
+    place = alike.find(b"0e")
+    while place >= 0:
+        before = alike[max(place - _LONG, 0) : place].rstrip(b"0.")
+        if alike[place + 2 : place + 3] in (b"0", b"+") and before[-1:] in _BEFORE_NUMBERS:
+            return True
+        place = alike.find(b"0e", place + 2)
+    return False
 
 
 def _not_finite(value: Any, place: Place) -> Iterator[Place]:

@@ -341,6 +341,8 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "-Infinity in a member": (b'{"title": -Infinity}', "title"),
     "1e999 in a member": (b'{"title": 1e999}', "title"),
     "-1e999 in a member": (b'{"title": -1E+999}', "title"),
+    "1e999 behind an id that looks like a number": (b'{"description": "1e9", "title": 1e999}', "title"),
+    "300 digits and an exponent": (b'{"title": ' + b"9" * 305 + b"e9}", "title"),
     "100,000 arrays": (b"[" * 100_000 + b"]" * 100_000, ""),
     "100,000 objects": (b'{"title":' * 100_000 + b"1" + b"}" * 100_000, ""),
     "100,000 arrays in a member": (b'{"title": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", ""),

@@ -13,8 +13,8 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 
 # The kernel: what every resource may rely on, in an order in which nobody imports somebody behind.
 KERNEL = (
-    "settings", "clock", "errors", "connection", "storage", "queues", "children", "keyring", "sealing", "documents",
-    "sequence",
+    "settings", "clock", "errors", "connection", "rows", "storage", "queues", "children", "keyring", "sealing",
+    "documents", "sequence",
     "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
@@ -25,7 +25,8 @@ PURE = {"state", "listing", "received"}
 ACROSS = {"deletion", "functions"}
 # From a change to a POST, in an order in which nobody imports somebody behind. Resources do not know of it.
 PIPELINE = (
-    "signature", "addresses", "sender", "change", "events", "endpoints", "ledger", "queue", "delivery", "streams",
+    "signature", "addresses", "lookups", "sender", "change", "events", "endpoints", "ledger", "queue", "delivery",
+    "streams",
 )  # fmt: skip
 # What a store, and with it an event function, does without: the models and the HTTP edge.
 EDGE = {"wire", "http", "auth"}
@@ -87,7 +88,7 @@ HOMES = {
     "encryption": (r"\bcryptography\b", {"sealing"}),
     "outbound HTTP": (
         r"^(import|from) (socket|ssl|urllib3|requests|http\.client|urllib\.request)\b",
-        {"webhooks.sender", "webhooks.addresses"},
+        {"webhooks.sender", "webhooks.lookups", "webhooks.addresses"},
     ),
     "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"connection"}),
     "translation of pydantic's errors": (r"\.errors\(", {"http"}),

@@ -50,9 +50,10 @@ def list_conversations(agent_id: str) -> Response:
         return known.page(page) if cursor is None else _behind(cursor, known)
 
     conversations, more = store.listed(auth.caller().workspace_id, agent_id, choose)
-    shown = [_shown(one) for one in conversations]
     return http.listing(
-        "Agent conversations retrieved successfully", shown, None if more is None else http.to_cursor(str(more))
+        "Agent conversations retrieved successfully",
+        _shown(conversations),
+        None if more is None else http.to_cursor(str(more)),
     )
 
 
@@ -139,7 +140,7 @@ def _state_answer(agent_id: str, user_id: str, agent: Document, before: State, a
         "platformName": record.platform(agent),
         "success": True,
         "message": f"Conversation state {done} successfully",
-        "chatState": _shown(after.metadata),
+        "chatState": _shown([after.metadata])[0],
         "actionMessages": [],
         "agentData": record.v2_form(agent),
         "origin": after.metadata.get("origin"),
@@ -161,7 +162,9 @@ def _text(members: Document) -> str:
     return encode({name: value for name, value in members.items() if value is not None}).decode()[:-1]
 
 
-def _shown(metadata: Document) -> Document:
+def _shown(conversations: list[Document]) -> list[Document]:
+    """The members of metadata that the specification has."""
     from chalicelib.conversations.models import ConvoMeta
 
-    return {name: value for name, value in metadata.items() if name in ConvoMeta.model_fields}
+    known = ConvoMeta.model_fields
+    return [{name: value for name, value in one.items() if name in known} for one in conversations]

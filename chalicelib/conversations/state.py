@@ -47,13 +47,16 @@ def apply(before: State, change: "StateIn", now: int) -> State:
     metadata = change.metadata.merge_into(before.metadata) if change.metadata else before.metadata
     if turns is None:
         return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns, before.seen)
-    text = sealing.encode(turns)
+    from pydantic_core import to_json  # it writes in a third of the time that the standard library takes
+
+    text = to_json(turns)
     if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
     if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or change.turns is None):
         return before
-    new, seen = received.fresh([turn for turn in turns if _is_human(turn)], before.seen)
-    return State(_touched({**metadata, **_counts(turns)}, now), text, seen, new)
+    human = [turn for turn in turns if _is_human(turn)]
+    new, seen = received.fresh(human, before.seen)
+    return State(_touched({**metadata, **_counts(turns, human)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -91,11 +94,10 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
     answered: list[Document] = []
     for place, turn in enumerate(turns):
         messages = turn.get("messages") or []
-        rest = {name: value for name, value in turn.items() if name != "messages"}
-        if rest.get("ts") is None:
-            rest["ts"] = now
+        turn_ts = now if turn.get("ts") is None else turn["ts"]
         # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
-        size += len(sealing.encode(rest)) * len(messages)
+        if len(messages) > 1:
+            size += len(sealing.encode({**turn, "messages": None})) * len(messages)
         if size > 3 * LIMIT:
             raise errors.TooLarge(
                 "turns may have 2 MiB of JSON at most, each message counted with what its turn carries."
@@ -106,9 +108,10 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
                 raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
             seen.add(mid)
             ts = message.get("ts")
-            answered.append({**rest, "messages": {**message, "mid": mid}, "ts": rest["ts"] if ts is None else ts})
+            named = message if message.get("mid") else {**message, "mid": mid}
+            answered.append({**turn, "messages": named, "ts": turn_ts if ts is None else ts})
         if not messages:
-            answered.append(rest)
+            answered.append({name: value for name, value in turn.items() if name != "messages"} | {"ts": turn_ts})
     return answered
 
 
@@ -132,9 +135,9 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
     return [turn for turn in turns if turn.get("messages", {}).get("mid") not in mids]
 
 
-def _counts(turns: list[Document]) -> Document:
+def _counts(turns: list[Document], human: list[Document]) -> Document:
     """The members that the service counts: messages, and number and times of the user's own (§2.6, §2.8)."""
-    times = [turn["ts"] for turn in turns if _is_human(turn)]
+    times = [turn["ts"] for turn in human]
     return {
         "messagesNum": sum("messages" in turn for turn in turns),
         "interactionsNum": len(times),

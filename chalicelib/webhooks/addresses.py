@@ -8,6 +8,7 @@ Sources: IANA's special-purpose registries (RFC 6890 and its updates), and what 
 
 import re
 from contextlib import suppress
+from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from socket import inet_aton
 from typing import NamedTuple
@@ -71,6 +72,7 @@ _refused = [(ip_network(network), why) for network, why in REFUSED]
 _embedding = [ip_network(network) for network in EMBEDDING]
 
 
+@lru_cache(1024)
 def why_refused(address: str) -> str | None:
     """Why nothing may be sent to this address, or None for a public one. What is no address is refused too."""
     try:
@@ -103,6 +105,7 @@ _NAME = re.compile(r"[a-z0-9_.-]{1,253}")
 _KEPT = "/?%:@!$&'()*+,;=~"
 
 
+@lru_cache(1024)
 def read_url(url: str, *, allow_private: bool) -> Target:
     """The parts of a URL; strict, because no two parsers read a strange one alike. Raises Broken."""
     schemes = ("https", "http") if allow_private else ("https",)

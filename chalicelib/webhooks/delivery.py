@@ -23,6 +23,9 @@ _log = logging.getLogger(__name__)
 # A receiver that takes longer is slow, and will go through a lane of its own.
 SLOW_SECONDS = 2.0
 _LOOK_SECONDS = 0.25
+# For all batches of the process, as making a thread costs a third of what a delivery does. A function has one batch
+# at a time, and room for no more than about so many deliveries: it may have 1,024 threads and as many open files.
+threads = futures.ThreadPoolExecutor(900, "delivery")
 
 
 def fan_out(records: Iterable[dict[str, Any]]) -> None:
@@ -45,9 +48,11 @@ def deliver(messages: Sequence[queue.Message], lane: str) -> None:
     Raises what failed before its claim, so that the queue repeats the batch; the claims of the others hold.
     """
     posting: dict[queue.Message, float] = {}
-    with futures.ThreadPoolExecutor(max_workers=len(messages)) as pool:
-        running = [pool.submit(copy_context().run, _deliver, message, lane, posting) for message in messages]
-        noted: set[tuple[str, str]] = set()
+    running: list[futures.Future[None]] = []
+    noted: set[tuple[str, str]] = set()
+    try:
+        for message in messages:
+            running.append(threads.submit(copy_context().run, _deliver, message, lane, posting))
         # While they still hang, so that what comes meanwhile does not join them.
         while futures.wait(running, min(_LOOK_SECONDS, SLOW_SECONDS)).not_done:
             late = clock.monotonic() - SLOW_SECONDS
@@ -56,6 +61,8 @@ def deliver(messages: Sequence[queue.Message], lane: str) -> None:
                 with suppress(errors.ApiError):
                     endpoints.note_slow(*endpoint)
             noted |= slow
+    finally:
+        futures.wait(running)  # a function whose call has ended is frozen, with whatever it is doing
     for one in running:
         one.result()
 

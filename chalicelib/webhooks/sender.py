@@ -15,17 +15,16 @@ from concurrent import futures
 from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import botocore
 
 from chalicelib import clock, settings
 from chalicelib.webhooks.addresses import Broken, Target, read_url, why_refused
+from chalicelib.webhooks.lookups import Answer, left, look_up
 
 # Addresses of one host that are tried.
 _TRIED = 4
-# Lookups at once. A function has 1,024 threads, and up to 900 deliveries have one each.
-_LOOKUPS = 64
 # Certificates and a status line need a tenth; whoever sends more means to keep us busy.
 _MOST_RECEIVED = 256 * 1024
 _LONGEST_LINE = 8 * 1024
@@ -37,7 +36,6 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
 
 _Result = TypeVar("_Result")
-_Answer = tuple[socket.AddressFamily, tuple[Any, ...]]
 
 
 class Outcome(NamedTuple):
@@ -99,14 +97,6 @@ def _head(target: Target, length: int, headers: Mapping[str, str]) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("ascii")
 
 
-def _left(deadline: float) -> float:
-    """Seconds until the deadline, never 0, which would mean "do not wait" to a socket; raises TimeoutError."""
-    left = deadline - clock.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
 @contextmanager
 def _stage(name: str) -> Iterator[None]:
     """What sockets and TLS raise, as a sentence that says how far the attempt came."""
@@ -127,47 +117,16 @@ def _reason(error: OSError) -> str:
     return (reason or type(error).__name__).replace("_", " ").lower()
 
 
-_lookups: dict[tuple[str, int], futures.Future[list[_Answer]]] = {}
-_lookup_ended = threading.Condition()
-
-
-def _answers(target: Target, deadline: float) -> list[_Answer]:
-    """Where the host leads. Asked once, so that what is checked is what is connected to; one bad answer refuses all.
-
-    The system's resolver knows no deadline: it runs in a thread that may outlive the delivery. One thread for a host
-    however many wait for it, and few in all, so that name servers that hang do not use up the process's threads.
-    """
-    key = target.host, target.port
+def _answers(target: Target, deadline: float) -> list[Answer]:
+    """Where the host leads. Asked once, so that what is checked is what is connected to; one bad answer refuses all."""
     with _stage("Looking up the host"):
-        with _lookup_ended:
-            if not _lookup_ended.wait_for(lambda: key in _lookups or len(_lookups) < _LOOKUPS, _left(deadline)):
-                raise TimeoutError
-            if key in _lookups:
-                _lookup_ended.notify()  # somebody else may need the turn that this one does not
-            else:
-                lookup = futures.Future[list[_Answer]]()
-                threading.Thread(target=_look_up, args=(key, lookup), daemon=True).start()
-                _lookups[key] = lookup
-            lookup = _lookups[key]
-        answers = lookup.result(_left(deadline))
+        answers = look_up(target.host, target.port, deadline)
     if not settings.webhook_allow_private() and any(why_refused(address[0]) for _, address in answers):
         raise _Failed("The host has an address that is not public.")
     return answers
 
 
-def _look_up(key: tuple[str, int], lookup: futures.Future[list[_Answer]]) -> None:
-    try:
-        found = socket.getaddrinfo(*key, type=socket.SOCK_STREAM)
-        tell = partial(lookup.set_result, [(family, address) for family, _, _, _, address in found])
-    except Exception as error:
-        tell = partial(lookup.set_exception, error)
-    with _lookup_ended:  # before it is told: whoever comes later asks anew
-        del _lookups[key]
-        _lookup_ended.notify()
-    tell()
-
-
-def _connect(answers: list[_Answer], deadline: float) -> socket.socket:
+def _connect(answers: list[Answer], deadline: float) -> socket.socket:
     """A connection to the first address that takes one; what is left of the deadline is shared between them."""
     tried = answers[:_TRIED]
     with _stage("Connecting"):
@@ -176,7 +135,7 @@ def _connect(answers: list[_Answer], deadline: float) -> socket.socket:
                 with ExitStack() as failing:
                     connected = failing.enter_context(socket.socket(family, socket.SOCK_STREAM))
                     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # TLS: or 40 ms are lost
-                    connected.settimeout(_left(deadline) / (len(tried) - number))
+                    connected.settimeout(left(deadline) / (len(tried) - number))
                     connected.connect(address)
                     failing.pop_all()
                     return connected
@@ -256,11 +215,11 @@ class _Connection:
         view = memoryview(data)
         with suppress(ConnectionError):  # what the receiver said before it hung up is still to be read, and says more
             while view:
-                self._socket.settimeout(_left(self._deadline))
+                self._socket.settimeout(left(self._deadline))
                 view = view[self._socket.send(view) :]
 
     def _get(self) -> bytes:
-        self._socket.settimeout(_left(self._deadline))
+        self._socket.settimeout(left(self._deadline))
         data = self._socket.recv(_LONGEST_LINE)
         self._received += len(data)
         if self._received > _MOST_RECEIVED:

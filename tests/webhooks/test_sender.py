@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.webhooks import sender
+from chalicelib.webhooks import lookups, sender
 from chalicelib.webhooks.sender import Outcome, check_url, post
 from tests.webhooks import receivers
 from tests.webhooks.receivers import Behaviour, Certificates, Receiver, receiver, status
@@ -653,8 +653,13 @@ def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
 
     yield names(hang)
     over.set()
-    while sender._lookups:
+    while lookups.running:
         time.sleep(0.001)
+
+
+def looking_up() -> int:
+    """The threads that look hosts up, or have done so: they stay for the next."""
+    return sum(thread.name == "lookup" for thread in threading.enumerate())
 
 
 def test_a_name_server_that_hangs_ends_with_the_deadline(private: None, stuck: list[str]) -> None:
@@ -674,20 +679,21 @@ def test_a_host_that_hangs_takes_one_thread_however_often_it_is_tried(private: N
 
 
 def test_hosts_that_hang_take_a_bounded_number_of_threads(private: None, stuck: list[str]) -> None:
-    before = threading.active_count()
+    before = threading.active_count() - looking_up()
     with ThreadPoolExecutor(100) as pool:
         hanging = [pool.submit(tried, f"http://{number}.cams.test/") for number in range(100)]
         time.sleep(DEADLINE / 2)
         during = threading.active_count()
+        assert looking_up() == lookups.MOST
         assert {each.result()[0].error for each in hanging} == {"Looking up the host took too long."}
     sys.stdout.write(f"{during - before} threads for 100 deliveries, {len(stuck)} names asked for\n")
-    assert during - before == 100 + sender._LOOKUPS
-    assert len(stuck) == sender._LOOKUPS
+    assert during - before == 100 + lookups.MOST
+    assert len(stuck) == lookups.MOST
 
 
 def test_a_host_that_is_being_looked_up_needs_no_turn(private: None, stuck: list[str]) -> None:
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
-        for number in range(sender._LOOKUPS - 1):
+        for number in range(lookups.MOST - 1):
             pool.submit(tried, f"http://{number}.cams.test/")
         slow = [pool.submit(tried, f"http://slow.test:{one.port}/") for _ in range(20)]
         assert {each.result()[0].status for each in slow} == {200}
@@ -703,6 +709,7 @@ def test_a_process_without_threads_to_spare_is_an_error_of_that_delivery_only(
     with receiver(receivers.acknowledges) as one:
         with monkeypatch.context() as full:
             full.setattr(threading.Thread, "start", none_left)
+            full.setattr(lookups, "_idle", 0)
             assert tried(one.url)[0].error == "Looking up the host failed: no thread is left."
         assert tried(one.url)[0].status == 200
 
