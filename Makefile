@@ -1,5 +1,5 @@
 # What people type. Each target does its own set-up on a fresh machine that has Python 3.10 or newer; set-up is not
-# repeated while the requirements files stay as they are.
+# repeated while the lock files stay as they are.
 
 PORT ?= 8000
 STATE ?= .local
@@ -12,17 +12,20 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-long check format rehearse deploy destroy install clean
+.PHONY: help run test test-long check format bench bench-quick rehearse deploy destroy install install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
 	@echo "make test [ARGS=...]                  all tests but the long ones"
 	@echo "make test-long                        the long ones"
-	@echo "make check                            formatter, linter, types"
+	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           let the formatter write"
+	@echo "make bench                            the benchmarks, beside what people would use instead; 10 minutes"
+	@echo "make bench-quick                      the same for a glance; a minute and a half"
 	@echo "make rehearse                         a deployment from nothing to the end, in an emulated cloud"
 	@echo "make deploy STAGE=prod                to the account that AWS_PROFILE and the like point at"
 	@echo "make destroy STAGE=prod               takes it away again; asks, and keeps the data"
+	@echo "make lock                             after a change of a requirements file"
 	@echo "make clean                            remove what set-up and tools have made; STATE stays"
 
 run: install
@@ -40,10 +43,18 @@ check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy --strict app.py chalicelib infra
+	@.venv/bin/python -m infra.audit requirements-bench.lock requirements-engine.lock
 
 format: install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
+
+# Needs valgrind, which counts instructions. ARGS="state listing" for single questions.
+bench: install install-bench
+	@.venv-bench/bin/python -m benchmarks $(ARGS)
+
+bench-quick: install install-bench
+	@.venv-bench/bin/python -m benchmarks --quick $(ARGS)
 
 rehearse: install
 	@.venv/bin/python -m tests.deployment.rehearse
@@ -58,9 +69,21 @@ destroy: install
 # The engine has an environment of its own because it pins another botocore than the application.
 install:
 	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; no python3 on the path is." >&2; exit 1; }
-	@$(PYTHON) infra/local/install.py .venv requirements-dev.txt
-	@$(PYTHON) infra/local/install.py .venv-engine requirements-engine.txt
+	@$(PYTHON) infra/local/install.py .venv requirements-dev.lock
+	@$(PYTHON) infra/local/install.py .venv-engine requirements-engine.lock
+
+install-bench:
+	@$(PYTHON) infra/local/install.py .venv-bench requirements-bench.lock
+
+# Every package that a requirements file needs, for every Python and platform, with the hashes of its files.
+LOCK := .venv/bin/python -m uv pip compile --quiet --no-python-downloads --universal --generate-hashes --no-annotate \
+  --custom-compile-command "make lock"
+
+lock: install
+	$(LOCK) --python-version 3.10 requirements-dev.txt -o requirements-dev.lock
+	$(LOCK) --python-version 3.10 requirements-engine.txt -o requirements-engine.lock
+	$(LOCK) --python-version 3.11 requirements-bench.txt -o requirements-bench.lock
 
 clean:
-	rm -rf .venv .venv-engine .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-engine .venv-bench .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

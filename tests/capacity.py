@@ -1,23 +1,37 @@
-"""Requests and capacity units of what a block of code does, counted at the SDK's client.
+"""Requests and capacity units of what a block of code does, counted at an SDK client: ours, or anybody's.
 
 The engines of the tests report capacity wrongly, so it is computed from item sizes by DynamoDB's
 published rules: a strongly consistent read 1 unit for each 4 KB, an eventually consistent one half, a
 write 1 unit for each KB of the larger of the old and the new item, both doubled in a transaction, and
-1 more write for each KB of an index entry that a write changes. Sizes are rounded up per item, and per
-query for all of its items together.
+1 more write for each KB of an index entry that a write puts, changes or deletes (a changed key does two of it).
+Sizes are rounded up per item, and per query for all of its items together. What is stored is paid for:
+neither a projection nor a filter makes a read cheaper.
+
+An operation without a rule here is an error, not free. What items look like before and after a write is asked
+with a client of the meter's own.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import ceil
-from typing import Any
+from typing import Any, NamedTuple
+
+from botocore.session import Session
 
 from chalicelib import storage
-from infra import tables
 
 Item = dict[str, dict[str, Any]]
+
+_KEYED_READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
+_RANGE_READS = frozenset({"Query", "Scan"})
+_WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
+# What narrows the answer of a query, or belongs to what does.
+_NARROWING = frozenset({"ProjectionExpression", "FilterExpression", "Select"})
+_SUBSTITUTES = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 
 
 @dataclass
@@ -35,55 +49,125 @@ class Meter:
 
 
 @contextmanager
-def metered() -> Iterator[Meter]:
-    """Count everything that the process's DynamoDB client sends inside the block."""
-    meter, events = Meter(), storage.client("dynamodb").meta.events
-    recorder = _Recorder(meter)
-    events.register("provide-client-params.dynamodb.*", recorder.before)
+def metered(client: Any = None) -> Iterator[Meter]:
+    """Count everything that a DynamoDB client sends inside the block: the process's own unless another is given.
+
+    The client of a boto3 resource is its `meta.client`. A request that the SDK repeats is counted once. Raises
+    ValueError for an operation that has no rule.
+    """
+    asked = client or storage.client("dynamodb")
+    meter, events = Meter(), asked.meta.events
+    recorder = _Recorder(meter, _plain(asked.meta.endpoint_url, asked.meta.region_name))
+    # As sent: the typed values of a client and the plain ones of a resource look the same there.
+    events.register("before-call.dynamodb.*", recorder.before)
     events.register("after-call.dynamodb.*", recorder.after)
     try:
         yield meter
     finally:
-        events.unregister("provide-client-params.dynamodb.*", recorder.before)
+        events.unregister("before-call.dynamodb.*", recorder.before)
         events.unregister("after-call.dynamodb.*", recorder.after)
 
 
+@lru_cache
+def _plain(endpoint: str, region: str) -> Any:
+    return Session().create_client(
+        "dynamodb",
+        region,
+        endpoint_url=endpoint,
+        aws_access_key_id="meter",
+        aws_secret_access_key="meter",
+    )
+
+
+class _Place(NamedTuple):
+    table: str
+    key: Item
+    strong: bool = True
+
+
 class _Recorder:
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, engine: Any) -> None:
         self._meter = meter
-        self._asking = False
-        self._params: dict[str, Any] = {}
+        self._engine = engine
+        self._sent: dict[str, Any] = {}
         self._old: list[Item] = []
+        self._tables: dict[str, dict[str, Any]] = {}
 
     def before(self, params: dict[str, Any], model: Any, **_: Any) -> None:
         """Remember the request, and the items it is about to replace."""
-        if self._asking:
-            return
-        self._params = params
-        self._old = [self._stored(table, key) for _, table, key, _ in _written(model.name, params)]
+        if model.name not in _KEYED_READS | _RANGE_READS | _WRITES:
+            raise ValueError(f"There is no rule for what {model.name} costs.")
+        self._sent = json.loads(params["body"])
+        self._old = [self._stored(place) for place in self._written(model.name)]
 
-    def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
+    def after(self, http_response: Any, model: Any, **_: Any) -> None:
         """Add up what the request has cost; one that failed costs its request."""
-        if self._asking:
-            return
         self._meter.requests[model.name] += 1
         if http_response.status_code != 200:
             return
-        self._meter.reads += _read_units(model.name, self._params, parsed)
-        factor = 2 if model.name == "TransactWriteItems" else 1
-        for (_, table, key, _), old in zip(_written(model.name, self._params), self._old, strict=True):
-            new = self._stored(table, key)
-            self._meter.writes += factor * max(1, ceil(max(size(old), size(new)) / 1024))
-            self._meter.writes += _index_units(table, old, new)
+        doubled = 2 if model.name.startswith("Transact") else 1
+        for place in _read(model.name, self._sent):
+            self._meter.reads += doubled * _read_units(size(self._stored(place)), strong=place.strong)
+        if model.name in _RANGE_READS:
+            self._meter.reads += _read_units(self._looked_at(model.name), strong=_is_strong(self._sent))
+        for place, old in zip(self._written(model.name), self._old, strict=True):
+            new = self._stored(place)
+            self._meter.writes += doubled * _write_units(old, new)
+            self._meter.writes += sum(self._index_units(place.table, old, new))
 
-    def _stored(self, table: str, key: Item) -> Item:
-        self._asking = True
-        try:
-            answer = storage.client("dynamodb").get_item(TableName=table, Key=key, ConsistentRead=True)
-        finally:
-            self._asking = False
+    def _looked_at(self, operation: str) -> int:
+        """The bytes of all items that a query or scan has read to make its answer."""
+        wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
+        for name in _SUBSTITUTES:
+            used = self._sent.get("KeyConditionExpression", "")
+            wanted[name] = {one: value for one, value in wanted.get(name, {}).items() if one in used}
+        ask = self._engine.query if operation == "Query" else self._engine.scan
+        return sum(map(size, ask(**{name: value for name, value in wanted.items() if value != {}})["Items"]))
+
+    def _written(self, operation: str) -> list[_Place]:
+        """What a request writes, or checks in a transaction."""
+        if operation not in _WRITES:
+            return []
+        steps = [self._sent]
+        if operation == "TransactWriteItems":
+            steps = [step for item in self._sent["TransactItems"] for step in item.values()]
+        elif operation == "BatchWriteItem":
+            asked = self._sent["RequestItems"].items()
+            steps = [{"TableName": table, **step} for table, many in asked for one in many for step in one.values()]
+        keys = (step.get("Key") or self._key(step["TableName"], step["Item"]) for step in steps)
+        return [_Place(step["TableName"], key) for step, key in zip(steps, keys, strict=True)]
+
+    def _key(self, table: str, item: Item) -> Item:
+        return {one["AttributeName"]: item[one["AttributeName"]] for one in self._described(table)["KeySchema"]}
+
+    def _stored(self, place: _Place) -> Item:
+        answer = self._engine.get_item(TableName=place.table, Key=place.key, ConsistentRead=True)
         found: Item = answer.get("Item", {})
         return found
+
+    def _described(self, table: str) -> dict[str, Any]:
+        if table not in self._tables:
+            self._tables[table] = self._engine.describe_table(TableName=table)["Table"]
+        return self._tables[table]
+
+    def _index_units(self, table: str, old: Item, new: Item) -> Iterator[int]:
+        if self._described(table).get("LocalSecondaryIndexes"):
+            raise ValueError("There is no rule for what a local index costs.")
+        for index in self._described(table).get("GlobalSecondaryIndexes", []):
+            keys = {one["AttributeName"] for one in index["KeySchema"]}
+            before, after = (self._entry(table, index, item) for item in (old, new))
+            if before and after and any(before[name] != after[name] for name in keys):
+                yield _write_units(before) + _write_units(after)
+            elif before != after:
+                yield _write_units(before, after)
+
+    def _entry(self, table: str, index: dict[str, Any], item: Item) -> Item:
+        """What an index has of an item: nothing of one without the index's key."""
+        keys, projection = {one["AttributeName"] for one in index["KeySchema"]}, index["Projection"]
+        if not keys <= set(item):
+            return {}
+        shown = keys | set(self._key(table, item)) | set(projection.get("NonKeyAttributes", []))
+        return {name: value for name, value in item.items() if name in shown or projection["ProjectionType"] == "ALL"}
 
 
 def size(item: Item) -> int:
@@ -93,60 +177,46 @@ def size(item: Item) -> int:
 
 def _value_size(value: dict[str, Any]) -> int:
     ((kind, content),) = value.items()
+    if kind == "S":
+        return len(content.encode())
+    if kind == "B":
+        return len(content)
     if kind == "N":
-        return ceil(len(content.lstrip("-").replace(".", "")) / 2) + 1
-    return len(content.encode()) if kind == "S" else len(content) if kind == "B" else 1
+        return _number_size(content)
+    if kind == "L":
+        return 3 + sum(1 + _value_size(one) for one in content)
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _value_size(one) for name, one in content.items())
+    if kind in {"SS", "NS", "BS"}:
+        return sum(_value_size({kind[0]: one}) for one in content)
+    return 1  # a boolean, null
 
 
-def _written(operation: str, params: dict[str, Any]) -> list[tuple[str, str, Item, Item]]:
-    """What a request writes or checks: kind, table, key, and nothing for the rest."""
-    if operation == "TransactWriteItems":
-        steps = [(kind, step) for item in params["TransactItems"] for kind, step in item.items()]
-    elif operation == "BatchWriteItem":
-        asked = [(table, one) for table, several in params["RequestItems"].items() for one in several]
-        steps = [(kind, {"TableName": table, **step}) for table, one in asked for kind, step in one.items()]
-    elif operation in {"PutItem", "UpdateItem", "DeleteItem"}:
-        steps = [(operation.removesuffix("Item"), params)]
-    else:
-        return []
-    return [
-        (kind, step["TableName"], step.get("Key") or _key(step["TableName"], step["Item"]), {}) for kind, step in steps
-    ]
+def _number_size(content: str) -> int:
+    digits = content.lstrip("-").partition("E")[0].replace(".", "").strip("0")
+    return ceil(len(digits) / 2) + 1
 
 
-def _declared(table: str) -> dict[str, Any]:
-    prefix = storage.table("")
-    return next(
-        one for one in tables.declared("AWS::DynamoDB::Table") if tables._name(one["TableName"], prefix) == table
-    )
-
-
-def _key(table: str, item: Item) -> Item:
-    return {one["AttributeName"]: item[one["AttributeName"]] for one in _declared(table)["KeySchema"]}
-
-
-def _read_units(operation: str, params: dict[str, Any], parsed: dict[str, Any]) -> float:
+def _read(operation: str, sent: dict[str, Any]) -> list[_Place]:
+    """The keys that a request reads."""
     if operation == "GetItem":
-        return _rounded(size(parsed.get("Item", {})), strong=params.get("ConsistentRead", False))
+        return [_Place(sent["TableName"], sent["Key"], _is_strong(sent))]
+    if operation == "TransactGetItems":
+        return [_Place(one["Get"]["TableName"], one["Get"]["Key"]) for one in sent["TransactItems"]]
     if operation == "BatchGetItem":
-        read = [item for items in parsed["Responses"].values() for item in items]
-        asked = sum(len(one["Keys"]) for one in params["RequestItems"].values())
-        return sum(_rounded(size(item), strong=True) for item in read) + (asked - len(read))
-    if operation == "Query":
-        return _rounded(sum(map(size, parsed["Items"])), strong=params.get("ConsistentRead", False))
-    return 0
+        return [
+            _Place(table, key, _is_strong(one)) for table, one in sent["RequestItems"].items() for key in one["Keys"]
+        ]
+    return []
 
 
-def _rounded(bytes_read: int, *, strong: bool) -> float:
+def _is_strong(sent: dict[str, Any]) -> bool:
+    return bool(sent.get("ConsistentRead", False))
+
+
+def _read_units(bytes_read: int, *, strong: bool) -> float:
     return max(1, ceil(bytes_read / 4096)) * (1 if strong else 0.5)
 
 
-def _index_units(table: str, old: Item, new: Item) -> float:
-    units = 0
-    for index in _declared(table).get("GlobalSecondaryIndexes", []):
-        keys = {one["AttributeName"] for one in index["KeySchema"]}
-        shown = keys | set(_key(table, new or old)) | set(index["Projection"]["NonKeyAttributes"])
-        entries = [{name: item[name] for name in shown if name in item} for item in (old, new) if keys <= set(item)]
-        if entries and (len(entries) == 1 or entries[0] != entries[1]):
-            units += max(1, ceil(max(map(size, entries)) / 1024))
-    return units
+def _write_units(*items: Item) -> int:
+    return max(1, ceil(max(map(size, items)) / 1024))

@@ -1,0 +1,97 @@
+"""The whole way of a delivery, from the queue to the receiver, on the local engine: a read and two writes each.
+
+The workers are the cloud's: each takes up to ten messages, runs the function with them, and takes no others before it
+has ended. There each has a process of its own; here all of them are threads of one, which is the harder case.
+"""
+
+import json
+import math
+import random
+import statistics
+import threading
+import time
+from concurrent import futures
+
+from benchmarks.fanout import hanging as hanging_receivers
+from benchmarks.fanout import senders
+from benchmarks.fanout.rates import Rate
+from chalicelib import clock, storage
+from chalicelib.webhooks import endpoints, events, ledger, queue
+from chalicelib.workspaces import store as workspaces
+from infra import tables
+from tests.webhooks.pipeline import Held
+from tests.webhooks.test_slow_lane import SLOW_WORKERS, Lanes
+
+_BATCH = 10  # what one invocation gets
+
+
+def rate(urls: list[str], invocations: int, count: int) -> Rate:
+    """Deliveries a second and CPU of this process for each, with so many invocations at once, ten messages each."""
+    messages = _messages(urls, count)
+    with futures.ThreadPoolExecutor(invocations) as pool:
+        start, cpu = time.monotonic(), time.process_time()
+        list(pool.map(_invoke, (messages[n : n + _BATCH] for n in range(0, count, _BATCH))))
+        return Rate(count / (time.monotonic() - start), (time.process_time() - cpu) / count * 1000)
+
+
+def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int) -> float:
+    """The 99th percentile of the seconds from the queue to a healthy receiver; `hanging` of a hundred never answer.
+
+    With the product's own times: after 2 s a receiver is slow, after 30 s it is given up, which nobody waits for here.
+    """
+    urls = [f"{hosts[number % len(hosts)]}/{'hangs' if number < hanging else 0}" for number in range(100)]
+    messages = _messages(urls, count)
+    random.Random(3).shuffle(messages)
+    healthy = {message.event_id for message in messages if message.type == _HEALTHY}
+    lanes = Lanes()
+    with lanes.in_place():
+        working = {queue.FAST: _working(lanes, queue.FAST, workers)}
+        working[queue.SLOW] = _working(lanes, queue.SLOW, SLOW_WORKERS)
+        start = time.monotonic()
+        for number, message in enumerate(messages):
+            time.sleep(max(0.0, start + number / a_second - time.monotonic()))
+            queue.send([message], queue.FAST)
+        while not healthy <= (arrived := hanging_receivers.ask(hosts[0], "arrivals")).keys():
+            time.sleep(0.1)
+        for lane in working:
+            lanes.lanes[lane].queue.clear()
+            for _ in working[lane]:
+                lanes.lanes[lane].put(None)
+        while any(one.is_alive() for each in working.values() for one in each):
+            hanging_receivers.ask(hosts[0], "forget")
+            time.sleep(0.1)
+    return statistics.quantiles([arrived[one] - lanes.came[one] for one in healthy], n=100)[98]
+
+
+# What the hanging ones are told of: another type than the others, by which they are known here.
+_HEALTHY, _HANGING = "message_received", "agent_updated"
+
+
+def _messages(urls: list[str], count: int) -> list[queue.Message]:
+    """Messages of events that are kept, for an endpoint of each URL in turn; all of it is made here."""
+    tables.create_missing(storage.client)
+    rooms = [workspaces.create(str(number)).workspace_id for number in range(math.ceil(len(urls) / endpoints.MOST))]
+    made = []
+    for number, url in enumerate(urls):
+        type_ = _HANGING if url.endswith("/hangs") else _HEALTHY
+        row, _ = endpoints.create(rooms[number % len(rooms)], {"url": url, "events": [type_], "enabled": True})
+        made.append((row, type_))
+    messages = []
+    for number in range(count):
+        row, type_ = made[number % len(made)]
+        id_ = clock.new_id()
+        messages.append(queue.Message(row.workspace, row.webhook_id, id_, type_, id_))
+    ledger.record(events.Event(one.event_id, one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
+    return messages
+
+
+def _invoke(messages: list[queue.Message]) -> None:
+    texts = [{"Body": json.dumps(message), "MessageId": "", "ReceiptHandle": ""} for message in messages]
+    Held(queue.FAST, texts).run()
+
+
+def _working(lanes: Lanes, lane: str, count: int) -> list[threading.Thread]:
+    threads = [threading.Thread(target=lanes.work, args=(lane,)) for _ in range(count)]
+    for one in threads:
+        one.start()
+    return threads

@@ -1,0 +1,93 @@
+"""Deliveries a second, and what CPU time each takes, while a process has so many on their way all the time."""
+
+import asyncio
+import itertools
+import threading
+import time
+from concurrent.futures import Future
+from typing import NamedTuple
+
+from benchmarks.fanout import senders
+from benchmarks.peers import plain_sender
+
+_SECONDS = 30.0
+
+
+class Rate(NamedTuple):
+    """Deliveries a second, and milliseconds of this process's CPU time for each."""
+
+    rate: float
+    cpu: float
+
+
+def rate(name: str, urls: list[str], in_flight: int, rounds: int) -> Rate:
+    """What a sender does in so many times `in_flight` deliveries, once it has got going."""
+    window = _Window(in_flight, in_flight * (1 + rounds))
+    if name in senders.IN_A_LOOP:
+        asyncio.run(_in_a_loop(window, name, urls, in_flight))
+    else:
+        _in_threads(window, name, urls, in_flight)
+    return window.rate()
+
+
+class _Window:
+    """Looks at the clocks when the first have ended, and when the last have: between, as many begin as end."""
+
+    def __init__(self, first: int, last: int) -> None:
+        self._looks = {first, last}
+        self._seen: list[tuple[int, float, float]] = []
+        self._ended = itertools.count(1)
+        self._failed: list[str] = []
+
+    def is_open(self) -> bool:
+        return len(self._seen) < len(self._looks)
+
+    def note(self, status: int | str | None) -> None:
+        ended = next(self._ended)  # one step, so that no thread's is lost
+        if ended in self._looks:
+            self._seen.append((ended, time.monotonic(), time.process_time()))
+        if status != 200:
+            self._failed.append(str(status))
+
+    def rate(self) -> Rate:
+        if self._failed:
+            raise RuntimeError(f"{len(self._failed)} deliveries have failed: {self._failed[0]}")
+        first, last = self._seen
+        count, seconds, cpu = (end - start for start, end in zip(first, last, strict=True))
+        return Rate(count / seconds, cpu / count * 1000)
+
+
+def _in_threads(window: _Window, name: str, urls: list[str], in_flight: int) -> None:
+    free = threading.Semaphore(in_flight)
+
+    def ended(future: "Future[int | None]") -> None:
+        error = future.exception()
+        window.note(str(error) if error else future.result())
+        free.release()
+
+    with senders.sender(name, in_flight) as begin:
+        for url in itertools.cycle(urls):
+            free.acquire()
+            if not window.is_open():
+                break
+            begin(url, _SECONDS).add_done_callback(ended)
+        for _ in range(in_flight - 1):
+            free.acquire()
+
+
+async def _in_a_loop(window: _Window, name: str, urls: list[str], in_flight: int) -> None:
+    each = itertools.cycle(urls)
+
+    async def deliver(post: plain_sender.AsyncPost) -> None:
+        while window.is_open():
+            window.note(await post(next(each), *senders.message()))
+
+    async with senders.IN_A_LOOP[name](_SECONDS) as post:
+        running = [asyncio.create_task(deliver(post)) for _ in range(in_flight)]
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        for one in running:
+            one.cancel()  # what is still on its way is of no interest
+        await asyncio.wait(running)
+        for one in running:
+            if not one.cancelled():
+                one.result()

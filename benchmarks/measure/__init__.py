@@ -1,0 +1,1 @@
+"""How the suite measures: instructions, and CPU time as ratios."""

@@ -1,0 +1,1 @@
+"""What people use instead, written plainly and from the documentation of each."""

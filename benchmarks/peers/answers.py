@@ -1,0 +1,65 @@
+"""The answers of the three operations, as each of the peers gives them: plain functions over plain dictionaries.
+
+No limits, no validation, nothing is looked at twice: a conversation is replaced by what was sent.
+"""
+
+import base64
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.agents.record import AgentV2
+
+Document = dict[str, Any]
+
+# What the state route shows of an agent, its v2 form.
+_V2 = frozenset(AgentV2.model_fields)
+
+
+def agent(agent_id: str, document: Document) -> Document:
+    """GET /v3/agents/{agent_id}."""
+    data = {"ID": agent_id, "id": agent_id, **document}
+    return {"success": True, "message": "Agent retrieved successfully", "data": data}
+
+
+def page(conversations: Sequence[Document], more: int | None) -> Document:
+    """GET /v2/agents/{agent_id}/convos; `more` is the number of the last one where the list goes on."""
+    answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
+    if more is not None:
+        answer["nextCursor"] = base64.urlsafe_b64encode(str(more).encode()).decode().rstrip("=")
+    return answer
+
+
+def replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, list[Document]]:
+    """The metadata and the turns after a write: a turn for each message, counted."""
+    turns = [
+        {"from": turn["from"], "ts": message["ts"], "messages": message}
+        for turn in sent
+        for message in turn["messages"]
+    ]
+    times = [turn["ts"] for turn in turns if turn["messages"]["from"] == "human"]
+    counts = {
+        "messagesNum": len(turns),
+        "interactionsNum": len(times),
+        "firstMessageTS": times[0],
+        "lastMessageTS": times[-1],
+        "lastModified": int(time.time()),
+    }
+    return {**metadata, **counts}, turns
+
+
+def state(agent_id: str, user_id: str, agent: Document, metadata: Document, turns: Any, before: Any) -> Document:
+    """POST /agents/{agent_id}/interact/{user_id}/state."""
+    return {
+        "platformName": agent["agentPlatform"],
+        "success": True,
+        "message": "Conversation state saved successfully",
+        "chatState": metadata,
+        "actionMessages": [],
+        "agentData": {name: value for name, value in agent.items() if name in _V2},
+        "origin": metadata["origin"],
+        "userID": user_id,
+        "agentID": agent_id,
+        "turns": turns,
+        "oldTurns": before,
+    }

@@ -1,0 +1,54 @@
+"""The three operations on FastAPI behind Mangum, as their documentation shows it: path functions without `async`, as
+the SDK blocks, a model for the body, a dictionary for the answer. Nobody has to say who calls."""
+
+from typing import Any
+
+from fastapi import FastAPI
+from mangum import Mangum
+from pydantic import BaseModel, Field
+
+from benchmarks.peers import answers
+
+
+class Message(BaseModel):
+    """A message."""
+
+    mid: str
+    sender: str = Field(alias="from")
+    type: str
+    item: dict[str, Any]
+    ts: int
+
+
+class Turn(BaseModel):
+    """A turn."""
+
+    sender: str = Field(alias="from")
+    messages: list[Message]
+    ts: int
+
+
+class State(BaseModel):
+    """The body of the state route."""
+
+    turns: list[Turn]
+
+
+def api(store: Any) -> Any:
+    """The function over `native_store` or `sealed_store`."""
+    app = FastAPI()
+
+    @app.get("/v3/agents/{agent_id}")
+    def read_agent(agent_id: str) -> dict[str, Any]:
+        return answers.agent(agent_id, store.agent(agent_id))
+
+    @app.get("/v2/agents/{agent_id}/convos")
+    def list_conversations(agent_id: str) -> dict[str, Any]:
+        return answers.page(*store.page(agent_id))
+
+    @app.post("/agents/{agent_id}/interact/{user_id}/state")
+    def replace_state(agent_id: str, user_id: str, state: State) -> dict[str, Any]:
+        replaced: dict[str, Any] = store.replace(agent_id, user_id, state.model_dump(by_alias=True)["turns"])
+        return replaced
+
+    return Mangum(app, lifespan="off")

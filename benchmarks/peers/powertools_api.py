@@ -1,0 +1,28 @@
+"""The three operations on Powertools' resolver for the gateway, as its documentation shows it: routes that return
+dictionaries. Its validation, logger, tracer and metrics are left off; nobody has to say who calls."""
+
+from typing import Any
+
+from aws_lambda_powertools.event_handler import APIGatewayRestResolver
+
+from benchmarks.peers import answers
+
+
+def api(store: Any) -> Any:
+    """The function over `native_store` or `sealed_store`."""
+    app = APIGatewayRestResolver()
+
+    @app.get("/v3/agents/<agent_id>")
+    def read_agent(agent_id: str) -> dict[str, Any]:
+        return answers.agent(agent_id, store.agent(agent_id))
+
+    @app.get("/v2/agents/<agent_id>/convos")
+    def list_conversations(agent_id: str) -> dict[str, Any]:
+        return answers.page(*store.page(agent_id))
+
+    @app.post("/agents/<agent_id>/interact/<user_id>/state")
+    def replace_state(agent_id: str, user_id: str) -> dict[str, Any]:
+        replaced: dict[str, Any] = store.replace(agent_id, user_id, app.current_event.json_body["turns"])
+        return replaced
+
+    return app.resolve

@@ -1,0 +1,117 @@
+"""The three operations on bare botocore, with our encoding: the items that ours reads and writes, sealed by `sealing`.
+
+One client, made at import as the SDK makes it, but that parameters are not validated; and the requests of ours: one for
+an agent, two for a page, two for a state. What a state is stored with beside its turns (marks of what was seen,
+what was received, for the events) is written here, too: the same stored documents.
+"""
+
+import hashlib
+import json
+import os
+from typing import Any
+
+from botocore.config import Config
+from botocore.session import Session
+
+from benchmarks.peers import answers
+from benchmarks.peers.answers import Document
+from chalicelib import sealing
+
+_WORKSPACE = os.environ["WORKSPACE_ID"]
+_AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
+_PAGE = 20
+_dynamodb = Session().create_client(
+    "dynamodb",
+    config=Config(parameter_validation=False, retries={"mode": "standard", "total_max_attempts": 4}),
+)
+
+
+def agent(agent_id: str) -> Document:
+    """An agent's document."""
+    key = {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}}
+    item = _dynamodb.get_item(TableName=_AGENTS, Key=key, ConsistentRead=True)["Item"]
+    return _opened_agent(agent_id, item)
+
+
+def page(agent_id: str, number: int = 1) -> tuple[list[Document], int | None]:
+    """The conversations of a page, newest first, and the last number where there are more."""
+    partition = f"{_WORKSPACE}#{agent_id}"
+    key = {"conversation": {"S": partition}, "item": {"S": "sequence"}}
+    last = _dynamodb.get_item(TableName=_CONVERSATIONS, Key=key, ConsistentRead=True)["Item"]
+    high = int(last["high"]["N"]) - (number - 1) * _PAGE
+    low = max(high - _PAGE + 1, 1)
+    items = _dynamodb.query(
+        TableName=_CONVERSATIONS,
+        IndexName="by_number",
+        KeyConditionExpression="agent = :agent AND #number BETWEEN :low AND :high",
+        ExpressionAttributeNames={"#number": "number"},
+        ExpressionAttributeValues={":agent": {"S": partition}, ":low": {"N": str(low)}, ":high": {"N": str(high)}},
+        ScanIndexForward=False,
+    )["Items"]
+    return [_opened(item, "metadata") for item in items], low if low > 1 else None
+
+
+def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
+    """Replace a conversation's turns; the answer of the state route."""
+    conversation = f"{_WORKSPACE}#{agent_id}#{user_id}"
+    keys = {
+        _AGENTS: {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}},
+        _CONVERSATIONS: {"conversation": {"S": conversation}, "item": {"S": "conversation"}},
+    }
+    wanted = {table: {"Keys": [key], "ConsistentRead": True} for table, key in keys.items()}
+    found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
+    (agent_item,), (item,) = found[_AGENTS], found[_CONVERSATIONS]
+    agent = _opened_agent(agent_id, agent_item)
+    text, _, seen = _unsealed(item, "turns").partition(b"\x00")
+    metadata, turns = answers.replaced(_opened(item, "metadata"), sent)
+    marks = {seen[start : start + 6] for start in range(0, len(seen), 6)}
+    human = [turn["messages"] for turn in turns if turn["messages"]["from"] == "human"]
+    marked = [(hashlib.blake2b(message["mid"].encode(), digest_size=6).digest(), message) for message in human]
+    new = [(mark, message) for mark, message in marked if mark not in marks]
+    said = [
+        {name: message[name] for name in ("mid", "type", "from")} | {"content": message["item"]["payload"]["message"]}
+        for _, message in new
+    ]
+    told = {"agentName": agent["title"], "origin": metadata["origin"], "messages": said}
+    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + seen + b"".join(mark for mark, _ in new))
+    _dynamodb.put_item(
+        TableName=_CONVERSATIONS,
+        Item={
+            **item,
+            "metadata": {"B": _sealed(conversation, "metadata", _json(metadata))},
+            "turns": {"B": written},
+            "received": {"B": _sealed(conversation, "received", _json(told))},
+            "version": {"N": str(int(item["version"]["N"]) + 1)},
+            "written": {"S": os.urandom(13).hex()},
+        },
+        ConditionExpression="version = :version",
+        ExpressionAttributeValues={":version": item["version"]},
+    )
+    return answers.state(agent_id, user_id, agent, metadata, turns, json.loads(text))
+
+
+def _opened_agent(agent_id: str, item: dict[str, Any]) -> Document:
+    place = f"{_AGENTS}/{_WORKSPACE}/{agent_id}/document"
+    document: Document = json.loads(sealing.unseal(_WORKSPACE, place, item["document"]["B"]))
+    return document
+
+
+def _opened(item: dict[str, Any], attribute: str) -> Document:
+    document: Document = json.loads(_unsealed(item, attribute))
+    return document
+
+
+def _unsealed(item: dict[str, Any], attribute: str) -> bytes:
+    return sealing.unseal(_WORKSPACE, _place(item["conversation"]["S"], attribute), item[attribute]["B"])
+
+
+def _sealed(conversation: str, attribute: str, payload: bytes) -> bytes:
+    return sealing.seal(_WORKSPACE, _place(conversation, attribute), payload)
+
+
+def _place(conversation: str, attribute: str) -> str:
+    return f"{_CONVERSATIONS}/{conversation}/conversation/{attribute}"
+
+
+def _json(document: Any) -> bytes:
+    return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()

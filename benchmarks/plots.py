@@ -1,0 +1,135 @@
+"""The plots: SVG files beside the results, drawn from the rows alone. The same rows give the same bytes."""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib as mpl
+
+mpl.use("svg")
+mpl.rcParams.update({"svg.hashsalt": "cams", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+
+from matplotlib import pyplot  # noqa: E402 - behind the choice of what draws
+from matplotlib.axes import Axes  # noqa: E402
+
+from benchmarks.results import Question, Row  # noqa: E402
+
+OURS, FLOOR = "CAMS", "floor"
+Lines = dict[str, list[tuple[float, float]]]
+
+
+class Plot(NamedTuple):
+    """One picture of a question: a panel for each metric, or where there is one metric for each kind of case.
+
+    A case ends with where it stands, as in "replace, 1,000 messages" or "page 10"; without a `unit` it stands nowhere,
+    and the picture has bars.
+    """
+
+    name: str
+    title: str
+    question: Question
+    metrics: tuple[str, ...]
+    unit: str | None = None
+    x: str = ""
+
+
+PLOTS = (
+    Plot("state", "Capacity units of a conversation's state", "state", ("capacity units",), "messages", "messages"),
+    Plot("listing", "Read units of a page of 30,000 conversations", "listing", ("read units",), "", "page"),
+    Plot(
+        "growth-tenant",
+        "Capacity units of each operation as the tenant grows",
+        "growth",
+        ("read units", "write units"),
+        "conversations",
+        "conversations of the tenant",
+    ),
+    Plot(
+        "growth-conversation",
+        "Capacity units of each operation as a conversation grows",
+        "growth",
+        ("read units", "write units"),
+        "KB",
+        "KB of JSON",
+    ),
+    Plot("overhead", "Instructions of a request, beside bare botocore", "overhead", ("instructions",)),
+    Plot("cold_start", "Instructions of a cold start, beside bare botocore", "cold_start", ("instructions",)),
+    Plot("fanout", "Webhook deliveries per second and process", "fanout", ("rate",)),
+)
+
+
+def draw(rows: Sequence[Row], directory: Path) -> list[Path]:
+    """Draw every plot that has rows into `directory`; returns the files."""
+    chosen = [(plot, [one for one in rows if _is_shown(one, plot)]) for plot in PLOTS]
+    return [_drawn(plot, some, directory / f"{plot.name}.svg") for plot, some in chosen if some]
+
+
+def place(case: str) -> tuple[str, float, str] | None:
+    """What a case is of, where it stands and in which unit: ("replace", 1000, "messages"); None where nowhere."""
+    found = re.fullmatch(r"(.+?),? ([\d,]+) ?([A-Za-z]*)", case)
+    return (found[1], float(found[2].replace(",", "")), found[3]) if found else None
+
+
+def _is_shown(one: Row, plot: Plot) -> bool:
+    if one["question"] != plot.question or one["metric"] not in plot.metrics:
+        return False
+    at = place(one["case"])
+    return plot.unit is None or (at is not None and at[2] == plot.unit)
+
+
+def _drawn(plot: Plot, rows: list[Row], file: Path) -> Path:
+    panels = dict(_panels(plot, rows))
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * max(len(panels), 2), 3.6), squeeze=False)
+    for axis, (name, some) in zip(axes[0], panels.items(), strict=True):
+        _bars(axis, some) if plot.unit is None else _lines(axis, some, plot)
+        axis.set_title(name, fontsize=9)
+    figure.suptitle(plot.title, fontsize=11)
+    names = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    figure.legend(names.values(), names.keys(), loc="outside lower center", ncols=4, frameon=False, fontsize=8)
+    figure.set_layout_engine("constrained")
+    figure.savefig(file, metadata={"Date": None})
+    pyplot.close(figure)
+    return file
+
+
+def _panels(plot: Plot, rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
+    if plot.unit is None or len(plot.metrics) > 1:
+        yield from ((metric, [one for one in rows if one["metric"] == metric]) for metric in plot.metrics)
+        return
+    kinds = dict.fromkeys(at[0] for one in rows if (at := place(one["case"])))
+    for kind in kinds:
+        yield kind, [one for one in rows if (at := place(one["case"])) and at[0] == kind]
+
+
+def _lines(axis: Axes, rows: list[Row], plot: Plot) -> None:
+    lines: Lines = {}
+    for one in rows:
+        of, x, _ = place(one["case"]) or ("", 0.0, "")
+        ours = of if len(plot.metrics) > 1 else OURS
+        for name, value in {ours: one["ours"], **one["peers"]}.items():
+            if value is not None:
+                lines.setdefault(name, []).append((x, value))
+    for name, points in lines.items():
+        axis.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=name)
+    axis.set_xscale("log")
+    axis.set_yscale("symlog", linthresh=1)
+    axis.set_ylim(bottom=0)
+    axis.set_xlabel(plot.x)
+    axis.grid(alpha=0.3)
+
+
+def _bars(axis: Axes, rows: list[Row]) -> None:
+    names = list(dict.fromkeys(name for one in rows for name in _measured(one)))
+    for number, name in enumerate(names):
+        measured = [_measured(one).get(name) or 0 for one in rows]
+        axis.barh([at + 0.8 * number / len(names) for at in range(len(rows))], measured, 0.8 / len(names), label=name)
+    axis.set_yticks([at + 0.4 for at in range(len(rows))], [one["case"] for one in rows])
+    axis.invert_yaxis()
+    axis.set_xlabel(rows[0]["unit"])
+    axis.grid(axis="x", alpha=0.3)
+
+
+def _measured(one: Row) -> dict[str, float | None]:
+    floor = {} if one["floor"] is None else {FLOOR: one["floor"]}
+    return {OURS: one["ours"], **one["peers"], **floor}

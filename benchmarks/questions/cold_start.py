@@ -1,0 +1,235 @@
+"""What a function pays before its first answer, beside a bare SDK client and beside the frameworks people would use.
+
+Every start is a process that can import one package and the standard library. The floor is the SDK's core as it is
+published, compiled, that makes the database's client and, where others read an agent, reads one item: in the same
+first read ours looks up the caller's credential and opens the data key, too. Without bytecode means what the packagers
+do by themselves: Python compiles all sources at every start, as a function cannot write.
+"""
+
+import json
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from boto3.dynamodb.types import TypeSerializer
+
+from benchmarks.overhead.cases import Case, normal
+from benchmarks.results import Goal, Row, row
+from benchmarks.run import Run
+from benchmarks.starts import packages, processes
+from benchmarks.starts.packages import Package
+from benchmarks.starts.processes import Start
+from infra import tables
+from infra.local import children
+from infra.local.children import Engine
+from tests.deployment import package_runs
+from tests.reliability.engine_fixture import client
+
+TITLE = "Cold start: what does a function pay before its first answer, in CPU and in size?"
+
+OURS, FLOOR, AGAIN = "ours", "floor", "A/A"
+CLIENT, READ, SOURCES = "import and client", "first agent read", "first agent read, without bytecode"
+ALONE = "first agent read, beside a client that reads nothing"
+# Who requires what, and which handler of which module answers.
+PEERS = {
+    "Powertools": ("aws-lambda-powertools", "pydantic", "boto3"),
+    "FastAPI + Mangum": ("fastapi", "mangum", "pydantic", "boto3"),
+}
+_HANDLERS = {
+    OURS: ("app", "app"),
+    "Powertools": ("cold_powertools", "handler"),
+    "FastAPI + Mangum": ("cold_fastapi", "handler"),
+}
+EVENTS = {
+    "fan-out": ("chalicelib.webhooks.streams", "fan_out_agents"),
+    "deliver": ("chalicelib.webhooks.streams", "deliver"),
+    "sweep": ("chalicelib.agents.functions", "sweep_agents"),
+}
+MOST_INSTRUCTIONS, MOST_CPU, MOST_OF_EVENTS = 1.25, 1.15, 1.10
+MOST_BYTES = 6_500_000
+_LIMITS = dict.fromkeys((READ, ALONE), (MOST_INSTRUCTIONS, MOST_CPU)) | dict.fromkeys(
+    EVENTS, (MOST_OF_EVENTS, MOST_OF_EVENTS)
+)
+_ROUNDS, _QUICK_ROUNDS, _SOURCES_ROUNDS = 9, 3, 3
+_AGENT, _TABLE, _KEY = "support", "peer-agents", "id"
+
+_BARE = "from botocore.session import Session; sdk = Session().create_client('dynamodb')"
+_BARE_READ = f"{_BARE}; sdk.get_item(TableName='{_TABLE}', Key={{'{_KEY}': {{'S': '{_AGENT}'}}}}, ConsistentRead=True)"
+
+Key = tuple[str, str]  # a case, and who starts in it
+Value = TypeVar("Value")
+
+
+class Situation(NamedTuple):
+    """The environment of every start, and the request for the agent that is there."""
+
+    environment: dict[str, str]
+    event: dict[str, Any]
+
+
+def measure(run: Run) -> list[Row]:
+    """Makes the packages and measures what starts of them. The quick run has the first read only, and one peer."""
+    peers = list(PEERS)[: 1 if run.quick else None]
+    with tempfile.TemporaryDirectory() as name:
+        made = _made(run, peers, Path(name))
+        situation = prepared(run.engine, made[OURS].compiled)
+        counts = _counts(made, peers, situation)
+        starts = _starts(made, peers, situation, (READ,) if run.quick else (CLIENT, READ, *EVENTS))
+        sources = {} if run.quick else _starts(made, peers, situation, (SOURCES,))
+        return [
+            *_instructions(run, starts, peers),
+            *_cpu(run, starts, peers, _QUICK_ROUNDS if run.quick else _ROUNDS),
+            *(_cpu(run, sources, peers, _SOURCES_ROUNDS) if sources else ()),
+            *counts,
+        ]
+
+
+def prepared(engine: Engine, package: Path) -> Situation:
+    """Puts an agent on the engine, with the package, and once more in native maps for the peers."""
+    where = children.address_of(engine.url)
+    tables.create_missing(lambda service: client(engine, service))
+    _, token = package_runs.new_workspace(where)
+    created = package_runs.request(token, "POST", f"/v2/agents/{_AGENT}", {"title": "Support"})
+    event = json.loads(Case("", "GET", "/v3/agents/{agent_id}", {"agent_id": _AGENT}).event(token))
+    _, answer = package_runs.run(package, "app", [created, ("app", event)], where).answers
+    _copy(json.loads(answer["body"])["data"], client(engine, "dynamodb"))
+    return Situation(where, event)
+
+
+def starts_of(who: str, package: Path, case: str, situation: Situation) -> Start:
+    """How somebody starts in a case."""
+    module, handler = EVENTS.get(case) or _HANDLERS.get(who, ("", ""))
+    if who in (FLOOR, AGAIN):
+        code = _BARE if case == CLIENT else _BARE_READ
+    elif case == CLIENT:
+        code = f"import {module}"
+    else:
+        code = f"import json, os, {module}; {module}.{handler}(json.loads(os.environ['EVENT']), None)"
+    event = {"Records": []} if case in EVENTS else situation.event
+    return Start(f"{who}, {case}", package, code, {**situation.environment, "EVENT": json.dumps(event)})
+
+
+def _copy(agent: dict[str, Any], sdk: Any) -> None:
+    if _TABLE not in sdk.list_tables()["TableNames"]:
+        sdk.create_table(
+            TableName=_TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": _KEY, "AttributeType": "S"}],
+            KeySchema=[{"AttributeName": _KEY, "KeyType": "HASH"}],
+        )
+    sdk.put_item(TableName=_TABLE, Item={name: TypeSerializer().serialize(value) for name, value in agent.items()})
+
+
+def _made(run: Run, peers: Sequence[str], directory: Path) -> dict[str, Package]:
+    made = {}
+    for name in run.each([OURS, FLOOR, *peers], "packages", str):
+        if name == OURS:
+            made[name] = packages.ours(directory, sources=not run.quick)
+        elif name == FLOOR:
+            made[name] = packages.bare()
+        else:
+            made[name] = packages.peer(_HANDLERS[name][0], PEERS[name])
+    return made
+
+
+def _counts(made: Mapping[str, Package], peers: Sequence[str], situation: Situation) -> list[Row]:
+    """What the process of a first read has done, and what its package weighs. All must have answered alike."""
+    read = ("app", situation.event)
+    ran = {OURS: package_runs.run(made[OURS].compiled, "app", [read], situation.environment)}
+    for name in peers:
+        module, handler = _HANDLERS[name]
+        ran[name] = package_runs.run(made[name].compiled, module, [(handler, situation.event)], situation.environment)
+    answers = {name: normal(one.answers[0]) for name, one in ran.items()}
+    if any(answer != answers[OURS] or answer[0] != 200 for answer in answers.values()):
+        raise ValueError(f"The agent was not read alike: {answers}")
+    counted = {
+        "modules": ("compiled in the first read", 0, {name: len(_end(one)["compiled"]) for name, one in ran.items()}),
+        "clients": ("of the database", 1, {name: _end(one)["clients"]["DynamoDB"] for name, one in ran.items()}),
+        "bytes": ("package, zipped", MOST_BYTES, {name: made[name].size for name in ran}),
+    }
+    return [
+        _row(case, metric, "bytes" if metric == "bytes" else "", values, None, peers, Goal("<=", most))
+        for metric, (case, most, values) in counted.items()
+    ]
+
+
+def _end(ran: package_runs.Ran) -> dict[str, Any]:
+    return ran.after_each[-1]
+
+
+def _starts(
+    made: Mapping[str, Package], peers: Sequence[str], situation: Situation, cases: Sequence[str]
+) -> dict[Key, Start]:
+    starts = {}
+    for case in cases:
+        for who in (OURS,) if case in EVENTS else (OURS, FLOOR, *peers):
+            package = made[who].sources if case == SOURCES else made[who].compiled
+            starts[case, who] = starts_of(who, package, case, situation)
+    return starts
+
+
+def _instructions(run: Run, starts: Mapping[Key, Start], peers: Sequence[str]) -> list[Row]:
+    counts = processes.instructions(list(starts.values()), lambda names: run.each(names, "instructions", str))
+    found = _and_alone(dict(zip(starts, counts, strict=True)))
+    return [
+        _row(case, "instructions", "M", _of(found, case), found[_floor(case), FLOOR], peers, *_goals(case, 0))
+        for case in _cases(found)
+    ]
+
+
+def _cpu(run: Run, starts: Mapping[Key, Start], peers: Sequence[str], rounds: int) -> list[Row]:
+    """CPU time as ratios to the floor of the same round; the floor itself once more, as somebody else."""
+    twice = _cases(starts)[-1] if READ not in _cases(starts) else READ
+    both = {**starts, (twice, AGAIN): starts[twice, FLOOR]}
+    measured = processes.cpu_seconds(list(both.values()), run.each(range(rounds), "rounds of CPU time"))
+    seconds = _and_alone(dict(zip(both, measured, strict=True)))
+    ratios = {
+        (case, who): [one / floor for one, floor in zip(taken, seconds[_floor(case), FLOOR], strict=True)]
+        for (case, who), taken in seconds.items()
+    }
+    medians = {key: statistics.median(taken) for key, taken in ratios.items()}
+    lower, _, upper = statistics.quantiles(ratios[twice, OURS], n=4)
+    return [
+        *(_row(case, "CPU", "x", _of(medians, case), 1.0, peers, *_goals(case, 1)) for case in _cases(seconds)),
+        row("cold_start", twice, "CPU, lower quartile", "x", lower, floor=1.0),
+        row("cold_start", twice, "CPU, upper quartile", "x", upper, floor=1.0),
+        row("cold_start", twice, "CPU, A/A", "x", medians[twice, AGAIN], floor=1.0),
+    ]
+
+
+def _and_alone(values: dict[Key, Value]) -> dict[Key, Value]:
+    """The first reads once more, for the floor that reads nothing, where that was measured."""
+    reads = {(ALONE, who): one for (case, who), one in values.items() if case == READ and who not in (FLOOR, AGAIN)}
+    return {**values, **reads} if (CLIENT, FLOOR) in values else values
+
+
+def _goals(case: str, number: int) -> list[Goal]:
+    return [Goal("<=", _LIMITS[case][number], "floor")] if case in _LIMITS else []
+
+
+def _cases(values: Mapping[Key, object]) -> list[str]:
+    return list(dict.fromkeys(case for case, _ in values))
+
+
+def _floor(case: str) -> str:
+    """The case of the floor that a case is compared with: an event function reads nothing in its start."""
+    return CLIENT if case == ALONE or case in EVENTS else case
+
+
+def _of(values: Mapping[Key, float], case: str) -> dict[str, float]:
+    return {who: value for (one, who), value in values.items() if one == case}
+
+
+def _row(
+    case: str,
+    metric: str,
+    unit: str,
+    values: Mapping[str, float],
+    floor: float | None,
+    peers: Sequence[str],
+    *goals: Goal,
+) -> Row:
+    others = {name: values[name] for name in peers if name in values}
+    return row("cold_start", case, metric, unit, values[OURS], peers=others, floor=floor, goals=goals)

@@ -1,0 +1,134 @@
+"""What a page of the conversation list costs, wherever in the list it is."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import boto3
+
+from benchmarks import populate
+from benchmarks.peers import keys_only_index, offset_by_skip
+from benchmarks.results import Goal, Row, row
+from chalicelib.conversations.listing import PAGE_SIZE
+from infra.local import children
+from tests.capacity import metered
+
+if TYPE_CHECKING:  # the tests, which count the same, have nothing of what the suite shows itself with
+    from benchmarks.run import Run
+
+TITLE = "What does page N of the list of conversations cost?"
+OURS = "ours"
+ALL, PAGES = 30_000, (1, 10, 100, 1_000)
+QUICK_ALL, QUICK_PAGES = 2_500, (1, 10, 100)
+_TOGETHER = 5_000
+
+Page = list[dict[str, Any]]
+
+
+class Design(NamedTuple):
+    """A way to keep a list: the client that it asks through, and how it stores conversations and reads a page."""
+
+    client: Any
+    fill: Callable[[range], None]
+    page: Callable[[int], Page]
+
+
+def measure(run: "Run") -> list[Row]:
+    """The rows: requests and read units of each page, beside the two usual designs on the same engine."""
+    count, pages = (QUICK_ALL, QUICK_PAGES) if run.quick else (ALL, PAGES)
+    with populate.service(run.engine.url) as tenant:
+        designs = {OURS: _ours(tenant), **_peers(run.engine.url, tenant.agent)}
+        parts = [range(start + 1, min(start + _TOGETHER, count) + 1) for start in range(0, count, _TOGETHER)]
+        for design, numbers in run.each(list(product(designs.values(), parts)), "storing conversations"):
+            design.fill(numbers)
+        rows: list[Row] = []
+        for page in run.each(pages, "reading page", str):
+            tenant.api.get("/v2/clients")  # a process looks its caller up once in 30 seconds
+            rows += _rows(case(page, count), _costs(designs, page))
+        return rows
+
+
+def case(page: int, count: int) -> str:
+    """What a page is called in the results."""
+    return f"page {page:,} of {count:,} conversations"
+
+
+def ours_costs(tenant: populate.Tenant, page: int) -> dict[str, float]:
+    """What a page of ours costs: metric -> value. Fails unless it shows a full page."""
+    costs, shown = _cost(_ours(tenant), page)
+    _require_same(OURS, page, shown, shown)
+    return costs
+
+
+def _rows(name: str, costs: dict[str, dict[str, float]]) -> list[Row]:
+    ours = costs.pop(OURS)
+    return [
+        row("listing", name, metric, unit, ours[metric], peers=_of(costs, metric), goals=[Goal("<=", 2)])
+        for metric, unit in (("requests", ""), ("read units", ""))
+    ]
+
+
+def _of(costs: dict[str, dict[str, float]], metric: str) -> dict[str, float]:
+    return {name: cost[metric] for name, cost in costs.items()}
+
+
+def _costs(designs: dict[str, Design], page: int) -> dict[str, dict[str, float]]:
+    """What the page costs each design. Fails unless all of them show the same conversations."""
+    found = {name: _cost(design, page) for name, design in designs.items()}
+    expected = found[OURS][1]
+    for name, (_, shown) in found.items():
+        _require_same(name, page, shown, expected)
+    return {name: costs for name, (costs, _) in found.items()}
+
+
+def _require_same(name: str, page: int, shown: Page, expected: Page) -> None:
+    if shown != expected or len(shown) != PAGE_SIZE:
+        raise AssertionError(f"{name}: page {page} is not the same full page that all show")
+
+
+def _cost(design: Design, page: int) -> tuple[dict[str, float], Page]:
+    with metered(design.client) as meter:
+        shown = design.page(page)
+    return {"requests": meter.total, "read units": meter.reads}, shown
+
+
+def _ours(tenant: populate.Tenant) -> Design:
+    def page(number: int) -> Page:
+        shown: Page = tenant.api.get(f"/v2/agents/{populate.AGENT}/convos?page={number}").data
+        return shown
+
+    return Design(None, lambda numbers: populate.fill(tenant, numbers[-1]), page)
+
+
+def _peers(engine_url: str, agent: str) -> dict[str, Design]:
+    where = children.address_of(engine_url)
+    dynamodb = boto3.resource(
+        "dynamodb",
+        endpoint_url=engine_url,
+        region_name=children.REGION,
+        aws_access_key_id=where["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=where["AWS_SECRET_ACCESS_KEY"],
+    )
+    skip, keys = offset_by_skip.create_table(dynamodb), keys_only_index.create_table(dynamodb)
+    client = dynamodb.meta.client
+    return {
+        "offset by skip": Design(
+            client,
+            lambda numbers: offset_by_skip.save(skip, agent, map(populate.metadata, numbers)),
+            lambda page: _normal(offset_by_skip.page(skip, agent, page)),
+        ),
+        "keys-only index": Design(
+            client,
+            lambda numbers: keys_only_index.save(keys, agent, map(populate.metadata, numbers)),
+            lambda page: _normal(keys_only_index.page(dynamodb, keys, agent, page)),
+        ),
+    }
+
+
+def _normal(items: Page) -> Page:
+    """Items as the API shows them: without their key, and with numbers that JSON has."""
+    return [
+        {name: int(value) if isinstance(value, Decimal) else value for name, value in item.items() if name != "agent"}
+        for item in items
+    ]

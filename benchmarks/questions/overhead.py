@@ -1,0 +1,129 @@
+"""Question 2: what a request costs beside the bare SDK, from gateway event to gateway answer.
+
+The same requests for all, over the same stubbed engine (`benchmarks.overhead.recorded`), checked for the same answers:
+an agent is read, a page of 20 conversations listed, a state replaced of 4, 100 and 1,000 messages of which two are new.
+The floor's rules are in `benchmarks.peers.bare_api`. "Our encoding" is the same stored document, sealed as ours is, so
+that there only the framework differs. The price of a further message is the difference of two lengths: 1,000 and 100
+messages for ours and the floor, 100 and 4 for the others, as native maps of 1,000 take a minute to count, and in the
+quick run.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.measure import instructions
+from benchmarks.measure.cpu import AGAIN, Ratio
+from benchmarks.overhead.cases import FURTHER, LONG, SMALL
+from benchmarks.overhead.stacks import FASTAPI, FASTAPI_ENCODED, FLOOR, OURS, PEERS, RECORDED
+from benchmarks.results import Goal, Row, row
+from benchmarks.run import Run
+
+TITLE = "What does a request cost beside the bare SDK, from gateway event to gateway answer?"
+
+_READ, _LIST, _STATE, _LONG, _FURTHER = "agent read", "list page", "small state", "state of 100", "state of 1,000"
+# Operations of the shorter run: one is exact, more are for what happens now and then.
+_LENGTHS = {_READ: 3, _LIST: 2, _STATE: 2, _LONG: 1}
+_GOALS = {_READ: 1.3, _LIST: 1.3, _STATE: 1.3, _LONG: 1.4}
+_MILLION = 1_000_000
+_MESSAGE = "a further message of a state"
+
+Counts = dict[str, dict[str, float]]
+"""Stack -> case -> instructions."""
+
+
+def measure(run: Run) -> list[Row]:
+    """The rows of the question. Quick: ours, the floor, and FastAPI's agent read."""
+    peers = [FASTAPI, FASTAPI_ENCODED] if run.quick else PEERS
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        record(directory, LONG if run.quick else FURTHER, [*RECORDED])
+        own = _LENGTHS if run.quick else {**_LENGTHS, _FURTHER: 1}
+        lengths = {OURS: own, FLOOR: own}
+        lengths |= {peer: {_READ: _LENGTHS[_READ]} if run.quick else _LENGTHS for peer in peers}
+        stacks = list(lengths)
+        pairs = [stacks[start : start + 2] for start in range(0, len(stacks), 2)]
+        counted: Counts = {}
+        for pair in run.each(pairs, "counting instructions", " and ".join):
+            counted |= count(directory, {stack: lengths[stack] for stack in pair})
+        timed = _timed(run, directory, [OURS, FLOOR, *peers], [_READ] if run.quick else list(_LENGTHS))
+    return [*_instructions(counted), _further(counted), *_times(timed)]
+
+
+def record(directory: Path, longest: int, stores: Sequence[str]) -> None:
+    """Record what the engine answers, for `count`: to these ways to store, for states of up to so many messages."""
+    with _child("benchmarks.overhead.record", str(directory), str(longest), *stores) as process:
+        process.communicate()
+
+
+def count(directory: Path, lengths: dict[str, dict[str, int]]) -> Counts:
+    """Instructions of each stack's cases, in runs of so many operations; the stacks at the same time."""
+    started: dict[str, subprocess.Popen[bytes]] = {}
+    for stack, cases in lengths.items():
+        own = directory / f"counted {stack}"
+        own.mkdir()
+        wanted = [f"{case}={length}" for case, length in cases.items()]
+        command = [sys.executable, "-m", "benchmarks.overhead.process", "count", str(directory), stack, *wanted]
+        started[stack] = instructions.start(command, dict(os.environ), own)
+    for stack, process in started.items():
+        if process.wait():
+            raise ValueError(f"{stack} cannot be counted")
+    return {
+        stack: dict(zip(cases, instructions.read(directory / f"counted {stack}", list(cases.values())), strict=True))
+        for stack, cases in lengths.items()
+    }
+
+
+def _instructions(counted: Counts) -> list[Row]:
+    rows = []
+    for case, limit in _GOALS.items():
+        found = {stack: cases[case] / _MILLION for stack, cases in counted.items() if case in cases}
+        ours, floor = found.pop(OURS), found.pop(FLOOR)
+        goals = [Goal("<=", limit, "floor")]
+        rows.append(row("overhead", case, "instructions", "M", ours, peers=found, floor=floor, goals=goals))
+    return rows
+
+
+def _further(counted: Counts) -> Row:
+    def price(cases: dict[str, float]) -> float:
+        if _FURTHER in cases:
+            return (cases[_FURTHER] - cases[_LONG]) / (FURTHER - LONG) / _MILLION
+        return (cases[_LONG] - cases[_STATE]) / (LONG - SMALL) / _MILLION
+
+    prices = {stack: price(cases) for stack, cases in counted.items() if _LONG in cases}
+    ours, floor = prices.pop(OURS), prices.pop(FLOOR)
+    return row("overhead", _MESSAGE, "instructions", "M", ours, peers=prices, floor=floor, goals=[Goal("<=", 0.07)])
+
+
+def _timed(run: Run, directory: Path, stacks: Sequence[str], cases: Sequence[str]) -> dict[str, dict[str, Ratio]]:
+    rounds = 15 if run.quick else 31
+    arguments = ["time", str(directory), str(rounds), *cases, "--", *stacks]
+    timed = {}
+    with _child("benchmarks.overhead.process", *arguments) as process:
+        for case in run.each(cases, "measuring CPU time", str):
+            line = process.stdout.readline() if process.stdout else b""
+            timed[case] = {stack: Ratio(*found) for stack, found in json.loads(line).items()}
+    return timed
+
+
+def _times(timed: dict[str, dict[str, Ratio]]) -> list[Row]:
+    rows = []
+    for case, found in timed.items():
+        again, floor = found.pop(AGAIN), found.pop(FLOOR)
+        goals = [Goal("<=", 0.12, FASTAPI), Goal("<=", 0.45, FASTAPI_ENCODED)] if case == _READ else []
+        for metric, quartile in (("CPU", "median"), ("CPU, lower quartile", "lower"), ("CPU, upper quartile", "upper")):
+            ratios = {stack: getattr(one, quartile) for stack, one in found.items()}
+            held = goals if metric == "CPU" else []
+            rows.append(
+                row("overhead", case, metric, "x", ratios.pop(OURS), peers=ratios, floor=floor.median, goals=held)
+            )
+        rows.append(row("overhead", case, "CPU, A/A", "x", again.median, floor=floor.median))
+    return rows
+
+
+def _child(module: str, *arguments: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen([sys.executable, "-m", module, *arguments], stdout=subprocess.PIPE)

@@ -1,0 +1,168 @@
+"""What a conversation's state costs beside the stores that people use on DynamoDB, and how long it may become."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import count, islice, product
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import ClientError
+
+from benchmarks import populate
+from benchmarks.measure import latency
+from benchmarks.ours import COUNTS, OPERATIONS, Costs, Ours, Store, TooLong, case, costs
+from benchmarks.peers import langchain_history, langgraph_checkpointer, native_maps
+from benchmarks.peers.plain_document import PlainDocument
+from benchmarks.results import Goal, Row, row
+from benchmarks.transcripts import Message, other, transcript, transcript_of
+
+if TYPE_CHECKING:
+    from benchmarks.run import Run
+
+TITLE = "What does the state of a conversation cost, and how long may it become?"
+OURS, FLOOR, AGAIN = "ours", "floor", "floor again"
+QUICK_COUNTS = COUNTS[:3]
+TIMED = OPERATIONS[:3]
+LARGEST = 2 * 1024 * 1024
+_GOALS_AT = 1_000
+_GOALS = {
+    "capacity units": [Goal("<=", 0.333, "best peer"), Goal("<=", 0.1, "worst peer")],
+    "requests": [Goal("<=", 1, "best peer")],
+}
+_ROUNDS, _LONG_ROUNDS, _QUICK_ROUNDS = 15, 7, 3
+_LONG = 1_000
+# Where the search for the largest conversation begins, and to what part of it it is right.
+_SMALLEST, _PART = 256 * 1024, 1 / 128
+_QUICK_SMALLEST, _QUICK_PART = LARGEST, 1
+
+
+def measure(run: "Run") -> list[Row]:
+    """The rows: counts and latency of each operation and length, and the largest conversation of each store.
+
+    The quick variant times short conversations only, and looks for the end of ours alone.
+    """
+    with populate.service(run.engine.url) as tenant:
+        stores: dict[str, Store] = {OURS: Ours(tenant.api, populate.AGENT), FLOOR: PlainDocument(), **_peers()}
+        return [*_operations(run, stores), _largest_row(run, stores)]
+
+
+def _operations(run: "Run", stores: dict[str, Store]) -> list[Row]:
+    lengths, operations = (QUICK_COUNTS, TIMED) if run.quick else (COUNTS, OPERATIONS)
+    counted: dict[int, dict[str, dict[str, Costs]]] = {length: {} for length in lengths}
+    for length, name in run.each(list(product(lengths, stores)), "counting"):
+        counted[length][name] = _costs(stores[name], length, len(operations))
+    rows = [one for length in lengths for one in _count_rows(length, operations, counted[length])]
+    timed = [length for length in lengths if length < _LONG or not run.quick]
+    for length, operation in run.each(list(product(timed, TIMED)), "timing", lambda one: case(one[1], one[0])):
+        able = {name: store for name, store in stores.items() if operation in counted[length][name]}
+        batches = {name: _batch(store, operation, length) for name, store in able.items()}
+        batches[AGAIN] = _batch(stores[FLOOR], operation, length)
+        rounds = _QUICK_ROUNDS if run.quick else _LONG_ROUNDS if length >= _LONG else _ROUNDS
+        rows += _latency_rows(case(operation, length), latency.ratios(batches, FLOOR, rounds), list(stores))
+    return rows
+
+
+def _largest_row(run: "Run", stores: dict[str, Store]) -> Row:
+    asked = [OURS] if run.quick else [name for name in stores if name != FLOOR]
+    search = (_QUICK_SMALLEST, _QUICK_PART) if run.quick else (_SMALLEST, _PART)
+    found = {name: _largest(stores[name], *search) for name in run.each(asked, "looking for the end of", str)}
+    ours, goals = found.pop(OURS), [Goal(">=", LARGEST)]
+    return row("state", "largest conversation", "bytes", "bytes", ours, peers=found, goals=goals)
+
+
+def _peers() -> dict[str, Store]:
+    return {
+        langchain_history.NAME: langchain_history.LangChainHistory(),
+        langgraph_checkpointer.NAME: langgraph_checkpointer.LangGraphCheckpointer(compressed=False),
+        langgraph_checkpointer.NAME_COMPRESSED: langgraph_checkpointer.LangGraphCheckpointer(compressed=True),
+        native_maps.NAME: native_maps.NativeMaps(),
+    }
+
+
+def _costs(store: Store, length: int, operations: int) -> dict[str, Costs]:
+    """What the first so many operations cost, as far as the store can hold the conversation."""
+    found: dict[str, Costs] = {}
+    try:
+        for operation, cost in islice(costs(store, length), operations):
+            found[operation] = cost
+    except (ClientError, TooLong) as error:
+        _require_too_long(error)
+    return found
+
+
+def _require_too_long(error: Exception) -> None:
+    """Raises again whatever does not say that a conversation is too long."""
+    code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
+    message = str(error)
+    if not isinstance(error, TooLong) and not (code == "ValidationException" and "size" in message):
+        raise error
+
+
+def _count_rows(length: int, operations: Sequence[str], found: dict[str, dict[str, Costs]]) -> list[Row]:
+    rows: list[Row] = []
+    for operation, metric in product(operations, ("requests", "read units", "write units", "capacity units")):
+        values = {name: one[operation][metric] if operation in one else None for name, one in found.items()}
+        ours, floor = values.pop(OURS), values.pop(FLOOR)
+        goals = _GOALS.get(metric, []) if length == _GOALS_AT and operation in TIMED else []
+        rows.append(row("state", case(operation, length), metric, "", ours, peers=values, floor=floor, goals=goals))
+    return rows
+
+
+def _latency_rows(name: str, found: dict[str, latency.Ratio], peers: list[str]) -> list[Row]:
+    """The quartiles, and how far the floor is from itself."""
+    rows: list[Row] = []
+    for quartile in ("median", "lower quartile", "upper quartile"):
+        values = {who: getattr(ratio, quartile.split()[0]) for who, ratio in found.items()}
+        metric = "latency" if quartile == "median" else f"latency, {quartile}"
+        beside = {who: values.get(who) for who in peers if who not in (OURS, FLOOR)}
+        rows.append(row("state", name, metric, "x", values[OURS], peers=beside, floor=values[FLOOR]))
+        if quartile == "median":
+            rows.append(row("state", name, "latency, A/A", "x", values[AGAIN], floor=values[FLOOR]))
+    return rows
+
+
+def _batch(store: Store, operation: str, length: int) -> latency.Batch:
+    """Makes operations on one conversation; appending to it is begun anew before it is much longer."""
+    conversation, messages = f"{operation}-{length}", transcript(length)
+    numbers = count()
+    appended = 0
+    store.replace(conversation, messages)
+
+    def replacement() -> list[Message]:
+        return [*messages[:-2], *other(messages, 2, next(numbers))]
+
+    def batch(size: int) -> list[Callable[[], object]]:
+        nonlocal appended
+        if operation == "read":
+            return [partial(store.read, conversation)] * size
+        if operation == "replace":
+            return [partial(store.replace, conversation, replacement()) for _ in range(size)]
+        if appended > length / 20:
+            store.replace(conversation, replacement())
+            appended = 0
+        appended += 2 * size
+        return [partial(store.append, conversation, other(messages, 2, next(numbers))) for _ in range(size)]
+
+    return batch
+
+
+def _largest(store: Store, smallest: int, part: float) -> int:
+    """Bytes of JSON of the longest conversation that the store keeps and answers as it was, right to a part of it."""
+    kept, refused = smallest // 2, smallest
+    while _keeps(store, refused):
+        kept, refused = refused, 2 * refused
+    while refused - kept > kept * part:
+        between = (kept + refused) // 2
+        kept, refused = (between, refused) if _keeps(store, between) else (kept, between)
+    return kept
+
+
+def _keeps(store: Store, size: int) -> bool:
+    messages = transcript_of(size)
+    try:
+        store.replace(f"of-{size}", messages)
+    except (ClientError, TooLong) as error:
+        _require_too_long(error)
+        return False
+    if store.read(f"of-{size}") != messages:
+        raise AssertionError(f"{type(store).__name__} keeps something else than it was given")
+    return True

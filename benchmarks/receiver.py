@@ -1,0 +1,112 @@
+"""A receiver of webhooks in a process of its own: it must cost less than any sender, and hold a thousand connections.
+
+python -m benchmarks.receiver [--core 1] [--certificate PEM]
+
+The path of a POST says what becomes of it: `/0` and `/200` are answered after so many milliseconds, `/hangs` is read
+and never answered. `GET /arrivals` tells when each POST was here, by its `webhook-id`: seconds of the clock that all
+processes of a machine share; `GET /hanging` how many hang; `GET /forget` forgets all, and hangs up on those. The first
+line of the output is the port; the process ends with its standard input.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import ssl
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HOSTS = [f"127.0.0.{last}" for last in range(1, 101)]
+# Deliveries of a service go to thousands of hosts: nobody is to gain from a connection that is kept for the next one.
+_OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
+_arrivals: dict[str, float] = {}
+_hanging: list[asyncio.Transport] = []
+
+
+@contextmanager
+def running(core: int, certificate: Path | None = None) -> Iterator[int]:
+    """A receiver on a core for the length of the block; yields its port."""
+    command = [sys.executable, "-m", "benchmarks.receiver", "--core", str(core)]
+    command += ["--certificate", str(certificate)] if certificate else []
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin and process.stdout  # noqa: S101
+        yield int(process.stdout.readline())
+        process.stdin.close()
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, for one request. A protocol costs a third of what asyncio's streams do."""
+
+    _received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        head, end, body = self._received.partition(b"\r\n\r\n")
+        if not end:
+            return
+        first, *lines = head.decode("ascii").split("\r\n")
+        headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+        if len(body) >= int(headers.get("content-length", 0)):
+            self._answer(first.split(" ")[1], headers)
+
+    def _answer(self, path: str, headers: dict[str, str]) -> None:
+        content = b""
+        if path == "/arrivals":
+            content = json.dumps(_arrivals).encode()
+        elif path == "/hanging":
+            content = json.dumps({"count": len(_hanging)}).encode()
+        elif path == "/forget":
+            _arrivals.clear()
+            while _hanging:
+                _hanging.pop().close()
+        elif "webhook-id" in headers:
+            _arrivals[headers["webhook-id"]] = time.monotonic()
+        if path == "/hangs":
+            _hanging.append(self._transport)
+            return
+        answer = _OK % (len(content), content)
+        delay = int(path.strip("/")) / 1000 if path.strip("/").isdigit() else 0
+        if delay:
+            asyncio.get_running_loop().call_later(delay, self._send, answer)
+        else:
+            self._send(answer)
+
+    def _send(self, answer: bytes) -> None:
+        self._transport.write(answer)
+        self._transport.close()
+
+
+async def _serve(certificate: Path | None) -> None:
+    loop = asyncio.get_running_loop()
+    tls = None
+    if certificate:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(certificate)
+    first = await loop.create_server(_Connection, HOSTS[0], 0, backlog=4096, ssl=tls)
+    port: int = first.sockets[0].getsockname()[1]
+    await loop.create_server(_Connection, HOSTS[1:], port, backlog=4096, ssl=tls)
+    print(port, flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+def main() -> None:
+    """Serves until the standard input ends."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.receiver")
+    parser.add_argument("--core", type=int, help="the processor to stay on")
+    parser.add_argument("--certificate", type=Path, help="a file with a key and its certificate: speak TLS")
+    options = parser.parse_args()
+    if options.core is not None:
+        os.sched_setaffinity(0, {options.core})
+    asyncio.run(_serve(options.certificate))
+
+
+if __name__ == "__main__":
+    main()

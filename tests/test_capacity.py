@@ -1,0 +1,86 @@
+"""The meter that the costs of this service, and of those it is compared with, are counted with."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.capacity import Item, metered, size
+
+TABLE, INDEX = "metered", "by_group"
+KEY = {"id": "a"}
+
+
+@pytest.fixture
+def table() -> Iterator[Any]:
+    """A table of a boto3 resource, with an index that shows everything, and one item of 6,018 bytes."""
+    with mock_aws():
+        made = boto3.resource("dynamodb").create_table(
+            TableName=TABLE,
+            BillingMode="PAY_PER_REQUEST",
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("id", "group")],
+            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+            GlobalSecondaryIndexes=[
+                {
+                    "IndexName": INDEX,
+                    "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
+                    "Projection": {"ProjectionType": "ALL"},
+                }
+            ],
+        )
+        made.put_item(Item={**KEY, "group": "g", "text": "x" * 6_000})
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("item", "expected"),
+    [
+        ({"a": {"S": "é"}}, 3),
+        ({"a": {"B": b"123"}}, 4),
+        ({"a": {"N": "1790000052"}}, 1 + 5 + 1),
+        ({"a": {"N": "-0.50"}}, 1 + 1 + 1),
+        ({"a": {"BOOL": True}, "b": {"NULL": True}}, 4),
+        ({"a": {"L": [{"S": "xy"}, {"S": "z"}]}}, 1 + 3 + 2 + 3),
+        ({"a": {"M": {"name": {"S": "xy"}}}}, 1 + 3 + 1 + 4 + 2),
+        ({"a": {"SS": ["xy", "z"]}}, 4),
+    ],
+)
+def test_an_item_has_the_published_size(item: Item, expected: int) -> None:
+    assert size(item) == expected
+
+
+def test_a_read_costs_what_is_stored_whatever_of_it_is_shown(table: Any) -> None:
+    with metered(table.meta.client) as meter:
+        table.get_item(Key=KEY, ProjectionExpression="id")
+        table.get_item(Key=KEY, ConsistentRead=True)
+        table.query(
+            KeyConditionExpression="#key = :key",
+            FilterExpression="#text = :text",
+            ProjectionExpression="id",
+            ExpressionAttributeNames={"#key": "id", "#text": "text"},
+            ExpressionAttributeValues={":key": "a", ":text": "no"},
+        )
+    assert (meter.total, meter.reads, meter.writes) == (3, 1 + 2 + 1, 0)
+
+
+def test_a_change_costs_the_whole_item_and_the_index(table: Any) -> None:
+    change = {"UpdateExpression": "SET seen = :yes", "ExpressionAttributeValues": {":yes": True}}
+    with metered(table.meta.client) as meter:
+        table.update_item(Key=KEY, **change)
+    assert (meter.total, meter.reads, meter.writes) == (1, 0, 6 + 6)
+    with metered(table.meta.client) as meter:
+        table.update_item(Key=KEY, **change)
+    assert meter.writes == 6
+
+
+def test_a_changed_key_of_an_index_is_deleted_and_put(table: Any) -> None:
+    with metered(table.meta.client) as meter:
+        table.put_item(Item={**KEY, "group": "h"})
+    assert meter.writes == 6 + 6 + 1
+
+
+def test_an_operation_without_a_rule_is_an_error(table: Any) -> None:
+    with metered(table.meta.client), pytest.raises(ValueError, match="DescribeTable"):
+        table.meta.client.describe_table(TableName=TABLE)
