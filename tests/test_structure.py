@@ -13,9 +13,9 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 
 # The kernel: what every resource may rely on, in an order in which nobody imports somebody behind.
 KERNEL = (
-    "settings", "clock", "errors", "connection", "storage", "queues", "children", "keyring", "sealing", "documents",
+    "settings", "clock", "errors", "connection", "rows", "storage", "queues", "children", "keyring", "sealing", "documents",
     "sequence",
-    "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "auth",
+    "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "etag", "auth", "idempotency",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
 # The types of events stand in their catalogue.
@@ -28,7 +28,7 @@ PIPELINE = (
     "signature", "addresses", "sender", "change", "events", "endpoints", "ledger", "queue", "delivery", "streams",
 )  # fmt: skip
 # What a store, and with it an event function, does without: the models and the HTTP edge.
-EDGE = {"wire", "http", "auth"}
+EDGE = {"wire", "http", "etag", "auth", "idempotency"}
 
 
 def name_of(module: Path) -> str:

@@ -1,0 +1,86 @@
+"""The base of every table: what an item is, its keys, and the marks by which a save is told from all others.
+
+Every partition key begins with a workspace id that came from a credential, so a record of another
+workspace is not found rather than refused.
+"""
+
+from typing import NamedTuple
+
+from pynamodb.attributes import UnicodeAttribute, VersionAttribute
+from pynamodb.connection.table import TableConnection
+from pynamodb.models import Model
+
+from chalicelib import settings
+from chalicelib.connection import connection
+
+_SEPARATOR = "#"  # no identifier may contain it, see http.identifier
+
+
+def table(name: str) -> str:
+    """The physical name of a table of the template."""
+    return settings.table_prefix() + name
+
+
+def key(workspace_id: str, *parts: str) -> str:
+    """A partition key: the workspace id first, then the identifiers that narrow it down."""
+    return _SEPARATOR.join((workspace_id, *parts))
+
+
+def parts(partition: str) -> list[str]:
+    """What a partition key was made of."""
+    return partition.split(_SEPARATOR)
+
+
+class Row(Model):
+    """An item of a table."""
+
+    @classmethod
+    def _get_connection(cls) -> TableConnection:
+        new = cls._connection is None
+        own = super()._get_connection()
+        if new:
+            own.connection._client = connection._client
+        return own
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The item's partition key, and its sort key where the table has one."""
+        names = [self._hash_keyname, self._range_keyname]
+        return tuple(getattr(self, name) for name in names if name)
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace that the item belongs to."""
+        return parts(self.keys[0])[0]
+
+    def place(self, attribute: str) -> str:
+        """Where an attribute is stored; what is sealed for one place opens at no other."""
+        return "/".join((self.Meta.table_name, *self.keys, attribute))
+
+    def __repr__(self) -> str:
+        # PynamoDB's own prints every value, and some of them are credentials.
+        return f"{type(self).__name__}({'/'.join(self.keys)})"
+
+
+class MarkedRow(Row):
+    """An item of which `written` marks each save, and says when it was; callers see it as the record's `ETag`.
+
+    When the answer to a save is lost, the SDK repeats it, and the repetition fails its own condition; the mark tells
+    that the item is already what we wrote.
+    """
+
+    written = UnicodeAttribute()
+
+
+class VersionedRow(MarkedRow):
+    """An item that is read, changed and written: a stale save is a conflict."""
+
+    version = VersionAttribute()
+
+
+class Key(NamedTuple):
+    """One item to read: its row class, partition key and sort key."""
+
+    row: type[Row]
+    partition: str
+    sort: str | None = None
