@@ -2,7 +2,7 @@
 
 from chalice.app import Chalice
 
-from chalicelib import auth, http, telemetry
+from chalicelib import auth, http, idempotency, telemetry
 from chalicelib.agents.functions import functions as sweeps
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
@@ -19,7 +19,14 @@ from chalicelib.workspaces.routes import routes as workspaces
 app = Chalice(app_name="cams")
 
 # Outermost first: an error of any of the others is answered in the one error shape.
-for middleware in (telemetry.measured, http.envelope, auth.authenticate, http.decode_path, auth.confine):
+for middleware in (
+    telemetry.measured,
+    http.envelope,
+    auth.authenticate,
+    http.decode_path,
+    auth.confine,
+    idempotency.once,
+):
     app.register_middleware(middleware, "http")
 
 resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces)

@@ -1,6 +1,7 @@
 """The process's SDK clients, and what the database's errors mean to a caller. Nothing else translates them."""
 
 import logging
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -12,9 +13,9 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 from pynamodb.connection import Connection
-from pynamodb.exceptions import CancellationReason, DoesNotExist, PynamoDBException, TransactWriteError
+from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, PynamoDBException, TransactWriteError
 
-from chalicelib import errors
+from chalicelib import clock, errors
 
 # At DEBUG they log whole requests and answers: that of KMS is the data key in clear.
 for _name in ("pynamodb", "botocore"):
@@ -29,7 +30,7 @@ def client(service: str) -> Any:
     """The process's one SDK client for `service`.
 
     The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
-    the write still happens. Four attempts of at most 5 s stay inside.
+    the write still happens. Four attempts of at most 5 s stay inside, and `in_time` holds several calls there.
     """
     config = Config(
         connect_timeout=1,
@@ -41,9 +42,31 @@ def client(service: str) -> Any:
     )
     with _session_lock:
         made = _session.create_client(service, config=config)
+    made.meta.events.register("request-created", _begin)
     if service == "dynamodb":
         made.meta.events.register("after-call.dynamodb", _count)
     return made
+
+
+# The last attempt begins so late at most; it takes 5 s, and the SDK pauses 4 s before the one that is not begun.
+_ATTEMPTS_SECONDS = 18
+_no_attempt_after: ContextVar[float | None] = ContextVar("no_attempt_after", default=None)
+
+
+@contextmanager
+def in_time() -> Iterator[None]:
+    """Around what a gateway waits for, in this thread: Unavailable instead of an attempt that would outlast it."""
+    token = _no_attempt_after.set(clock.monotonic() + _ATTEMPTS_SECONDS)
+    try:
+        yield
+    finally:
+        _no_attempt_after.reset(token)
+
+
+def _begin(**_: Any) -> None:
+    end = _no_attempt_after.get()
+    if end is not None and clock.monotonic() > end:
+        raise errors.Unavailable("The cloud's services answer too slowly; try again.")
 
 
 class Meter:
@@ -116,7 +139,8 @@ def _translation(error: Exception) -> Exception:
         endpoint = connection._client.meta.endpoint_url if connection._client else "any address: no region is set"
         return errors.Unavailable(f"The database does not answer at {endpoint}.")
     if not isinstance(cause, ClientError):
-        return error
+        # A batch of which the database has left something over again and again comes without a cause.
+        return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
         return Stale()
@@ -128,7 +152,8 @@ def _translation(error: Exception) -> Exception:
         return Collided()
     if code == "ValidationException" and "size" in cause.response["Error"].get("Message", ""):
         return errors.TooLarge("The record is too large to store.")  # an item of 400 KB, a transaction of 4 MB
-    if code in _PASSING:
+    # What stands before the database fails without a code; to the SDK its status is one.
+    if code in _PASSING or re.fullmatch(r"5\d\d", code):
         return errors.Unavailable()
     return error
 

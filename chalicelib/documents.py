@@ -20,23 +20,36 @@ def same(one: Document, other: Document) -> bool:
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
+def seal(row: storage.Row, attribute: str, document: Document) -> bytes:
+    """What an attribute of an item is to hold for `document`.
+
+    Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON.
+    """
+    payload = sealing.encode(document)
+    sealed = sealing.seal(row.workspace_id, row.place(attribute), payload)
+    if len(sealed) > _LIMIT or _escaped_is_too_long(payload):
+        raise errors.TooLarge("The record is too large to store.")
+    return sealed
+
+
+def unseal(row: storage.Row, attribute: str) -> Document:
+    """The document that an attribute of an item holds."""
+    document: Document = json.loads(sealing.unseal(row.workspace_id, row.place(attribute), getattr(row, attribute)))
+    return document
+
+
 class SealedRow(storage.Row):
     """An item with one document. `open()` reads it, `seal()` replaces it before a save."""
 
     document = BinaryAttribute(legacy_encoding=False)
 
     def seal(self, document: Document) -> None:
-        """Put `document` in. Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON."""
-        payload = sealing.encode(document)
-        sealed = sealing.seal(self.workspace_id, self.place("document"), payload)
-        if len(sealed) > _LIMIT or _escaped_is_too_long(payload):
-            raise errors.TooLarge("The record is too large to store.")
-        self.document = sealed
+        """Put `document` in. Raises TooLarge as `seal` does."""
+        self.document = seal(self, "document", document)
 
     def open(self) -> Document:
         """The document as it was put in."""
-        document: Document = json.loads(sealing.unseal(self.workspace_id, self.place("document"), self.document))
-        return document
+        return unseal(self, "document")
 
 
 class DocumentRow(SealedRow, storage.VersionedRow):

@@ -31,11 +31,13 @@ class ApiError(ChaliceViewError):
         self.issues = list(issues)
         super().__init__(self.message)
 
-    def __str__(self) -> str:
+    def envelope(self) -> dict[str, object]:
+        """The error as it is answered."""
         envelope: dict[str, object] = {"success": False, "message": self.message, "code": self.code}
-        if self.issues:
-            envelope["issues"] = self.issues
-        return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+        return {**envelope, "issues": self.issues} if self.issues else envelope
+
+    def __str__(self) -> str:
+        return json.dumps(self.envelope(), ensure_ascii=False, separators=(",", ":"))
 
 
 class Invalid(ApiError):
@@ -88,6 +90,14 @@ class Conflict(ApiError):
     sentence = "The record was changed by somebody else at the same time; read it and try again."
 
 
+class PreconditionFailed(ApiError):
+    """The record is not what the header `If-Match` or `If-None-Match` asks for; nothing was written."""
+
+    STATUS_CODE = 412
+    code = "PRECONDITION_FAILED"
+    sentence = "The record is not what a header of the request asks for."
+
+
 class TooLarge(ApiError):
     """More than the service stores or can answer."""
 
@@ -104,12 +114,29 @@ class UnsupportedMediaType(ApiError):
     sentence = "Send the body as JSON with the header Content-Type: application/json."
 
 
+class Limit(TypedDict):
+    """A limit by its `name`: the most that it allows, and how much of that is used and left."""
+
+    name: str
+    max: float
+    used: float
+    left: float
+
+
 class LimitReached(ApiError):
-    """A limit that the agent record sets (§8), or one of ours."""
+    """A limit that the agent record sets (§8), or one of ours; `limit` says which, and how much is used and left."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"
     sentence = "A limit is reached."
+
+    def __init__(self, message: str, name: str, most: float, used: float) -> None:
+        super().__init__(message)
+        self.limit = Limit(name=name, max=most, used=used, left=max(0, most - used))
+
+    def envelope(self) -> dict[str, object]:
+        """The error as it is answered, with the limit."""
+        return {**super().envelope(), "limit": self.limit}
 
 
 class Unavailable(ApiError):

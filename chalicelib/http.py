@@ -43,7 +43,12 @@ _log = logging.getLogger(__name__)
 # For the routes that an agent's key opens: its widget calls them from a page of somebody else. No credential of the
 # browser's takes part, so that any origin may; see the setting.
 CORS = (
-    CORSConfig(settings.cors_origin(), expose_headers=["X-Request-Id"], max_age=86_400)
+    CORSConfig(
+        settings.cors_origin(),
+        allow_headers=["If-Match", "If-None-Match", "Idempotency-Key"],
+        expose_headers=["ETag", "Idempotency-Replayed", "X-Request-Id"],
+        max_age=86_400,
+    )
     if settings.cors_origin()
     else None
 )
@@ -242,11 +247,15 @@ def _refusal(request: Request, response: Response) -> Response:
             refused["platformName"] = platform
     # Chalice adds these to what a view answers or raises, not to what was refused before it.
     cors = CORS.get_access_control_headers() if CORS and request.path.startswith(_FROM_PAGES) else {}
-    headers = {**cors, **response.headers, **_JSON, **_ADVICE.get(response.status_code, {})}
+    headers = {**cors, **response.headers, **_JSON, **_ADVICE.get(refused["code"], {})}
     return Response(sealing.encode(refused).decode(), headers=headers, status_code=response.status_code)
 
 
-_ADVICE = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
+_ADVICE = {
+    "UNAUTHORIZED": {"WWW-Authenticate": "Bearer"},
+    "UNAVAILABLE": {"Retry-After": "1"},
+    "IN_PROGRESS": {"Retry-After": "1"},
+}
 
 
 def _raw_body() -> bytes:

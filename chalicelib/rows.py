@@ -1,6 +1,10 @@
-"""What an item of a table is: its name, its keys, its place; and how it is read from what the database answers."""
+"""The base of every table: what an item is, its keys, how it is read, and the marks that tell a save from all others.
 
-from typing import Any, TypeVar
+Every partition key begins with a workspace id that came from a credential, so a record of another
+workspace is not found rather than refused.
+"""
+
+from typing import Any, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute, VersionAttribute
 from pynamodb.connection.table import TableConnection
@@ -73,12 +77,25 @@ class Row(Model):
         return f"{type(self).__name__}({'/'.join(self.keys)})"
 
 
-class VersionedRow(Row):
-    """An item that is read, changed and written: a stale save is a conflict.
+class MarkedRow(Row):
+    """An item of which `written` marks each save, and says when it was; callers see it as the record's `ETag`.
 
-    `written` marks each save, and says when it was. When the answer to a save is lost, the SDK repeats it,
-    and the repetition fails its own condition; the mark tells that the item is already what we wrote.
+    When the answer to a save is lost, the SDK repeats it, and the repetition fails its own condition; the mark tells
+    that the item is already what we wrote.
     """
 
-    version = VersionAttribute()
     written = UnicodeAttribute()
+
+
+class VersionedRow(MarkedRow):
+    """An item that is read, changed and written: a stale save is a conflict."""
+
+    version = VersionAttribute()
+
+
+class Key(NamedTuple):
+    """One item to read: its row class, partition key and sort key."""
+
+    row: type[Row]
+    partition: str
+    sort: str | None = None

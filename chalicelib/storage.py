@@ -1,13 +1,13 @@
-"""The base of every table: strong reads, conditional saves, transactions. See `connection` for the client.
+"""What is done with the items of a table (`rows`): strong reads, conditional saves, transactions.
 
-Every partition key begins with a workspace id that came from a credential, so a record of another
-workspace is not found rather than refused. Reads are strongly consistent unless an index is read.
+Reads are strongly consistent unless an index is read. See `connection` for the client.
 """
 
 import random
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
+from pynamodb.exceptions import CancellationReason
 from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 from pynamodb.models import BatchWrite
@@ -18,6 +18,8 @@ from chalicelib.connection import Collided, connection, translated
 from chalicelib.connection import Stale as Stale
 from chalicelib.connection import client as client
 from chalicelib.rows import AnyRow
+from chalicelib.rows import Key as Key
+from chalicelib.rows import MarkedRow as MarkedRow
 from chalicelib.rows import Row as Row
 from chalicelib.rows import VersionedRow as VersionedRow
 from chalicelib.rows import key as key
@@ -32,21 +34,31 @@ Result = TypeVar("Result")
 Step = Callable[[TransactWrite], None]
 
 
-class Key(NamedTuple):
-    """One item to read: its row class, partition key and sort key."""
-
-    row: type[Row]
-    partition: str
-    sort: str | None = None
-
-
 def find(row: type[AnyRow], partition: str, sort: str | None = None) -> AnyRow | None:
-    """The item with this key, or None. One request."""
+    """The item with this key, or None. One request.
+
+    What an earlier run of a repeatable request has created is not there for the next one: it creates it again, finds
+    that this is done (`save`, `transact`), and answers as the first one would have.
+    """
+    return _unless_created_by_us(_stored(row, partition, sort))
+
+
+def as_stored(row: AnyRow) -> AnyRow:
+    """The item that stands in the place of `row`, whoever has created it; `row` itself where there is none."""
+    return _stored(type(row), *row.keys) or row
+
+
+def _stored(row: type[AnyRow], partition: str, sort: str | None = None) -> AnyRow | None:
     with translated():
         try:
             return row.get(partition, sort, consistent_read=True)
         except row.DoesNotExist:
             return None
+
+
+def _unless_created_by_us(row: AnyRow | None) -> AnyRow | None:
+    is_ours = isinstance(row, VersionedRow) and row.version == 1 and clock.is_own(row.written)
+    return None if is_ours else row
 
 
 def find_many(keys: Sequence[Key]) -> list[Any]:
@@ -59,7 +71,8 @@ def find_many(keys: Sequence[Key]) -> list[Any]:
     for start in range(0, len(wanted), _BATCH):
         found |= _batch(wanted[start : start + _BATCH])
     items = (found.get(_identity(name, item_key, item_key)) for name, item_key in wanted)
-    return [item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True)]
+    rows = (item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True))
+    return [_unless_created_by_us(row) for row in rows]
 
 
 _Identity = tuple[str, ...]
@@ -123,8 +136,7 @@ def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
 
 def save(row: Row, condition: Condition | None = None) -> None:
     """Write the item. Raises Stale when `condition` fails, or a versioned item has changed since it was read."""
-    if isinstance(row, VersionedRow):
-        row.written = clock.new_id()
+    _mark(row)
     try:
         _past_collisions(lambda: row.save(condition))
     except Stale:
@@ -133,16 +145,31 @@ def save(row: Row, condition: Condition | None = None) -> None:
         row.update_local_version_attribute()  # type: ignore[no-untyped-call]
 
 
+def _mark(row: Row) -> None:
+    """Set the mark of a save. A creation has the same one in every run of a request, so that it is answered alike."""
+    if isinstance(row, MarkedRow):
+        is_new = isinstance(row, VersionedRow) and row.version is None
+        row.written = clock.new_id() if is_new else clock.new_mark()
+
+
 def _is_ours(row: Row) -> bool:
-    if not isinstance(row, VersionedRow):
+    if not isinstance(row, MarkedRow):
         return False
-    stored = find(type(row), *row.keys)
-    return stored is not None and stored.written == row.written
+    stored = _stored(type(row), *row.keys)
+    return stored is not None and (stored.written == row.written or any(map(clock.is_own, (stored.written, *row.keys))))
 
 
 def update(row: Row, actions: Sequence[Action], condition: Condition | None = None) -> None:
     """Change single attributes of an item. Raises Stale when `condition` fails."""
-    _past_collisions(lambda: row.update(list(actions), condition))
+    changes = list(actions)
+    _mark(row)
+    if isinstance(row, MarkedRow):
+        changes.append(type(row).written.set(row.written))
+    try:
+        _past_collisions(lambda: row.update(changes, condition))
+    except Stale:
+        if not _is_ours(row):
+            raise
 
 
 def delete(row: Row, condition: Condition | None = None) -> None:
@@ -186,9 +213,8 @@ def _write_many(rows: Sequence[Row], write: Callable[[BatchWrite[Any], Row], Non
 
 def put(row: Row, condition: Condition | None = None) -> Step:
     """A step of a transaction: write the item, under the same conditions as `save`."""
-    if isinstance(row, VersionedRow):
-        row.written = clock.new_id()
-    return lambda transaction: transaction.save(row, condition)
+    _mark(row)
+    return lambda transaction: transaction.save(row, condition, "ALL_OLD")
 
 
 def remove(row: Row, condition: Condition | None = None) -> Step:
@@ -206,24 +232,32 @@ def require(key: Key, condition: Condition) -> Step:
     return lambda transaction: transaction.condition_check(key.row, key.partition, key.sort, condition)
 
 
-def transact(*steps: Step) -> None:
+def transact(*steps: Step) -> bool:
     """Do all steps or none, in one request (at twice the capacity). Raises Stale when a condition fails.
 
-    A collision with another transaction (TransactionConflict) changes nothing and is not repeated by the
-    SDK, so it is repeated here.
+    False when they are done already, by an earlier run of a repeatable request: what it put says so, in its mark or
+    in an id that was made for it. A collision with another transaction (TransactionConflict) changes nothing and is
+    not repeated by the SDK, so it is repeated here.
     """
     for attempt in range(_ATTEMPTS):
         try:
             with translated(), TransactWrite(connection=connection) as transaction:
                 for step in steps:
                     step(transaction)
-            return
+            return True
         except Stale as stale:
+            if any(map(_is_made_by_us, stale.reasons)):
+                return False
             codes = {reason.code for reason in stale.reasons if reason}
             if codes != {"TransactionConflict"}:
                 raise
             pause(attempt)
     raise errors.Unavailable("Too many writers at the same record; try again.")
+
+
+def _is_made_by_us(reason: CancellationReason | None) -> bool:
+    stored = reason.raw_item if reason and reason.raw_item else {}
+    return any(clock.is_own(value["S"]) for value in stored.values() if "S" in value)
 
 
 def reapplied(action: Callable[[], Result], attempts: int = 5) -> Result:
@@ -233,7 +267,8 @@ def reapplied(action: Callable[[], Result], attempts: int = 5) -> Result:
     """
     for attempt in range(attempts - 1):
         try:
-            return action()
+            with clock.attempt():
+                return action()
         except Stale:
             pause(attempt)
     return action()

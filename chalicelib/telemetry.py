@@ -65,7 +65,7 @@ def measured(request: Request, get_response: Callable[[Request], Response]) -> R
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     begin(request_id)
-    with connection.metered() as meter:
+    with connection.metered() as meter, connection.in_time():
         response = get_response(request)
     if request_id:
         response.headers[_HEADER] = request_id

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json
 
@@ -34,6 +34,14 @@ class _StrictNumber:
 
 
 Number = Annotated[int | float, _StrictNumber]
+
+
+def _whole(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# To JSON 60.0 is an integer, and JSON Schema says so.
+WHOLE = BeforeValidator(_whole)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 

@@ -11,21 +11,24 @@ os.environ.update(
     AWS_ACCESS_KEY_ID="testing",
     AWS_SECRET_ACCESS_KEY="testing",
     AWS_ACCOUNT_ID_ENDPOINT_MODE="disabled",
+    MOTO_SQS_ENFORCE_STRICT_QUEUE_PURGE_BEHAVIOUR="false",
 )
 os.environ.pop("AWS_ENDPOINT_URL", None)
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from moto import mock_aws
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
-from chalicelib import auth, keyring, queues, settings, storage
+from chalicelib import auth, clock, keyring, queues, settings, storage
 from chalicelib.agents import store as agents
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
+
+PassTime = Callable[[int], None]
 
 _cloud = mock_aws()
 
@@ -37,18 +40,22 @@ def engine() -> Iterator[None]:
     Tables and queues are emptied rather than created again, a tenth of a second for each of some thousand tests.
     """
     _cloud.start(reset=False)
-    forget()
-    stored = dynamodb_backends["123456789012"]["eu-west-1"].tables
-    if not stored:
+    if not dynamodb_backends["123456789012"]["eu-west-1"].tables:
         tables.create_missing(storage.client, settings.table_prefix())
-    for table in stored.values():
+    clear()
+    yield
+    forget()
+    _cloud.stop()
+
+
+def clear() -> None:
+    """Empty every table and queue, and every cache."""
+    forget()
+    for table in dynamodb_backends["123456789012"]["eu-west-1"].tables.values():
         table.items.clear()
     waiting = sqs_backends["123456789012"]["eu-west-1"]
     for queue in waiting.queues:
         waiting.purge_queue(queue)
-    yield
-    forget()
-    _cloud.stop()
 
 
 def forget() -> None:
@@ -83,3 +90,18 @@ def agent_id(api: Api) -> str:
     """An agent of the workspace, created through v2."""
     api.post("/v2/agents/support", {"title": "Support"})
     return "support"
+
+
+@pytest.fixture
+def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
+    """Hold both clocks still, and move them on by so many seconds."""
+    start, passed = clock.milliseconds(), 0
+
+    def move(seconds: int) -> None:
+        nonlocal passed
+        passed += seconds
+
+    monkeypatch.setattr(clock, "milliseconds", lambda: start + passed * 1000)
+    monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
+    auth.forget()
+    return move

@@ -37,7 +37,7 @@ class Operation(NamedTuple):
     @property
     def statuses(self) -> set[int]:
         """The error statuses that stand in the document."""
-        return {int(status) for status in self.description["responses"]} - {200}
+        return {int(status) for status in self.description["responses"]} - {200, 304}
 
     def address(self, **values: str) -> str:
         """The path with the values of the document's examples, or with these."""

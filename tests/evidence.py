@@ -18,6 +18,7 @@ CODES = {
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",
     409: "CONFLICT",
+    412: "PRECONDITION_FAILED",
     413: "TOO_LARGE",
     415: "UNSUPPORTED_MEDIA_TYPE",
     429: "LIMIT_REACHED",
@@ -39,6 +40,8 @@ def refused(answer: Answer, status: int, *paths: str, interaction: bool = False,
     expected = {"appError": error["message"], **({"platformName": platform} if platform else {})}
     assert added == (expected if interaction else {})
     issues = error.pop("issues", [])
+    assert ("limit" in error) == (status == 429), "which limit, and how much of it is used and left"
+    error.pop("limit", None)
     assert error == {"success": False, "message": error["message"], "code": CODES[status]}
     assert error["message"].endswith(".")
     assert ("issues" in answer.json) == bool(issues), "an empty list of issues"

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib import storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
 from chalicelib.workspaces.store import NewWorkspace
@@ -25,8 +24,9 @@ def write(api: Api, record: dict[str, Any], path: str = PATH) -> None:
 
 def stored_records(workspace: NewWorkspace, agent_id: str = "support", conversation_id: str = "user-1") -> list[Any]:
     """The stored page load and conversation record, None for one that is not there."""
-    rows = storage.find_many(store.keys(workspace.workspace_id, agent_id, conversation_id))
-    return [row and row.open() for row in rows]
+    row = store.find(workspace.workspace_id, agent_id, conversation_id)
+    known = {record["record"]: record for record in store.records(row)} if row else {}
+    return [known.get(kind) for kind in ("load", "convo")]
 
 
 @pytest.fixture(autouse=True)

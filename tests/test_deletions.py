@@ -282,7 +282,7 @@ def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
 ) -> None:
     create(api, 5)
     monkeypatch.setattr(conversations, "some", lambda *_: [])
-    assert deletion.delete(*_ids(api), seconds=10)
+    assert deletion.delete(*_ids(api), seconds=10, check=lambda agent: agent)
     assert items("conversations") == []
 
 

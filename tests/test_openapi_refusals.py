@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 import boto3
 import pytest
 
-from chalicelib import auth, clock, http, storage
+from chalicelib import auth, clock, http, idempotency, storage
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.deletions import EXAMPLES as DELETIONS
+from chalicelib.openapi.refusals import _CONFLICTING as CONFLICTING
 from chalicelib.openapi.refusals import EXAMPLES as REFUSALS
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
@@ -55,12 +56,20 @@ class Stage(NamedTuple):
     api: Api
     stand: Stand
 
-    def send(self, operation: Operation, body: Any = None, query: str = "", **values: str) -> Answer:
+    def send(
+        self,
+        operation: Operation,
+        body: Any = None,
+        query: str = "",
+        headers: dict[str, str] | None = None,
+        **values: str,
+    ) -> Answer:
         """An operation with the ids of the examples, or with `values`; without a `body`, with its first example."""
         if body is None and operation.body:
             body = self.stand.real(next(iter(operation.body["examples"].values()))["value"])
         address = operation.address(**{**self.stand.real(operation.path_values), **values})
-        return self.api.call(operation.method, address + query, body)
+        sent = {**self.api._headers, "Content-Type": "application/json", **headers} if headers else None
+        return self.api.call(operation.method, address + query, body, sent)
 
 
 @pytest.fixture
@@ -87,7 +96,8 @@ def refused(status: int, ask: Callable[[Operation], Answer], operations: dict[st
             names.add(name)
             response = resolved(operation.description["responses"].get(str(status), {}))
             assert broken_rules(response["content"]["application/json"]["schema"], answer.json) == [], name
-            assert {header.lower() for header in response.get("headers", ())} <= answer.headers.keys()
+            always = {header.lower() for header, one in response.get("headers", {}).items() if one.get("required")}
+            assert always <= answer.headers.keys()
     return names
 
 
@@ -151,7 +161,19 @@ def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
     bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
 
-    assert refused(409, lambda one: stage.send(one, bodies.get(one.name))) == documented(409)
+    assert refused(409, lambda one: stage.send(one, bodies.get(one.name))) == CONFLICTING
+
+
+def test_409_of_a_key_that_is_in_use(stage: Stage) -> None:
+    """Whose key it is, the first request has said: all others are others."""
+    key = {"Idempotency-Key": "one"}
+    assert stage.send(OPERATIONS["exchange_state"], {}, headers=key, user_id="somebody").status == 200
+    assert refused(409, lambda one: stage.send(one, headers=key)) | CONFLICTING == documented(409)
+
+
+def test_412(stage: Stage) -> None:
+    ask = {"If-Match": '"another"'}
+    assert refused(412, lambda one: stage.send(one, headers=ask)) == documented(412)
 
 
 def test_413_of_a_body(stage: Stage) -> None:
@@ -237,7 +259,7 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         "InteractionError limit": api.post("/agents/support/interact/visitor-2/state", two),
     }
     with monkeypatch.context() as patch:
-        patch.setattr(endpoints, "listed", lambda _: [None] * endpoints.MOST)
+        patch.setattr(endpoints, "listed", lambda _: [SimpleNamespace(webhook_id="w")] * endpoints.MOST)
         hook = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
         answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:
@@ -245,6 +267,19 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         patch.setattr(clock, "sleep", lambda duration: None)
         answers["Error stale"] = api.patch("/v3/agents/support", {"agent": {"title": "Other"}})
         answers["InteractionError stale"] = state(body={"metadata": {"userName": "Other"}})
+    other_tag = {**api._headers, "Content-Type": "application/json", "If-Match": '"another"'}
+    answers["Error changed"] = api.call("PATCH", "/v3/agents/support", {"agent": {}}, other_tag)
+    answers["InteractionError changed"] = state(headers=other_tag)
+    taken = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "taken"}
+    assert api.call("POST", "/v3/agents/support/tools", {"tool": {"name": "x"}}, taken).status == 200
+    answers |= {"Error key": tools(headers=taken), "InteractionError key": state(headers=taken)}
+    with monkeypatch.context() as patch:
+        patch.setattr(idempotency, "_keep", lambda *_: None)
+        for name, ask in (("Error", tools), ("InteractionError", state)):
+            held = {**taken, "Idempotency-Key": name}
+            body = {"tool": {"name": "x"}} if name == "Error" else b"{}"
+            assert ask(body=body, headers=held).status == 200
+            answers[f"{name} meanwhile"] = ask(body=body, headers=held)
     busy_database()
     answers |= {"Error busy": tools(body={"tool": {"name": "x"}}), "InteractionError busy": state()}
     monkeypatch.setattr(auth, "caller", lambda: 1 // 0)

@@ -100,7 +100,7 @@ CASES = [
     Case("conversation list, page 1,000", LIST, {GET: 1, QUERY: 1}, query=f"?page={PAGES}", values=BUSY),
     Case("conversation list, behind the end", LIST, {GET: 1}, query=f"?page={PAGES + 1}", values=BUSY),
     # Analytics
-    Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {PUT: 1}, {"record": "convo"}),
+    Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {UPDATE: 1}, {"record": "convo"}),
     Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),
     # Clients and organisations
     Case("client list", "GET /v2/clients", {QUERY: 1}),
@@ -252,6 +252,33 @@ def test_the_pages_that_were_counted_are_full(page: int, service: Service) -> No
     assert len({one["ID"] for one in data}) == 20
 
 
+# With an `Idempotency-Key`: one write claims it, one keeps the answer, and nothing else is asked for
+
+
+def test_a_key_costs_two_writes_and_a_replay_what_it_takes_to_find_the_answer(service: Service) -> None:
+    path = "/v3/agents/support/tools"
+    headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": "counted"}
+    service.api.get("/v2/clients")
+    costs = []
+    for _ in range(2):
+        with counted() as requests:
+            assert service.api.call("POST", path, {"tool": {"name": "New"}}, headers).status == 200
+        costs.append(dict(requests))
+    assert costs == [{PUT: 1, TRANSACT: 1, UPDATE: 1}, {PUT: 1, GET: 1}]
+
+
+def test_an_answer_that_no_item_holds_costs_one_request_more_each_way(service: Service) -> None:
+    path = "/agents/support/interact/keyed/state"
+    headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": "counted-large"}
+    service.api.get("/v2/clients")
+    costs = []
+    for _ in range(2):
+        with counted() as requests:
+            assert service.api.call("POST", path, large(3), headers).status == 200
+        costs.append(dict(requests))
+    assert costs == [{PUT: 1, BATCH: 1, TRANSACT: 1, WRITES: 1, UPDATE: 1}, {PUT: 1, GET: 1, BATCH: 1}]
+
+
 # What is not in the table: a process that has not seen its caller, or its agent, for thirty seconds
 
 
@@ -282,7 +309,7 @@ def test_analytics_of_an_agent_that_was_not_seen_cost_its_look_up(service: Servi
     agents._seen.clear()
     with counted() as requests:
         assert service.api.post("/v2/agents/support/analytics/user-2", {"record": "load"}).status == 200
-    assert requests == {GET: 1, PUT: 1}
+    assert requests == {GET: 1, UPDATE: 1}
 
 
 def test_the_first_document_of_a_process_costs_its_data_key(service: Service) -> None:

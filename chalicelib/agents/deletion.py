@@ -7,7 +7,7 @@ goes on where it ended. A message that says so is on a queue before anything is 
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from chalicelib import clock, errors, queues, sequence, storage
 from chalicelib.agents import store
@@ -25,9 +25,13 @@ _AGAIN_SECONDS = 10
 _INDEX_LAG_SECONDS = 60
 
 
-def delete(workspace_id: str, agent_id: str, seconds: float) -> bool:
-    """Delete an agent; False when `seconds` were not enough for all it had. Raises NotFound."""
-    storage.reapplied(lambda: _close(workspace_id, agent_id))
+Check = Callable[[store.AgentRow | None], store.AgentRow | None]
+
+
+def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
+    """Delete an agent; False when `seconds` were not enough for all it had. Raises NotFound, and what `check` raises
+    for the agent as it was read."""
+    storage.reapplied(lambda: _close(workspace_id, agent_id, check))
     return _sweep(workspace_id, agent_id, seconds)
 
 
@@ -41,8 +45,8 @@ def go_on(message: str, seconds: float) -> None:
         queues.send(SWEEPS, [message], _AGAIN_SECONDS)
 
 
-def _close(workspace_id: str, agent_id: str) -> None:
-    row = store.find(workspace_id, agent_id)
+def _close(workspace_id: str, agent_id: str, check: Check) -> None:
+    row = check(store.find(workspace_id, agent_id))
     if row is not None:
         queues.send(SWEEPS, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
         store.delete(row)

@@ -1,5 +1,9 @@
 """`nodes` and `nodesSettings` of an agent record: the conversation as a graph (§2.4)."""
 
+from typing import Annotated
+
+from pydantic import Field
+
 from chalicelib.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 
 
@@ -49,9 +53,9 @@ class PreStart(Wire):
 
 
 class Node(Wire):
-    """One entry of `nodes`. A change merges into the stored node of the same `id`."""
+    """One entry of `nodes`. A change merges into the stored node of the same `id`, which each node has."""
 
-    id: OptionalText = None
+    id: Annotated[str, Field(min_length=1)]
     name: OptionalText = None
     description: OptionalText = None
     instructions: OptionalText = None

@@ -2,7 +2,7 @@
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, http, storage
+from chalicelib import auth, clock, etag, http, storage
 from chalicelib.agents import deletion, store
 from chalicelib.documents import Document
 from chalicelib.openapi.operation import operation
@@ -14,11 +14,11 @@ _SWEEP_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
-@operation(data="record.AgentV3")
+@operation(data="record.AgentV3", headers=("If-None-Match",))
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return http.success("Agent retrieved successfully", _shown(agent_id, row.open()))
+    return etag.tagged(http.success("Agent retrieved successfully", _shown(agent_id, row.open())), row)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -43,63 +43,64 @@ def create_agent() -> Response:
 
     agent_id = clock.new_id()
     document = record.merge_v3(_NEW, http.body(record.AgentIn).agent)
-    created = store.create(auth.caller().workspace_id, agent_id, document)
-    return http.success("Agent created successfully", _v3_form(agent_id, created))
+    row, created = store.create(auth.caller().workspace_id, agent_id, document)
+    return etag.tagged(http.success("Agent created successfully", _v3_form(agent_id, created)), row)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
-@operation(body="record.AgentIn", data="record.AgentV3")
+@operation(body="record.AgentIn", data="record.AgentV3", headers=("If-Match",))
 def change_agent(agent_id: str) -> Response:
     """Change an agent: objects merge, lists replace, `nodes` merge by id, `null` clears."""
     from chalicelib.agents import record
 
     change = http.body(record.AgentIn).agent
 
-    def changed() -> Document:
-        row = store.read(auth.caller().workspace_id, agent_id)
-        return store.save(row, before := row.open(), record.merge_v3(before, change))
+    def changed() -> tuple[store.AgentRow, Document]:
+        row = etag.matched(store.find(auth.caller().workspace_id, agent_id), "agent")
+        return row, store.save(row, before := row.open(), record.merge_v3(before, change))
 
-    return http.success("Agent updated successfully", _v3_form(agent_id, storage.reapplied(changed)))
+    row, document = storage.reapplied(changed)
+    return etag.tagged(http.success("Agent updated successfully", _v3_form(agent_id, document)), row)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
     It is gone at once. What it had is swept for ten seconds; where that is not enough the message says so, and the
     sweep goes on behind the scenes, or with the same request once more. Until all is swept its id cannot be used again.
     """
-    done = deletion.delete(auth.caller().workspace_id, agent_id, _SWEEP_SECONDS)
+    done = deletion.delete(auth.caller().workspace_id, agent_id, _SWEEP_SECONDS, etag.checked)
     return http.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=http.CORS)
-@operation(whole="record.AgentV2")
+@operation(whole="record.AgentV2", headers=("If-None-Match",))
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, unwrapped."""
     from chalicelib.agents import record
 
-    return http.answer(record.v2_form(store.read(auth.caller().workspace_id, agent_id).open()))
+    row = store.read(auth.caller().workspace_id, agent_id)
+    return etag.tagged(http.answer(record.v2_form(row.open())), row)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=http.CORS)
-@operation(body="record.AgentV2", data="record.AgentV2")
+@operation(body="record.AgentV2", data="record.AgentV2", headers=("If-Match", "If-None-Match"))
 def save_agent(agent_id: str) -> Response:
     """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""
     from chalicelib.agents import record
 
     change = http.body(record.AgentV2)
 
-    def saved() -> tuple[str, Document]:
-        row = store.find(auth.caller().workspace_id, agent_id)
+    def saved() -> tuple[str, store.AgentRow, Document]:
+        row = etag.checked(store.find(auth.caller().workspace_id, agent_id))
         if row is None:
-            document = record.merge_v2(_NEW, change)
-            return "created", store.create(auth.caller().workspace_id, agent_id, document)
-        return "updated", store.save(row, before := row.open(), record.merge_v2(before, change))
+            return "created", *store.create(auth.caller().workspace_id, agent_id, record.merge_v2(_NEW, change))
+        return "updated", row, store.save(row, before := row.open(), record.merge_v2(before, change))
 
-    done, document = storage.reapplied(saved)
-    return http.success(f"Agent {done} successfully", record.v2_form(document))
+    done, row, document = storage.reapplied(saved)
+    return etag.tagged(http.success(f"Agent {done} successfully", record.v2_form(document)), row)
 
 
 def _shown(agent_id: str, document: Document) -> Document:

@@ -68,8 +68,8 @@ def listed(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
     return storage.query(AgentRow, workspace_id, condition, limit=limit)
 
 
-def create(workspace_id: str, agent_id: str, document: Document) -> Document:
-    """Store a new agent with a key of its own; returns the document. Raises Conflict when the id is taken."""
+def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
+    """Store a new agent with a key of its own; returns it with its document. Raises Conflict when the id is taken."""
     given = document.get(_SECRET)
     issued = _credential(workspace_id, agent_id, given if tokens.kind(given or "") == tokens.AGENT else None)
     now = clock.seconds()
@@ -81,7 +81,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> Document:
         storage.transact(storage.put(row), sequence.create(workspace_id, agent_id), *own_key)
     except storage.Stale as stale:
         raise _key_taken(stale, 2) from stale
-    return whole
+    return row, whole
 
 
 def save(row: AgentRow, before: Document, after: Document, overlap: int = workspaces.OVERLAP) -> Document:
@@ -90,6 +90,8 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
     A key that is replaced goes on for `overlap` seconds.
     """
     if same(after, before):
+        if clock.is_own(row.written) and _SECRET not in after:
+            revoke_all(row.workspace_id, row.agent_id)  # an earlier run of the request may not have come so far
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)

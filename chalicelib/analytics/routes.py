@@ -2,7 +2,7 @@
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, errors, http, storage
+from chalicelib import auth, errors, etag, http, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
 from chalicelib.openapi.operation import operation
@@ -11,7 +11,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=http.CORS)
-@operation(body="models.AnalyticsRecord")
+@operation(body="models.AnalyticsRecord", headers=("If-Match", "If-None-Match"))
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
     from chalicelib.analytics.models import AnalyticsRecord
@@ -19,21 +19,25 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     document = http.body(AnalyticsRecord).merge_into({})
     agents.require_known(workspace_id, agent_id)
-    store.write(workspace_id, agent_id, convo_id, document["record"], document)
-    return http.success("Analytics added successfully")
+
+    def written() -> store.AnalyticsRow:
+        place = (workspace_id, agent_id, convo_id)
+        if not etag.is_conditional():
+            return store.write(store.new(*place), document)
+        row = etag.checked(store.find(*place)) or store.new(*place)
+        return store.write(row, document, store.as_it_is(row))
+
+    return etag.tagged(http.success("Analytics added successfully"), storage.reapplied(written))
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=http.CORS)
-@operation(data="models.AnalyticsRecord")
+@operation(data="models.AnalyticsRecord", headers=("If-None-Match",))
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
     workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), *store.keys(workspace_id, agent_id, convo_id)]
-    agent, *records = storage.find_many(keys)
+    agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
     agents.found(agent)
-    known = [row.open() for row in records if row]
-    if not known:
+    if row is None:
         raise errors.NotFound.of("analytics record")
-    return http.success(
-        "Analytics retrieved successfully", {name: value for one in known for name, value in one.items()}
-    )
+    whole = {name: value for one in store.records(row) for name, value in one.items()}
+    return etag.tagged(http.success("Analytics retrieved successfully", whole), row)

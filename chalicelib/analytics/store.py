@@ -1,34 +1,61 @@
-"""Analytics in the database: for each conversation at most one row of each kind of record."""
+"""Analytics in the database: one item for each conversation, with at most one record of each kind.
 
-from pynamodb.attributes import UnicodeAttribute
+One item, so that what is read at once also has one mark. A write names its kind alone and reads nothing; both kinds of
+a conversation together must fit an item.
+"""
+
+from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
+from pynamodb.expressions.condition import Condition
 
 from chalicelib import storage
-from chalicelib.documents import Document, SealedRow
+from chalicelib.documents import Document, seal, unseal
 
 
-class AnalyticsRow(SealedRow):
-    """A record; the last write of its kind wins, so that it needs no version. `item` is conversation and kind."""
+class AnalyticsRow(storage.MarkedRow):
+    """The page load and the conversation record, sealed. The last write of a kind wins, so that it needs no version."""
 
     class Meta:
         table_name = storage.table("analytics")
 
     agent = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
+    load = BinaryAttribute(legacy_encoding=False, null=True)
+    convo = BinaryAttribute(legacy_encoding=False, null=True)
 
 
-def write(workspace_id: str, agent_id: str, conversation_id: str, kind: str, document: Document) -> None:
-    """Store a record in place of the last one of its kind. One request."""
-    row = AnalyticsRow(storage.key(workspace_id, agent_id), storage.key(conversation_id, kind))
-    row.seal(document)
-    storage.save(row)
+def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
+    """The item of a conversation, with nothing in it yet."""
+    return AnalyticsRow(storage.key(workspace_id, agent_id), conversation_id)
 
 
-def keys(workspace_id: str, agent_id: str, conversation_id: str) -> list[storage.Key]:
-    """What to ask `storage.find_many` for: the page load, then the conversation record."""
-    agent = storage.key(workspace_id, agent_id)
-    return [storage.Key(AnalyticsRow, agent, storage.key(conversation_id, kind)) for kind in ("load", "convo")]
+def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
+    """What to ask `storage.find_many` for."""
+    return storage.Key(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
+
+
+def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow | None:
+    """The item of a conversation, or None. One request."""
+    return storage.find(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
+
+
+def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
+    """Store a record in place of the last one of its kind; returns `row`. One request. Raises Stale."""
+    kind: str = document["record"]
+    storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
+    return row
+
+
+def as_it_is(row: AnalyticsRow) -> Condition:
+    """That nobody has written the item since it was read, or made it where it was not there."""
+    mark = AnalyticsRow.written
+    return mark.does_not_exist() if row.written is None else mark == row.written
+
+
+def records(row: AnalyticsRow) -> list[Document]:
+    """What is there of a conversation: the page load, then the conversation record."""
+    return [unseal(row, kind) for kind in ("load", "convo") if getattr(row, kind) is not None]
 
 
 def some(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
-    """At most `limit` records of an agent, to delete them."""
+    """At most `limit` items of an agent, to delete them."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

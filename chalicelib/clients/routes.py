@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, http, storage
+from chalicelib import auth, etag, http, storage
 from chalicelib.clients import store
 from chalicelib.openapi.operation import operation
 
@@ -20,15 +20,15 @@ def list_clients() -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
-@operation(data="models.Client")
+@operation(data="models.Client", headers=("If-None-Match",))
 def read_client(client_id: str) -> Response:
     """Read a client."""
     row = store.read(auth.caller().workspace_id, client_id)
-    return http.success("Client retrieved successfully", _shown(client_id, row.open()))
+    return etag.tagged(http.success("Client retrieved successfully", _shown(client_id, row.open())), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
-@operation(body="models.Client")
+@operation(body="models.Client", headers=("If-Match", "If-None-Match"))
 def save_client(client_id: str) -> Response:
     """Create the client of this id, or edit it: members that are left out stay, `null` clears.
 
@@ -38,21 +38,23 @@ def save_client(client_id: str) -> Response:
 
     change = http.body(Client)
 
-    def save() -> None:
+    def saved() -> store.ClientRow:
         workspace_id = auth.caller().workspace_id
-        row = store.find(workspace_id, client_id)
-        before = row.open() if row else {}
-        store.save(row or store.new(workspace_id, client_id), before, change.merge_into(before))
+        known = etag.checked(store.find(workspace_id, client_id))
+        row = known or store.new(workspace_id, client_id)
+        before = known.open() if known else {}
+        store.save(row, before, change.merge_into(before))
+        return row
 
-    storage.reapplied(save)
-    return http.success("Client updated successfully")
+    return etag.tagged(http.success("Client updated successfully"), storage.reapplied(saved))
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_client(client_id: str) -> Response:
     """Delete a client."""
-    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, client_id)))
+    workspace_id = auth.caller().workspace_id
+    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, client_id), "client")))
     return http.success("Client deleted successfully")
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, errors, http, sequence, storage
+from chalicelib import auth, clock, errors, etag, http, sequence, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.state import State, apply, check_limits, empty
@@ -31,9 +31,9 @@ def create_conversation(agent_id: str) -> Response:
     conversation_id, now = clock.new_id(), clock.seconds()
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
     state = empty(conversation_id)
-    _create(agent_id, conversation_id, State({**state.metadata, **counts, **given}, state.turns))
+    row = _create(agent_id, conversation_id, State({**state.metadata, **counts, **given}, state.turns))
     created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
-    return http.success("Conversation created successfully", created)
+    return etag.tagged(http.success("Conversation created successfully", created), row)
 
 
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=http.CORS)
@@ -58,21 +58,21 @@ def list_conversations(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. The pages of the list close up; its id can be used again."""
 
     def delete() -> None:
         workspace_id = auth.caller().workspace_id
         last = _numbers(sequence.find(workspace_id, agent_id))
-        store.delete(store.read(workspace_id, agent_id, convo_id), last)
+        store.delete(etag.matched(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
 
     storage.reapplied(delete)
     return http.success("Conversation deleted successfully")
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=http.CORS)
-@operation(body="models.StateIn", whole="models.StateOut")
+@operation(body="models.StateIn", whole="models.StateOut", headers=("If-Match", "If-None-Match"))
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read, replace, shorten or describe the state of a conversation.
 
@@ -83,8 +83,9 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     from chalicelib.conversations.models import StateIn
 
     change = http.optional_body(StateIn)
-    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
-    attempts = 1 if change.turns is not None else 5
+    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen. With a
+    # precondition it is not.
+    attempts = 1 if change.turns is not None and not etag.is_conditional() else 5
     return storage.reapplied(lambda: _exchange(agent_id, user_id, change), attempts)
 
 
@@ -98,17 +99,20 @@ def _exchange(agent_id: str, user_id: str, change: "StateIn") -> Response:
     agent_row, row, *last = storage.find_many(keys)
     agent = agents.found(agent_row).open()
     http.request().context["platformName"] = record.platform(agent)
+    etag.checked(row)
     before = store.read_state(row) if row else empty(user_id)
     after = apply(before, change, clock.seconds())
     check_limits(agent, before, after)
-    answer = _state_answer(agent_id, user_id, agent, before, after)
+    # Saved by an earlier run of the request: what was before it is not known any more.
+    is_done = row is not None and clock.is_own(row.written)
+    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after)
     if after is not before and not http.fits(after.turns.decode(), _ROOM):
         raise errors.TooLarge("turns are too large to be answered.")
     if after is not before and row is not None:
         store.save(row, before, after, agent.get("title"))
     elif after is not before:
-        store.create(workspace_id, agent_id, user_id, after, _numbers(*last), agent.get("title"))
-    return answer
+        row = store.create(workspace_id, agent_id, user_id, after, _numbers(*last), agent.get("title"))
+    return etag.tagged(answer, row)
 
 
 def _behind(cursor: str, known: listing.Numbers) -> list[int]:
@@ -117,10 +121,10 @@ def _behind(cursor: str, known: listing.Numbers) -> list[int]:
     return known.below(int(cursor))
 
 
-def _create(agent_id: str, conversation_id: str, state: State) -> None:
+def _create(agent_id: str, conversation_id: str, state: State) -> store.ConversationRow:
     workspace_id = auth.caller().workspace_id
     last = _numbers(sequence.find(workspace_id, agent_id))
-    store.create(workspace_id, agent_id, conversation_id, state, last)
+    return store.create(workspace_id, agent_id, conversation_id, state, last)
 
 
 def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
@@ -131,8 +135,8 @@ def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
     return last
 
 
-def _state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
-    """The answer as text: the turns are passed on as they are stored."""
+def _state_answer(agent_id: str, user_id: str, agent: Document, before: State | None, after: State) -> Response:
+    """The answer as text: the turns are passed on as they are stored. Without `oldTurns` where `before` is None."""
     from chalicelib.agents import record
 
     done = "retrieved" if after is before else "saved"
@@ -149,7 +153,7 @@ def _state_answer(agent_id: str, user_id: str, agent: Document, before: State, a
     }
     start = _text(members)
     whole = f'{start},"turns":{after.turns.decode()}}}'
-    with_old = f'{whole[:-1]},"oldTurns":{before.turns.decode()}}}'
+    with_old = f'{whole[:-1]},"oldTurns":{before.turns.decode()}}}' if before else whole
     if http.fits(with_old):
         return http.text_answer(with_old)
     if http.fits(whole):

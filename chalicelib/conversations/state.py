@@ -82,7 +82,8 @@ def check_limits(agent: Document, before: State, after: State) -> None:
         was = 0 if before.turns == NO_TURNS else before.metadata.get(counter) or 0
         count = 0 if after.turns == NO_TURNS else after.metadata.get(counter) or 0
         if most and most > 0 and count > most and count > was:
-            raise errors.LimitReached(f"{name} of the agent is {most}; {was} are used and this would make {count}.")
+            said = f"{name} of the agent is {most}; {was} are used and this would make {count}."
+            raise errors.LimitReached(said, name, most, was)
 
 
 def _answer_form(turns: list[Any], now: int) -> list[Document]:

@@ -132,12 +132,9 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
         storage.save(row)
 
 
-def read(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow:
-    """The conversation. Raises NotFound."""
-    row = storage.find(*key(workspace_id, agent_id, conversation_id))
-    if not isinstance(row, ConversationRow):
-        raise errors.NotFound.of("conversation")
-    return row
+def find(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow | None:
+    """The conversation, or None. One request."""
+    return storage.find(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), _HEAD)
 
 
 def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
@@ -163,7 +160,7 @@ def create(
     state: State,
     last: sequence.SequenceRow,
     agent_name: str | None = None,
-) -> None:
+) -> ConversationRow:
     """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
     end = clock.monotonic() + _PATIENCE_SECONDS
     for attempt in itertools.count():
@@ -172,9 +169,10 @@ def create(
         row.number, take_number = sequence.advance(last, conversation_id)
         _seal_metadata(row, state.metadata)
         try:
-            received_steps = _received_steps(row, state, agent_name)
-            storage.transact(storage.put(row), *_turns_steps(row, state), *received_steps, take_number)
-            return
+            with clock.attempt():
+                received_steps = _received_steps(row, state, agent_name)
+                storage.transact(storage.put(row), *_turns_steps(row, state), *received_steps, take_number)
+            break
         except storage.Stale as stale:
             if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
                 raise
@@ -186,6 +184,7 @@ def create(
         # Short pauses only: with long ones those who come later would always be first.
         storage.pause(min(attempt, _MOST_PATIENT_PAUSE))
         last = again
+    return row
 
 
 def listed(
@@ -241,7 +240,7 @@ def _received_steps(row: ConversationRow, state: State, agent_name: str | None) 
         row.received = sealed
         return []
     steps: list[storage.Step] = []
-    first, written = 0, clock.new_id()
+    first, written = 0, clock.new_mark()
     for part in received.packed(state.received, _RECEIVED_TOGETHER):
         steps.append(storage.put(_received_row(row, written, {**told, "messages": part, "first": first})))
         first += len(part)

@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, http
+from chalicelib import auth, etag, http
 from chalicelib.agents import store as agents
 from chalicelib.conversations import received
 from chalicelib.leads import store
@@ -25,7 +25,7 @@ def create_lead() -> Response:
     workspace_id, agent_id = auth.caller().workspace_id, given["agentId"]
     title = received.label(agents.read(workspace_id, agent_id).open().get("title"))
     row = store.create(workspace_id, agent_id, {**given, "agentName": title} if title else given)
-    return http.success("Lead created successfully", _shown(row))
+    return etag.tagged(http.success("Lead created successfully", _shown(row)), row)
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
@@ -40,17 +40,18 @@ def list_leads(agent_id: str) -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
-@operation(data="models.Lead")
+@operation(data="models.Lead", headers=("If-None-Match",))
 def read_lead(lead_id: str) -> Response:
     """Read a lead."""
-    return http.success("Lead retrieved successfully", _shown(store.read(auth.caller().workspace_id, lead_id)))
+    row = store.read(auth.caller().workspace_id, lead_id)
+    return etag.tagged(http.success("Lead retrieved successfully", _shown(row)), row)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_lead(lead_id: str) -> Response:
     """Delete a lead."""
-    store.delete(store.read(auth.caller().workspace_id, lead_id))
+    store.delete(etag.matched(store.find(auth.caller().workspace_id, lead_id), "lead"))
     return http.success("Lead deleted successfully")
 
 

@@ -16,9 +16,14 @@ class LeadRow(DocumentRow):
     lead_id = UnicodeAttribute(range_key=True)
 
 
+def find(workspace_id: str, lead_id: str) -> LeadRow | None:
+    """The lead, or None. One request."""
+    return storage.find(LeadRow, children.partition_of(workspace_id, lead_id), lead_id)
+
+
 def read(workspace_id: str, lead_id: str) -> LeadRow:
     """The lead. Raises NotFound."""
-    row = storage.find(LeadRow, children.partition_of(workspace_id, lead_id), lead_id)
+    row = find(workspace_id, lead_id)
     if row is None:
         raise errors.NotFound.of("lead")
     return row
@@ -39,10 +44,11 @@ def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
     row = LeadRow(children.partition(workspace_id, agent_id), children.new_id(agent_id))
     row.seal({**document, "createdAt": clock.milliseconds()})
     try:
-        storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
+        is_new = storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
     except storage.Stale:
         raise errors.NotFound.of("agent") from None
-    return row
+    # Captured by an earlier run of the request, with the title that the agent had then.
+    return row if is_new else storage.as_stored(row)
 
 
 def delete(row: LeadRow) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from chalicelib import auth
+from chalicelib import auth, etag, idempotency
 from chalicelib.openapi import members, parameters, refusals, schemas
 from chalicelib.openapi.examples import EXAMPLES, Example
 from chalicelib.openapi.operation import Operation
@@ -23,6 +23,9 @@ VERSION = "1.0.0"
 _JSON = "application/json"
 # Views that take no body at all as an empty object.
 _BODY_OPTIONAL = frozenset({"exchange_state", "rotate_key"})
+
+# Views that make a record and answer it; of the others those that heed a header of a record's tag.
+_MAKING = frozenset({"create_agent", "create_tool", "create_conversation", "create_lead", "create_webhook"})
 
 _ABOUT = """\
 The system of record for conversational agents: their configuration, tools, conversations, analytics, leads, clients
@@ -43,6 +46,17 @@ rule. What belongs to another workspace is not found. A method that a route does
 it is; `null` clears it, and what was cleared is left out of answers. Unknown members are refused. Members that
 are read only are accepted and ignored, so that a record can be sent back as it was read. Numbers, strings and
 booleans are not converted into one another.
+
+**Two writers at once.** An answer with one record has the header `ETag`: the mark of the record's last save. Sent back
+as `If-Match` with a change or a deletion, it is refused with 412 where somebody else has saved the record since, and
+nothing is written. `If-None-Match: *` saves only what is not there yet; with a tag, a read answers 304 where nothing
+has changed. The tag is that of the record which is saved there, in both forms of an agent: an agent that is shown with
+a state, for one, does not change the state's.
+
+**Repeating a request.** A `POST` or `PATCH` with the header `Idempotency-Key` has its effect once, however often it is
+sent: for 24 hours the same key is given the same answer, and `Idempotency-Replayed: true`. While the first is being
+answered another is 409 `IN_PROGRESS`, and a key that was used for another request is 409 `IDEMPOTENCY_KEY_REUSED`. A
+refused request may be sent again with its key: that is tried anew.
 
 **Times** are Unix seconds in records, Unix milliseconds in leads, webhooks and deliveries, and ISO 8601 where they
 are text.
@@ -71,6 +85,10 @@ class _View(NamedTuple):
     @property
     def is_guarded(self) -> bool:
         return self.path not in auth.OPEN_ROUTES
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.method in idempotency.METHODS
 
     @property
     def tag(self) -> str:
@@ -115,14 +133,19 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
 
 def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = refusals.statuses(view.name, view.path, view.operation, view.is_guarded)
+    possible = refusals.statuses(view.name, view.path, view.operation, view.is_guarded, view.is_repeatable)
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     if description:
         described["description"] = description
-    described |= parameters.of(view.path, view.operation.query)
+    headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
+    described |= parameters.of(view.path, view.operation.query, headers)
     if view.operation.body is not None:
         described["requestBody"] = _request_body(view, made)
-    described["responses"] = {"200": _success(view, made), **refusals.responses(view.path, possible)}
+    described["responses"] = {
+        "200": _success(view, made),
+        **_unchanged(view),
+        **refusals.responses(view.path, possible),
+    }
     return {**described, "security": _security(view)}
 
 
@@ -149,7 +172,22 @@ def _success(view: _View, made: schemas.Schemas) -> dict[str, Any]:
         schema = _requiring(schema, also)
     shown = EXAMPLES.get(view.name, {})
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in shown.items()})}
-    return {"description": "Success.", "content": {media: content}}
+    return {"description": "Success.", **_headers(view), "content": {media: content}}
+
+
+def _headers(view: _View) -> Schema:
+    """The headers of an answer: the tag of the one record in it, and what says that it was given before."""
+    is_one = view.name in _MAKING or (view.operation.headers and view.method != "DELETE")
+    headers = {**(parameters.ETAG if is_one else {}), **(parameters.REPLAYED if view.is_repeatable else {})}
+    return {"headers": headers} if headers else {}
+
+
+def _unchanged(view: _View) -> dict[str, Schema]:
+    """What a read answers to whoever has the record as it is."""
+    if view.method != "GET" or etag.IF_NONE_MATCH not in view.operation.headers:
+        return {}
+    words = f"The record is what `{etag.IF_NONE_MATCH}` names. There is no body."
+    return {"304": {"description": words, "headers": parameters.ETAG}}
 
 
 def _envelope(view: _View, data: Schema) -> Schema:

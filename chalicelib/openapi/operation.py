@@ -15,11 +15,13 @@ View = TypeVar("View", bound=Callable[..., Any])
 
 class Operation:
     """The body's model; the type of the envelope's `data`, or of the whole answer where there is no envelope;
-    the query parameters by name."""
+    the query parameters and the request's own headers by name."""
 
-    def __init__(self, package: str, body: Any, data: Any, whole: Any, query: tuple[str, ...]) -> None:
+    def __init__(
+        self, package: str, body: Any, data: Any, whole: Any, query: tuple[str, ...], headers: tuple[str, ...]
+    ) -> None:
         self._package, self._body, self._data, self._whole = package, body, data, whole
-        self.query = query
+        self.query, self.headers = query, headers
 
     @property
     def body(self) -> Any:
@@ -44,13 +46,18 @@ class Operation:
 
 
 def operation(
-    *, body: Any = None, data: Any = None, whole: Any = None, query: tuple[str, ...] = ()
+    *,
+    body: Any = None,
+    data: Any = None,
+    whole: Any = None,
+    query: tuple[str, ...] = (),
+    headers: tuple[str, ...] = (),
 ) -> Callable[[View], View]:
     """Note on a view what `Operation` says; the view's docstring is the operation's description."""
 
     def note(view: View) -> View:
         package = view.__module__.rpartition(".")[0]
-        view.operation = Operation(package, body, data, whole, query)  # type: ignore[attr-defined]
+        view.operation = Operation(package, body, data, whole, query, headers)  # type: ignore[attr-defined]
         return view
 
     return note

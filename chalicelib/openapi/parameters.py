@@ -1,10 +1,10 @@
-"""Path and query parameters of the document, with the rules that `http` holds them against."""
+"""Path, query and header parameters of the document, with the rules that `http` holds them against."""
 
 import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib import http
+from chalicelib import etag, http, idempotency
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.webhooks import ledger
@@ -53,10 +53,47 @@ _QUERY: dict[str, Schema] = {
     },
 }
 
+_HEADERS: dict[str, Schema] = {
+    etag.IF_MATCH: {
+        "description": "Save only over the record that has one of these tags, or over any with `*`; 412 otherwise.",
+        "schema": {"type": "string"},
+        "example": shared.ETAG,
+    },
+    etag.IF_NONE_MATCH: {
+        "description": "A read is answered with 304 where the record has one of these tags; a save with 412, and with "
+        "`*` where there is a record at all.",
+        "schema": {"type": "string"},
+        "example": shared.ETAG,
+    },
+    idempotency.HEADER: {
+        "description": "A key of the caller's for this one request. Sent again with the same key, it has its effect "
+        "once, and for 24 hours the same answer; another request with the key is 409.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": f"^{idempotency.KEY.pattern}$"},
+        "example": shared.IDEMPOTENCY_KEY,
+    },
+}
 
-def of(path: str, query: tuple[str, ...]) -> dict[str, Any]:
+# Of every answer to a request that was sent again with its key.
+REPLAYED: Schema = {
+    idempotency.REPLAYED: {
+        "description": "`true` where this is the answer to an earlier request with the same key.",
+        "schema": {"type": "string", "const": "true"},
+    }
+}
+
+# Of every answer with one record, and of the 304 that stands for one.
+ETAG: Schema = {
+    "ETag": {
+        "description": "The mark of the record's last save, in quotes; left out where nothing is saved yet.",
+        "schema": {"type": "string"},
+        "example": shared.ETAG,
+    }
+}
+
+
+def of(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
     """The parameters of an operation; nothing where there are none."""
-    references = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query)]
+    references = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query, *headers)]
     return {"parameters": references} if references else {}
 
 
@@ -64,7 +101,8 @@ def components(paths: Iterable[str]) -> dict[str, Schema]:
     """The components that the references lead to."""
     in_path = sorted({name for path in paths for name in _names(path)})
     in_query = {name: {"name": name, "in": "query", **_QUERY[name]} for name in sorted(_QUERY)}
-    return {**{name: _path_parameter(name) for name in in_path}, **in_query}
+    in_header = {name: {"name": name, "in": "header", **described} for name, described in _HEADERS.items()}
+    return {**{name: _path_parameter(name) for name in in_path}, **in_query, **in_header}
 
 
 def _path_parameter(name: str) -> Schema:

@@ -6,7 +6,7 @@ every operation into every error that stands here (`tests/test_openapi_refusals.
 
 from typing import Any, get_origin
 
-from chalicelib import errors
+from chalicelib import errors, etag, idempotency
 from chalicelib.openapi.operation import Operation
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import public
@@ -47,13 +47,17 @@ _SMALL = frozenset({"issue_token", "rotate_key", "create_webhook", "change_webho
 # One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
 _ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
 _CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL)}
+_TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
-    401: {"WWW-Authenticate": {"description": "`Bearer`.", "schema": {"type": "string"}}},
-    503: {"Retry-After": {"description": "Seconds to wait.", "schema": {"type": "string"}}},
+    401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, **_TEXT}},
+    409: {"Retry-After": {"description": "Seconds to wait, with `IN_PROGRESS`.", **_TEXT}},
+    503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_TEXT}},
 }
 _FORMS = ("Error", "InteractionError")
 # Codes of the framework and of the gateway (infra/deploy/answers.py), which no operation answers with itself.
 _OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
+# Codes beside that of their status.
+_MORE = frozenset({idempotency.KeyReused.code, idempotency.InProgress.code})
 
 _IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
@@ -81,15 +85,35 @@ _UNAUTHORIZED = _refused("UNAUTHORIZED", "A valid bearer token is required.")
 _FORBIDDEN = _refused("FORBIDDEN", "This credential does not open this route.")
 _NOT_FOUND = _refused("NOT_FOUND", "There is no such agent.")
 _CONFLICT = _refused("CONFLICT", "The record was changed by somebody else at the same time; read it and try again.")
+_REUSED = _refused(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
+_IN_PROGRESS = _refused(idempotency.InProgress.code, idempotency.InProgress.sentence)
+_CHANGED = _refused("PRECONDITION_FAILED", "If-Match does not name the record as it is now; read it and try again.")
 _RECORD = _refused("TOO_LARGE", "The record is too large to store.")
 _METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
 _MEDIA_TYPE = _refused(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
-_MOST = _refused("LIMIT_REACHED", "A workspace may have 50 webhooks.")
-_LIMIT = _refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2.")
+_MOST = {
+    **_refused("LIMIT_REACHED", "A workspace may have 50 webhooks."),
+    "limit": {"name": "webhooks", "max": 50, "used": 50, "left": 0},
+}
+_LIMIT = {
+    **_refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2."),
+    "limit": {"name": "messagesLimit", "max": 1, "used": 0, "left": 1},
+}
 _FAILED = _refused("INTERNAL", "The service failed to answer; nothing is known to have changed.")
 _UNAVAILABLE = _refused("UNAVAILABLE", "The database does not answer; try again.")
+
+_LIMIT_SCHEMA: Schema = {
+    "type": "object",
+    "description": "The limit that is reached (429), and how much of it was used and left before the request.",
+    "properties": {
+        "name": {"type": "string", "description": "The member of the agent record, or `webhooks`."},
+        **{name: {"type": "number"} for name in ("max", "used", "left")},
+    },
+    "required": ["name", "max", "used", "left"],
+    "additionalProperties": False,
+}
 
 # By the form of the error, its status and a name. A test provokes them all.
 EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
@@ -98,7 +122,8 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         401: {"token": _UNAUTHORIZED},
         403: {"credential": _FORBIDDEN},
         404: {"unknown": _NOT_FOUND},
-        409: {"stale": _CONFLICT},
+        409: {"stale": _CONFLICT, "key": _REUSED, "meanwhile": _IN_PROGRESS},
+        412: {"changed": _CHANGED},
         413: {"record": _RECORD},
         415: {"text": _MEDIA_TYPE},
         429: {"limit": _MOST},
@@ -110,7 +135,12 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         401: {"token": _interaction(_UNAUTHORIZED)},
         403: {"credential": _interaction(_FORBIDDEN)},
         404: {"unknown": _interaction(_NOT_FOUND)},
-        409: {"stale": _interaction(_CONFLICT, "vg")},
+        409: {
+            "stale": _interaction(_CONFLICT, "vg"),
+            "key": _interaction(_REUSED),
+            "meanwhile": _interaction(_IN_PROGRESS),
+        },
+        412: {"changed": _interaction(_CHANGED, "vg")},
         413: {"metadata": _interaction(_METADATA, "vg")},
         415: {"text": _interaction(_MEDIA_TYPE)},
         429: {"limit": _interaction(_LIMIT, "vg")},
@@ -120,7 +150,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(view: str, path: str, operation: Operation, guarded: bool) -> list[int]:
+def statuses(view: str, path: str, operation: Operation, guarded: bool, repeatable: bool) -> list[int]:
     """The error statuses of an operation; a method that a route does not have (405) is no operation."""
     takes_body, by_id = operation.body is not None, "{" in path
     is_list = get_origin(operation.data) is list
@@ -129,7 +159,8 @@ def statuses(view: str, path: str, operation: Operation, guarded: bool) -> list[
         401: guarded,
         403: guarded,
         404: (by_id and view not in _CREATING) or view in _ON_OWN_CREDENTIAL | _NAMING,
-        409: view in _CONFLICTING,
+        409: view in _CONFLICTING or repeatable,
+        412: etag.IF_MATCH in operation.headers,
         413: (takes_body and view not in _SMALL) or is_list,
         415: takes_body,
         429: view in _LIMITED,
@@ -153,7 +184,7 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 def schemas() -> dict[str, Schema]:
     """The two forms of the error envelope."""
-    codes = sorted({one.code for one in _CLASSES.values()} | _OF_OTHERS)
+    codes = sorted({one.code for one in _CLASSES.values()} | _OF_OTHERS | _MORE)
     error = {
         "description": "The one shape of every error. Values that were sent are never repeated in it.",
         "type": "object",
@@ -178,6 +209,7 @@ def schemas() -> dict[str, Schema]:
                     "additionalProperties": False,
                 },
             },
+            "limit": _LIMIT_SCHEMA,
         },
         "required": ["success", "message", "code"],
         "additionalProperties": False,

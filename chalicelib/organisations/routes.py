@@ -2,7 +2,7 @@
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, http, storage
+from chalicelib import auth, etag, http, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.organisations import store
 
@@ -10,35 +10,38 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
-@operation(data="models.Organisation")
+@operation(data="models.Organisation", headers=("If-None-Match",))
 def read_organisation(org_id: str) -> Response:
     """Read an organisation."""
     workspace_id = auth.caller().workspace_id
-    shown = {"ID": org_id, "userId": workspace_id, **store.read(workspace_id, org_id).open()}
-    return http.success("Organization retrieved successfully", shown)
+    row = store.read(workspace_id, org_id)
+    shown = {"ID": org_id, "userId": workspace_id, **row.open()}
+    return etag.tagged(http.success("Organization retrieved successfully", shown), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
-@operation(body="models.OrganisationIn")
+@operation(body="models.OrganisationIn", headers=("If-Match", "If-None-Match"))
 def save_organisation(org_id: str) -> Response:
     """Create the organisation of this id, or edit it: members that are left out stay, `null` clears."""
     from chalicelib.organisations.models import OrganisationIn
 
     change = http.body(OrganisationIn)
 
-    def save() -> None:
+    def saved() -> store.OrganisationRow:
         workspace_id = auth.caller().workspace_id
-        row = store.find(workspace_id, org_id)
-        before = row.open() if row else {}
-        store.save(row or store.new(workspace_id, org_id), before, change.merge_into(before))
+        known = etag.checked(store.find(workspace_id, org_id))
+        row = known or store.new(workspace_id, org_id)
+        before = known.open() if known else {}
+        store.save(row, before, change.merge_into(before))
+        return row
 
-    storage.reapplied(save)
-    return http.success("Organization updated successfully")
+    return etag.tagged(http.success("Organization updated successfully"), storage.reapplied(saved))
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation."""
-    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, org_id)))
+    workspace_id = auth.caller().workspace_id
+    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, org_id), "organisation")))
     return http.success("Organization deleted successfully")

@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, http, storage
+from chalicelib import auth, clock, etag, http, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.tools import store
 
@@ -29,37 +29,39 @@ def create_tool(agent_id: str) -> Response:
 
     document = _with_field_ids(http.body(ToolIn).tool.merge_into(_NEW))
     row = store.create(auth.caller().workspace_id, agent_id, document)
-    return http.success("Tool created successfully", _shown(row.tool_id, row.open()))
+    return etag.tagged(http.success("Tool created successfully", _shown(row.tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
-@operation(data="models.Tool")
+@operation(data="models.Tool", headers=("If-None-Match",))
 def read_tool(tool_id: str) -> Response:
     """Read a tool."""
     row = store.read(auth.caller().workspace_id, tool_id)
-    return http.success("Tool retrieved successfully", _shown(tool_id, row.open()))
+    return etag.tagged(http.success("Tool retrieved successfully", _shown(tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
-@operation(body="models.ToolChange", data="models.Tool")
+@operation(body="models.ToolChange", data="models.Tool", headers=("If-Match",))
 def change_tool(tool_id: str) -> Response:
     """Change a tool: members that are left out stay, `fields` is replaced as a whole, `null` clears."""
     from chalicelib.tools.models import ToolChange
 
     change = http.body(ToolChange).tool
 
-    def changed() -> dict[str, Any]:
-        row = store.read(auth.caller().workspace_id, tool_id)
-        return store.save(row, before := row.open(), _with_field_ids(change.merge_into(before)))
+    def changed() -> tuple[store.ToolRow, dict[str, Any]]:
+        row = etag.matched(store.find(auth.caller().workspace_id, tool_id), "tool")
+        return row, store.save(row, before := row.open(), _with_field_ids(change.merge_into(before)))
 
-    return http.success("Tool updated successfully", _shown(tool_id, storage.reapplied(changed)))
+    row, document = storage.reapplied(changed)
+    return etag.tagged(http.success("Tool updated successfully", _shown(tool_id, document)), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_tool(tool_id: str) -> Response:
     """Delete a tool."""
-    storage.reapplied(lambda: store.delete(store.read(auth.caller().workspace_id, tool_id)))
+    workspace_id = auth.caller().workspace_id
+    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, tool_id), "tool")))
     return http.success("Tool deleted successfully")
 
 

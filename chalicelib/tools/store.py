@@ -16,9 +16,14 @@ class ToolRow(DocumentRow):
     tool_id = UnicodeAttribute(range_key=True)
 
 
+def find(workspace_id: str, tool_id: str) -> ToolRow | None:
+    """The tool, or None. One request."""
+    return storage.find(ToolRow, children.partition_of(workspace_id, tool_id), tool_id)
+
+
 def read(workspace_id: str, tool_id: str) -> ToolRow:
     """The tool. Raises NotFound."""
-    row = storage.find(ToolRow, children.partition_of(workspace_id, tool_id), tool_id)
+    row = find(workspace_id, tool_id)
     if row is None:
         raise errors.NotFound.of("tool")
     return row

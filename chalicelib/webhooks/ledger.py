@@ -6,6 +6,7 @@ A claim without an outcome is `unknown`: the process ended between the two.
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
@@ -103,8 +104,12 @@ def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_
 
 
 def prepare(row: DeliveryRow) -> None:
-    """Store a delivery that is asked for, so that it can be read before anybody claims it."""
-    storage.save(row)
+    """Store a delivery that is asked for, so that it can be read before anybody claims it.
+
+    One that is there stays as it is: its request is run again, and the delivery may have been claimed meanwhile.
+    """
+    with suppress(storage.Stale):
+        storage.save(row, DeliveryRow.delivery_id.does_not_exist())
 
 
 def claim(row: DeliveryRow) -> bool:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, errors, http, storage
+from chalicelib import auth, clock, errors, etag, http, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.webhooks import endpoints, events, ledger, queue, sender
 
@@ -25,7 +25,8 @@ def create_webhook() -> Response:
 
     document = _valid(http.body(WebhookIn).webhook, _NEW)
     row, secret = endpoints.create(auth.caller().workspace_id, document)
-    return http.success("Webhook created successfully", {**_shown(row), "signingSecret": secret})
+    shown = {**_shown(row), "signingSecret": secret}
+    return etag.tagged(http.success("Webhook created successfully", shown), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
@@ -37,14 +38,15 @@ def list_webhooks() -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
-@operation(data="models.Webhook")
+@operation(data="models.Webhook", headers=("If-None-Match",))
 def read_webhook(webhook_id: str) -> Response:
     """Read an endpoint."""
-    return http.success("Webhook retrieved successfully", _shown(_found(webhook_id)))
+    row = _found(webhook_id)
+    return etag.tagged(http.success("Webhook retrieved successfully", _shown(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["PATCH"])
-@operation(body="models.WebhookChangeIn", data="models.Webhook")
+@operation(body="models.WebhookChangeIn", data="models.Webhook", headers=("If-Match",))
 def change_webhook(webhook_id: str) -> Response:
     """Change an endpoint: members that are left out stay, `events` is replaced as a whole."""
     from chalicelib.webhooks.models import WebhookChangeIn
@@ -52,18 +54,19 @@ def change_webhook(webhook_id: str) -> Response:
     change = http.body(WebhookChangeIn).webhook
 
     def changed() -> endpoints.WebhookRow:
-        row = _found(webhook_id)
+        row = _matched(webhook_id)
         endpoints.save(row, before := row.open(), _valid(change, before))
         return row
 
-    return http.success("Webhook updated successfully", _shown(storage.reapplied(changed)))
+    row = storage.reapplied(changed)
+    return etag.tagged(http.success("Webhook updated successfully", _shown(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
-@operation()
+@operation(headers=("If-Match",))
 def delete_webhook(webhook_id: str) -> Response:
     """Delete an endpoint with its list of deliveries; what is on its way to it is not sent any more."""
-    storage.reapplied(lambda: endpoints.delete(_found(webhook_id)))
+    storage.reapplied(lambda: endpoints.delete(_matched(webhook_id)))
     return http.success("Webhook deleted successfully")
 
 
@@ -79,7 +82,7 @@ def test_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
-@operation(data="models.Webhook")
+@operation(data="models.Webhook", headers=("If-Match",))
 def rotate_webhook(webhook_id: str) -> Response:
     """Replace the signing secret; for 24 hours deliveries carry a signature of the old one, too.
 
@@ -87,11 +90,12 @@ def rotate_webhook(webhook_id: str) -> Response:
     """
 
     def rotated() -> tuple[endpoints.WebhookRow, str]:
-        row = _found(webhook_id)
+        row = _matched(webhook_id)
         return row, endpoints.rotate(row)
 
     row, secret = storage.reapplied(rotated)
-    return http.success("Webhook secret rotated successfully", {**_shown(row), "signingSecret": secret})
+    shown = {**_shown(row), "signingSecret": secret}
+    return etag.tagged(http.success("Webhook secret rotated successfully", shown), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
@@ -133,6 +137,10 @@ def redeliver(webhook_id: str, delivery_id: str) -> Response:
 
 def _found(webhook_id: str) -> endpoints.WebhookRow:
     return endpoints.read(auth.caller().workspace_id, webhook_id)
+
+
+def _matched(webhook_id: str) -> endpoints.WebhookRow:
+    return etag.matched(endpoints.find(auth.caller().workspace_id, webhook_id), "webhook")
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:

@@ -1,7 +1,7 @@
 """Holds the routes that the app serves against `routes.json`: the specification's (section 4) and our own.
 
-Which operations there are, that API Gateway can take their paths, and that none of them opens without a
-credential. What an operation does is tested beside its resource.
+Which operations there are, that API Gateway can take their paths, and which need no credential. Which credential
+opens the others is tested in `tests/test_isolation.py`, what an operation does beside its resource.
 """
 
 import json
@@ -15,27 +15,11 @@ from chalice.test import Client
 
 from app import app
 from chalicelib import auth
-from chalicelib.workspaces import tokens
 
 ROUTES: dict[str, Any] = json.loads(Path(__file__).with_name("routes.json").read_text(encoding="utf-8"))
 OPERATIONS: list[dict[str, str]] = ROUTES["specification"] + ROUTES["extensions"]
 GUARDED = [operation for operation in OPERATIONS if operation["credential"] != "none"]
 OPEN = [operation for operation in OPERATIONS if operation["credential"] == "none"]
-
-# Section 5, row by row; the workspace's own key opens everything of the workspace.
-ACCEPTED: dict[str, set[str]] = {
-    "v3": {tokens.ACCESS, tokens.WORKSPACE},
-    "edge": {tokens.AGENT, tokens.WORKSPACE},
-    "workspace": {tokens.WORKSPACE},
-}
-
-WITHOUT_TOKEN: dict[str, dict[str, str]] = {
-    "no header": {},
-    "empty header": {"Authorization": ""},
-    "scheme alone": {"Authorization": "Bearer"},
-    "scheme and a space": {"Authorization": "Bearer "},
-    "another scheme": {"Authorization": "Basic YWRtaW46YWRtaW4="},
-}
 
 
 def name_of(operation: dict[str, str]) -> str:
@@ -121,28 +105,6 @@ def test_the_rule_for_variables_tells_conflicts_from_neighbours(
     paths: list[str], conflicts: set[frozenset[str]]
 ) -> None:
     assert variable_conflicts(paths) == conflicts
-
-
-@pytest.mark.parametrize("headers", WITHOUT_TOKEN.values(), ids=WITHOUT_TOKEN.keys())
-@pytest.mark.parametrize("operation", GUARDED, ids=name_of)
-def test_without_a_token_a_route_answers_401_in_the_envelope(
-    operation: dict[str, str], headers: dict[str, str]
-) -> None:
-    status, body = call(operation, headers)
-
-    assert status == 401
-    answer = json.loads(body)
-    assert answer["success"] is False
-    assert isinstance(answer["message"], str)
-    assert answer["message"]
-    assert re.fullmatch(r"[A-Z]+(_[A-Z]+)*", answer["code"])
-    assert not {"Code", "Message"} & answer.keys(), "Chalice's own form of an error"
-
-
-@pytest.mark.parametrize("operation", GUARDED, ids=name_of)
-def test_a_route_accepts_the_credentials_of_its_row_and_no_others(operation: dict[str, str]) -> None:
-    rows = (kinds for prefix, kinds in auth.ACCEPTED if operation["path"].startswith(prefix))
-    assert next(rows, set()) == ACCEPTED[operation["credential"]]
 
 
 @pytest.mark.parametrize("operation", OPEN, ids=name_of)

@@ -33,6 +33,8 @@ def used(service: Service) -> Iterator[set[Right]]:
     with pytest.MonkeyPatch.context() as patch, cheap_transactions(), recorded() as rights:
         patch.setattr(clock, "sleep", lambda _: None)
         situations.every_operation(service)
+        situations.a_request_is_repeated(service)
+        situations.analytics_are_written_with_a_precondition(service)
         situations.a_whole_agent_is_deleted()
         situations.a_whole_agent_is_swept(patch)
         situations.webhooks(patch)

@@ -17,15 +17,15 @@ MARK = "== end of an answer =="
 
 
 def steps() -> tuple[str, list[tuple[str, Any]]]:
-    """The tour's definition of `api`, and its commands with the answers that the README prints."""
+    """The tour's definition of `api`, and its commands with the answers that the README prints, None for no answer."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     tour = text[text.index("## Five minutes with curl") : text.index("## Credentials")]
     (definition,) = re.findall(r"```sh\n(api\(\).*?)```", tour, re.DOTALL)
     commands = []
     for block in re.findall(r"```console\n(.*?)```", tour, re.DOTALL):
         for step in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, answer = re.split(r"\n(?=\{)", step, maxsplit=1)
-            commands.append((command, json.loads(answer)))
+            command, *answer = re.split(r"\n(?=\{)", step, maxsplit=1)
+            commands.append((command, json.loads(answer[0]) if answer else None))
     return definition, commands
 
 
@@ -46,7 +46,7 @@ def test_every_command_of_the_tour_answers_as_it_is_printed(run: Run) -> None:  
     script = definition.replace(".local", str(run.directory)).replace(":8000", f":{run.port}")
     script += "".join(f"\n{command}\necho; echo '{MARK}'" for command, _ in commands)
     ran = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
-    answers = [json.loads(answer) for answer in ran.stdout.split(MARK)[:-1]]
+    answers = [json.loads(answer) if answer.strip() else None for answer in ran.stdout.split(MARK)[:-1]]
     assert len(answers) == len(commands) > 8
     for (command, printed), real in zip(commands, answers, strict=True):
         assert same(printed, real), (command, real)

@@ -48,6 +48,8 @@ ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - no token
 NEW_WORKSPACE_KEY = "cams_workspace_EXAMPLE"
 SIGNING_SECRET = "whsec_EXAMPLE"  # noqa: S105 - no secret
 NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - no secret
+IDEMPOTENCY_KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
+ETAG = '"06fgz0x9w52n6p1x4c9r3k7thb"'
 
 MADE_UP = frozenset(
     {

@@ -1,0 +1,79 @@
+"""What a caller knows of a record: the `ETag` of an answer, and what `If-Match` and `If-None-Match` ask of the record.
+
+RFC 9110, section 13. The tag is the mark of the record's last save (`storage.MarkedRow`) and no hash of an answer: it
+costs nothing, and is the same whichever form the record is shown in. A view holds a record that it saves against the
+headers between reading it and the conditional save, so that no other writer slips between.
+"""
+
+import re
+from typing import TypeVar
+
+from chalice.app import Response
+
+from chalicelib import clock, errors, http, storage
+
+IF_MATCH = "If-Match"
+IF_NONE_MATCH = "If-None-Match"
+
+Marked = TypeVar("Marked", bound=storage.MarkedRow)
+Perhaps = TypeVar("Perhaps", bound=storage.MarkedRow | None)
+
+_ANY = "*"
+_TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
+_TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
+_RULE = "must be * or a list of tags in quotes, as ETag has them"
+
+
+def tagged(response: Response, row: storage.MarkedRow | None) -> Response:
+    """The answer with the tag of the one record in it; 304 without a body where a GET says that it has this one."""
+    if row is None:
+        return response
+    if http.request().method == "GET" and _names_weakly(_given(IF_NONE_MATCH), row):
+        return Response("", {"ETag": _tag(row)}, status_code=304)
+    response.headers["ETag"] = _tag(row)
+    return response
+
+
+def matched(row: Marked | None, kind: str) -> Marked:
+    """`row`, a record of this `kind` as it was read. Raises PreconditionFailed, Invalid, and NotFound for None."""
+    found = checked(row)
+    if found is None:
+        raise errors.NotFound.of(kind)
+    return found
+
+
+def checked(row: Perhaps) -> Perhaps:
+    """`row`, a record as it was read, or None where there is none. Raises PreconditionFailed, and Invalid for a header
+    that is no list of tags."""
+    wanted = _given(IF_MATCH)
+    if row is not None and clock.is_own(row.written):
+        return row  # saved by an earlier run of this very request, which the headers have let pass
+    if wanted is not None and (row is None or not {_ANY, _tag(row)} & set(wanted)):
+        raise errors.PreconditionFailed(f"{IF_MATCH} does not name the record as it is now; read it and try again.")
+    if row is not None and _names_weakly(_given(IF_NONE_MATCH), row):
+        raise errors.PreconditionFailed(f"{IF_NONE_MATCH} rules out the record, which is there.")
+    return row
+
+
+def is_conditional() -> bool:
+    """Whether the request says which record it is to meet: done over, it cannot undo unseen what somebody else did."""
+    return any(name in http.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
+
+
+def _tag(row: storage.MarkedRow) -> str:
+    return f'"{row.written}"'
+
+
+def _names_weakly(tags: list[str] | None, row: storage.MarkedRow) -> bool:
+    """Whether the tags have this one, weak or not, or are for any record."""
+    return bool({_ANY, _tag(row)} & {tag.removeprefix("W/") for tag in tags or ()})
+
+
+def _given(name: str) -> list[str] | None:
+    """The tags of a header of the request, None without the header."""
+    text = http.request().headers.get(name)
+    if text is None or text.strip() == _ANY:
+        return text and [_ANY]
+    if not _TAGS.fullmatch(text):
+        raise errors.Invalid.member(name, _RULE)
+    return re.findall(_TAG, text)

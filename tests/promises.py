@@ -1,0 +1,130 @@
+"""What the tests show for each promise of docs/guarantees.md: added up, and printed when they have run.
+
+A test that shows a promise is marked with it, and counts what it has tried with the fixture `shown`:
+
+    @pytest.mark.promise("whole")
+    def test_...(shown: Shown) -> None:
+        ...
+        shown(faults=12, states=24)
+
+Every failure of a marked test is a broken promise. `CAMS_UPDATE_DOCS=1` writes the figures of a run into the page; the
+page's are those of `make test-long`.
+"""
+
+import os
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
+START, END = "<!-- promises -->\n", "<!-- end of promises -->"
+
+COUNTED = {
+    "faults": "faults injected",
+    "states": "states compared",
+    "requests": "requests fuzzed",
+    "tenants": "tenants crossed",
+}
+BROKEN = "broken promises"
+
+# The page's first column, in its order.
+PROMISES = {
+    "whole": "A write is applied whole or not at all, wherever the process dies, and can be sent again",
+    "repeated": "A POST or PATCH with an `Idempotency-Key` has its effect once, and the same answer each time",
+    "matched": "A save with `If-Match` never undoes what its sender has not seen",
+    "once": "A webhook is posted at most once for an event; what was not sent is listed",
+    "model": "Every answer is what a plain dictionary of the records would have answered",
+    "any": "Whatever JSON is put into an open member comes back equal",
+    "contract": "No request makes the service fail, or answer against its OpenAPI document",
+    "isolated": "Nobody reads or changes what belongs to another workspace, or what a credential does not open",
+    "history": "Each read is one complete write; no write is lost unseen; lists have no gap and nothing twice",
+    "limits": "A limit is never exceeded, however many write at once",
+    "cloud": "Whatever the cloud does, a caller gets a right answer, or a clear 503 before the gateway gives up",
+    "kept": "What was acknowledged is there after `kill -9`, in the local run too",
+    "secret": "No secret is in a log, an error or a table in clear",
+}
+
+
+class Shown(Protocol):
+    """Adds to the figures of the test's promise."""
+
+    def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line("markers", "promise(name): shows a promise of docs/guarantees.md")
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tell the report which promises the test shows: a report has no markers."""
+    for marker in item.iter_markers("promise"):
+        (name,) = marker.args
+        assert name in PROMISES, f"{name} is no promise of tests/promises.py"
+        item.user_properties.append(("promise", (name, item.nodeid.split("::")[0])))
+
+
+@pytest.fixture
+def shown(request: pytest.FixtureRequest) -> Shown:
+    """Counts what the test has tried, for the promises it is marked with."""
+    assert request.node.get_closest_marker("promise"), "the test shows no promise"
+
+    def add(**counts: int) -> None:
+        assert counts.keys() <= COUNTED.keys(), f"counted are {', '.join(COUNTED)}"
+        request.node.user_properties.append(("shown", counts))
+
+    return add
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Print the table, where a test has shown something."""
+    figures: dict[str, Counter[str]] = defaultdict(Counter)
+    modules: dict[str, set[str]] = defaultdict(set)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            _add(report, figures, modules)
+    if not any(figures.values()):
+        return
+    terminalreporter.section("promises")
+    for line in _table(figures):
+        terminalreporter.write_line(line)
+    if os.environ.get("CAMS_UPDATE_DOCS") and figures.keys() == PROMISES.keys():
+        text = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(
+            text.split(START)[0] + START + _markdown(figures, modules) + END + text.split(END)[1], encoding="utf-8"
+        )
+
+
+def _add(report: Any, figures: dict[str, Counter[str]], modules: dict[str, set[str]]) -> None:
+    # A test has three reports; the one of its body counts, and one of the others where that is what failed.
+    if getattr(report, "when", None) != "call" and not getattr(report, "failed", False):
+        return
+    told = getattr(report, "user_properties", [])
+    for name, module in (value for kind, value in told if kind == "promise"):
+        modules[name].add(module)
+        figures[name]["tests"] += 1
+        figures[name][BROKEN] += report.failed
+        for counts in (value for kind, value in told if kind == "shown"):
+            figures[name].update(counts)
+
+
+def _table(figures: dict[str, Counter[str]]) -> list[str]:
+    columns = ["tests", *COUNTED, BROKEN]
+    heads = ["promise", "tests", *COUNTED.values(), BROKEN]
+    rows = [[name, *(f"{figures[name][one]:,}" for one in columns)] for name in PROMISES if name in figures]
+    rows.append(["all", *(f"{sum(one[column] for one in figures.values()):,}" for column in columns)])
+    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
+    aligned = [[row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])] for row in (heads, *rows)]
+    return ["  ".join(row) for row in aligned]
+
+
+def _markdown(figures: dict[str, Counter[str]], modules: dict[str, set[str]]) -> str:
+    lines = ["| Promised | Shown by | Last printed |", "|---|---|---|"]
+    for name, promise in PROMISES.items():
+        tried = [f"{figures[name][one]:,} {head}" for one, head in COUNTED.items() if figures[name][one]]
+        where = ", ".join(f"`{module}`" for module in sorted(modules[name]))
+        printed = ", ".join([f"{figures[name]['tests']:,} tests", *tried, f"{figures[name][BROKEN]:,} broken"])
+        lines.append(f"| {promise} | {where} | {printed} |")
+    return "\n".join(lines) + "\n"

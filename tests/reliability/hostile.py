@@ -1,0 +1,201 @@
+"""A cloud that fails: between the SDK's clients and moto, whatever a service may do to a request happens to some.
+
+Time is simulated. Each attempt takes as long as it would, and every pause of the SDK's, of PynamoDB's and of ours
+passes at once. What moto lacks and the service's repetitions rest on is added: a transaction with a token that was
+done before is not done again.
+"""
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.exceptions import ConnectionClosedError, ConnectTimeoutError, EndpointConnectionError, ReadTimeoutError
+from botocore.retries.quota import RetryQuota
+from moto.core.botocore_stubber import MockRawResponse
+from moto.core.models import botocore_stubber
+
+from chalicelib import clock, storage
+
+_START = 1_750_000_000.0
+# Seconds: an answer as it should be, one that comes just in time for `connection.client`, and its two timeouts.
+_ANSWER, _LATE, _CONNECT, _READ = 0.005, 4.8, 1.0, 4.9
+_SERVICES = ("dynamodb", "kms", "sqs")
+_REFUSALS = {
+    "dynamodb": [
+        (400, "ThrottlingException"),
+        (400, "ProvisionedThroughputExceededException"),
+        (400, "RequestLimitExceeded"),
+        (500, "InternalServerError"),
+        (503, "ServiceUnavailable"),
+    ],
+    "kms": [(400, "ThrottlingException"), (500, "KMSInternalException"), (503, "DependencyTimeoutException")],
+    "sqs": [(400, "RequestThrottled"), (500, "InternalFailure"), (503, "ServiceUnavailable")],
+}
+_WRITES = {"PutItem", "UpdateItem", "DeleteItem"}
+_PARTS = {"BatchGetItem": ("UnprocessedKeys", "Responses"), "BatchWriteItem": ("UnprocessedItems", None)}
+
+Weather = dict[str, float]
+CALM: Weather = {}
+
+
+class Cloud:
+    """What happens to requests: `weather` is the chance of a fault for each service, `faults` what has happened."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        self.weather = CALM
+        self.now = _START
+        self.faults: Counter[str] = Counter()
+        self._done: dict[str, tuple[int, Any, Any]] = {}
+
+    def change(self) -> None:
+        """New weather: from a drizzle to the end of the world, over one of the services or over all."""
+        services = self.chance.choice([["dynamodb"], ["dynamodb", "kms", "sqs"], ["kms"], ["sqs"]])
+        self.weather = dict.fromkeys(services, self.chance.choice([0.05, 0.2, 0.5, 0.8, 1.0]))
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+
+    def answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
+        """In place of the network: an answer, or what else comes back."""
+        service, operation = event_name.split(".")[1:3]
+        self.sleep(_ANSWER)
+        if self.chance.random() >= self.weather.get(service, 0):
+            return self._served(operation, request)
+        faults: list[Callable[[str, str, AWSPreparedRequest], AWSResponse]] = [
+            self._out_of_reach,
+            self._silent,
+            self._refused,
+            self._refused,
+            self._lost,
+            self._failed_afterwards,
+            self._late,
+            *[self._in_part] * (4 * (operation in _PARTS)),
+            *[self._taken_in_part] * (8 * (operation == "SendMessageBatch")),
+            *[self._collided] * (2 * (operation in _WRITES)),
+            *[self._cancelled, self._cancelled, self._in_progress] * (operation == "TransactWriteItems"),
+        ]
+        fault = self.chance.choice(faults)
+        self.faults[f"{service} {fault.__name__.removeprefix('_')}"] += 1
+        return fault(service, operation, request)
+
+    def _served(self, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        token = json.loads(request.body).get("ClientRequestToken") if operation == "TransactWriteItems" else None
+        answered = self._done.get(token) or botocore_stubber.process_request(request)
+        if token and answered[0] == 200:
+            self._done[token] = answered
+        status, headers, body = answered
+        return AWSResponse(request.url, status, headers, MockRawResponse(body))
+
+    # Nothing has happened.
+
+    def _out_of_reach(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        if self.chance.random() < 0.5:
+            raise EndpointConnectionError(endpoint_url=request.url)
+        self.sleep(_CONNECT)
+        raise ConnectTimeoutError(endpoint_url=request.url)
+
+    def _silent(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        self.sleep(_READ)
+        raise ReadTimeoutError(endpoint_url=request.url)
+
+    def _refused(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        if self.chance.random() < 0.2:  # what stands before the service says so, in words of its own
+            return _answered(request, self.chance.choice([500, 502, 503, 504]), "<html>busy</html>")
+        return _error(request, *self.chance.choice(_REFUSALS[service]))
+
+    def _collided(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        return _error(request, 400, "TransactionConflictException")
+
+    def _in_progress(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        return _error(request, 400, "TransactionInProgressException")
+
+    def _cancelled(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        if json.loads(request.body)["ClientRequestToken"] in self._done:
+            return self._served(operation, request)  # what is done is not cancelled any more
+        codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
+        code = self.chance.choice([codes[0], *codes])
+        reasons = [{"Code": "None"} for _ in json.loads(request.body)["TransactItems"]]
+        for one in self.chance.sample(reasons, self.chance.randint(1, len(reasons))):
+            one |= {"Code": code, "Message": "Not now."}
+        listed = ", ".join(one["Code"] for one in reasons)
+        message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{listed}]"
+        return _error(request, 400, "TransactionCanceledException", message, CancellationReasons=reasons)
+
+    # It has happened, and nobody hears of it, or late.
+
+    def _lost(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        self._served(operation, request)
+        if self.chance.random() < 0.5:
+            raise ConnectionClosedError(endpoint_url=request.url)
+        self.sleep(_READ)
+        raise ReadTimeoutError(endpoint_url=request.url)
+
+    def _failed_afterwards(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        self._served(operation, request)
+        return _error(request, 500, _REFUSALS[service][-2][1])
+
+    def _late(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        self.sleep(_LATE)
+        return self._served(operation, request)
+
+    # Some of it has happened.
+
+    def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        left_over, found = _PARTS[operation]
+        wanted = json.loads(request.body)["RequestItems"]
+        done: dict[str, Any] = {}
+        rest: dict[str, Any] = {}
+        for table, asked in wanted.items():
+            items = asked["Keys"] if found else asked
+            cut = self.chance.randint(0, len(items))
+            for part, some in ((done, items[:cut]), (rest, items[cut:])):
+                if some:
+                    part[table] = {**asked, "Keys": some} if found else some
+        answer = {found: {table: [] for table in wanted}} if found else {}
+        if done:
+            request.body = json.dumps({**json.loads(request.body), "RequestItems": done}).encode()
+            served = json.loads(botocore_stubber.process_request(request)[2])
+            answer = {found: {**answer[found], **served[found]}} if found else {}
+        return _answered(request, 200, json.dumps({**answer, left_over: rest}))
+
+    def _taken_in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
+        entries = json.loads(request.body)["Entries"]
+        failed = [{"Id": one["Id"], "SenderFault": False, "Code": "InternalError"} for one in entries]
+        return _answered(request, 200, json.dumps({"Successful": [], "Failed": failed}))
+
+
+@contextmanager
+def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
+    """A cloud between the process's clients and moto while the block goes on; calm until it is told otherwise."""
+    cloud = Cloud(chance)
+    monkeypatch.setattr(time, "sleep", cloud.sleep)
+    monkeypatch.setattr(clock, "monotonic", lambda: cloud.now)
+    monkeypatch.setattr(clock, "milliseconds", lambda: int(cloud.now * 1000))
+    # A process that has not used up what the SDK allows it of attempts: nobody waits longer.
+    monkeypatch.setattr(RetryQuota, "acquire", lambda quota, amount: True)
+    clients = [storage.client(service).meta.events for service in _SERVICES]
+    for events in clients:
+        events.unregister("before-send", botocore_stubber)
+        events.register("before-send", cloud.answer)
+    try:
+        yield cloud
+    finally:
+        for events in clients:
+            events.unregister("before-send", cloud.answer)
+            events.register("before-send", botocore_stubber)
+
+
+def _error(request: AWSPreparedRequest, status: int, code: str, message: str = "Not now.", **more: Any) -> AWSResponse:
+    return _answered(request, status, json.dumps({"__type": f"com.amazonaws#{code}", "message": message, **more}))
+
+
+def _answered(request: AWSPreparedRequest, status: int, text: str) -> AWSResponse:
+    return AWSResponse(request.url, status, {"Content-Type": "application/x-amz-json-1.0"}, MockRawResponse(text))

@@ -1,0 +1,60 @@
+"""Processes that call the API against one local engine: writers and readers that collide for real."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from infra.local import children
+from infra.local.children import Engine
+from tests.reliability.engine_fixture import running_engine
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 300
+
+
+class Service(NamedTuple):
+    """An engine with the service's tables, a workspace with an agent `support`, and its key."""
+
+    engine: Engine
+    environment: dict[str, str]
+    token: str
+
+    def start(self, module: str, action: str, *arguments: object) -> "subprocess.Popen[str]":
+        """A process of a module of ours that is told the action, the token and the arguments."""
+        command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
+        return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
+
+
+@contextmanager
+def service(state: Path) -> Iterator[Service]:
+    """The service's data on an engine of its own, as long as the block goes on."""
+    with running_engine(state) as engine:
+        environment = {**os.environ, **children.address_of(engine.url)}
+        made = subprocess.run([sys.executable, "-c", _SET_UP], cwd=ROOT, env=environment, check=True, stdout=-1)
+        yield Service(engine, environment, json.loads(made.stdout.splitlines()[-1]))
+
+
+def output(process: "subprocess.Popen[str]") -> list[str]:
+    """What a process printed, once it has ended well."""
+    out, _ = process.communicate(timeout=SECONDS)
+    assert process.returncode == 0, out[-2000:]
+    return out.splitlines()
+
+
+_SET_UP = """
+import json
+from chalicelib import storage
+from chalicelib.workspaces import store
+from infra import tables
+from tests.api import Api
+
+tables.create_missing(storage.client)
+token = store.create("Concurrent").workspace_key
+assert Api(token).post("/v2/agents/support", {}).status == 200
+print(json.dumps(token))
+"""

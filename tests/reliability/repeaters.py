@@ -1,0 +1,33 @@
+"""A process that sends one request with one key from several threads, for `test_concurrent_keys`.
+
+    python -m tests.reliability.repeaters create TOKEN KEY THREADS EACH    prints each answer as a line of JSON
+
+Where the engine is, the environment says.
+"""
+
+import json
+import logging
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from tests.api import Api
+
+
+def create(token: str, key: str, threads: int, each: int) -> None:
+    """Create the same agent again and again: `[status, code, replayed, text]` of each answer."""
+    api = Api(token)
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key}
+
+    def send(_: int) -> None:
+        answer = api.call("POST", "/v3/agents", {"agent": {"title": "Once"}}, headers)
+        code, replayed = answer.json.get("code"), "idempotency-replayed" in answer.headers
+        sys.stdout.write(json.dumps([answer.status, code, replayed, answer.text]) + "\n")
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(send, range(threads * each)))
+
+
+if __name__ == "__main__":
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is written here is read
+    _, token, key, threads, each = sys.argv[1:]
+    create(token, key, int(threads), int(each))

@@ -1,0 +1,81 @@
+"""A process whose threads all want to save the same record, for `test_two_writers`.
+
+    python -m tests.reliability.rivals send TOKEN REQUESTS            one after the other; prints `[status, tag, JSON]`
+    python -m tests.reliability.rivals save TOKEN REQUESTS THREADS    each of the requests by every thread at once;
+                                                                      prints the statuses of each request
+    python -m tests.reliability.rivals append TOKEN HOW THREADS       one message after another to one conversation,
+                                                                      until 429; prints how many were taken
+
+REQUESTS is JSON: `[[method, path, body, tag], …]`. HOW is `matched` (with `If-Match`) or `plain`.
+"""
+
+import json
+import logging
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from tests.api import Answer, Api
+
+STATE = "/agents/support/interact/ann/state"
+THREAD = "THREAD"
+
+
+def send(api: Api, requests: list[list[Any]]) -> None:
+    """Each request once."""
+    for method, path, body, tag in requests:
+        answer = _conditional(api, method, path, json.dumps(body), tag)
+        print(json.dumps([answer.status, answer.headers.get("etag"), answer.json]))
+
+
+def save(api: Api, requests: list[list[Any]], threads: int) -> None:
+    """Every thread sends each request, all of them at the same moment; `THREAD` in a body is the thread's name."""
+    start = threading.Barrier(threads)
+
+    def run(_: int) -> list[int]:
+        statuses = []
+        for method, path, body, tag in requests:
+            own = json.dumps(body).replace(THREAD, str(threading.get_native_id()))
+            start.wait()
+            statuses.append(_conditional(api, method, path, own, tag).status)
+        return statuses
+
+    with ThreadPoolExecutor(threads) as pool:
+        for statuses in zip(*pool.map(run, range(threads)), strict=True):
+            print(*statuses)
+
+
+def append(api: Api, is_matched: bool, threads: int) -> None:
+    """Every thread reads the conversation, and replaces it by one with a message more, until the limit is reached."""
+
+    def run(_: int) -> int:
+        taken = 0
+        while True:
+            read = api.post(STATE, {})
+            turns = [{**turn, "messages": [turn["messages"]]} for turn in read.json["turns"]]
+            body = json.dumps({"turns": [*turns, {"from": "human", "messages": [{"type": "text"}]}]})
+            answer = _conditional(api, "POST", STATE, body, read.headers["etag"] if is_matched else None)
+            if answer.status == 429:
+                return taken
+            assert answer.status in (200, 412 if is_matched else 409), answer.text
+            taken += answer.status == 200
+
+    with ThreadPoolExecutor(threads) as pool:
+        print(sum(pool.map(run, range(threads))))
+
+
+def _conditional(api: Api, method: str, path: str, body: str, tag: str | None) -> Answer:
+    condition = {"If-Match": tag} if tag else {}
+    return api.call(method, path, body.encode(), {**api._headers, "Content-Type": "application/json", **condition})
+
+
+if __name__ == "__main__":
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is printed here is read
+    action, token, what, *threads = sys.argv[1:]
+    if action == "send":
+        send(Api(token), json.loads(what))
+    elif action == "save":
+        save(Api(token), json.loads(what), int(threads[0]))
+    else:
+        append(Api(token), what == "matched", int(threads[0]))

@@ -1,0 +1,37 @@
+"""Sixteen callers send one request with one `Idempotency-Key` to the real local engine: it has its effect once."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from tests.promises import Shown
+from tests.reliability.engine_fixture import client
+from tests.reliability.processes import Service, output, service
+
+pytestmark = [pytest.mark.engine, pytest.mark.promise("repeated")]
+
+PROCESSES, THREADS, EACH, KEYS = 4, 4, 5, 3
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with service(tmp_path_factory.mktemp("keys")) as running:
+        yield running
+
+
+def test_one_agent_is_made_of_every_key_and_everyone_is_told_of_it(here: Service, shown: Shown) -> None:
+    agents = set()
+    for key in (f"key-{number}" for number in range(KEYS)):
+        callers = [here.start("tests.reliability.repeaters", "create", key, THREADS, EACH) for _ in range(PROCESSES)]
+        answers = [json.loads(line) for caller in callers for line in output(caller)]
+        assert len(answers) == PROCESSES * THREADS * EACH
+        assert {(status, code) for status, code, *_ in answers} <= {(200, None), (409, "IN_PROGRESS")}
+        texts = {text for status, _, _, text in answers if status == 200}
+        assert len(texts) == 1
+        assert sum(status == 200 and not replayed for status, _, replayed, _ in answers) == 1
+        agents.add(json.loads(texts.pop())["data"]["id"])
+        shown(requests=len(answers))
+    stored = client(here.engine, "dynamodb").scan(TableName="cams-agents")["Items"]
+    assert {item["agent_id"]["S"] for item in stored} == {*agents, "support"}
+    assert len(agents) == KEYS

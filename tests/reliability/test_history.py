@@ -1,0 +1,66 @@
+"""Writers and readers of one conversation on the real local engine, and the history that their answers make.
+
+What is written is now in the conversation's own item and now in chunks beside it. Each read is one complete write; the
+acknowledged writes are one line, each after another one that it has answered as old; no reader goes back on it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.children import Engine
+from tests.promises import Shown
+from tests.reliability import scribes
+from tests.reliability.engine_fixture import client
+from tests.reliability.processes import output, service
+
+pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
+
+WRITERS, READERS, THREADS = 2, 1, 2
+BEGINNING = "beginning"
+
+
+@pytest.mark.parametrize("each", [12, pytest.param(150, marks=pytest.mark.long)])
+def test_reads_are_complete_writes_and_no_write_is_lost_unseen(tmp_path: Path, shown: Shown, each: int) -> None:
+    with service(tmp_path) as served:
+        assert len(deeds(served.start(scribes.__name__, "write", BEGINNING, 1, 1))) == 1
+        writers = [
+            served.start(scribes.__name__, "write", f"writer-{number}", THREADS, each) for number in range(WRITERS)
+        ]
+        readers = [served.start(scribes.__name__, "read", THREADS, 3 * each) for _ in range(READERS)]
+        written = [one for writer in writers for thread in deeds(writer) for one in thread]
+        read = [thread for reader in readers for thread in deeds(reader)]
+        (row,) = conversations(served.engine)
+
+    line = history({one["wrote"]: one["after"] for one in written if "wrote" in one})
+    acknowledged = sum("refused" not in one for one in written)
+    assert int(row["version"]["N"]) == acknowledged + 1
+    for reader in read:
+        seen = [line.index(one["read"]) for one in reader if "read" in one]
+        assert seen == sorted(seen)
+    assert any("refused" in one for one in written), "no two have met"
+    shown(states=acknowledged + sum("read" in one for reader in read for one in reader))
+
+
+def deeds(process: Any) -> list[list[dict[str, Any]]]:
+    """What each thread of a process has done, in order."""
+    return [json.loads(line) for line in output(process)]
+
+
+def history(after: dict[str, str]) -> list[str]:
+    """The writes in the order in which each replaced another: all of them, from the first one on."""
+    following = {old: new for new, old in after.items()}
+    assert len(following) == len(after), "two writes have replaced the same one"
+    line = [f"{BEGINNING}-0-0"]
+    while line[-1] in following:
+        line.append(following[line[-1]])
+    assert len(line) == len(after) + 1, "a write has replaced what was never there"
+    return line
+
+
+def conversations(engine: Engine) -> list[dict[str, Any]]:
+    """The items of conversations, as they are stored."""
+    found = client(engine, "dynamodb").scan(TableName="cams-conversations")["Items"]
+    return [item for item in found if item["item"]["S"] == "conversation"]

@@ -1,0 +1,79 @@
+"""Sixteen writers want the same record on the real local engine: `If-Match` lets one pass, and limits hold exactly."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.promises import Shown
+from tests.reliability import rivals
+from tests.reliability.processes import Service, output, service
+from tests.reliability.rivals import STATE, THREAD
+
+pytestmark = pytest.mark.engine
+
+PROCESSES, THREADS = 2, 8
+LIMIT = 16
+
+# What everybody wants to save, by the request that makes it too.
+WANTED: dict[str, tuple[str, str, Any]] = {
+    "agent": ("PATCH", "/v3/agents/support", {"agent": {"title": THREAD}}),
+    "state": ("POST", STATE, {"turns": [{"from": "human", "messages": [{"mid": THREAD}]}]}),
+    "metadata": ("POST", "/agents/support/interact/bo/state", {"metadata": {"userName": THREAD}}),
+    "analytics": ("POST", "/v2/agents/support/analytics/ann", {"record": "convo", "browser": THREAD}),
+    "client": ("POST", "/v2/clients/ann", {"email": f"{THREAD}@example.com"}),
+    "organisation": ("POST", "/v2/orgs/acme", {"name": THREAD}),
+}
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with service(tmp_path_factory.mktemp("engine")) as served:
+        yield served
+
+
+def answers(served: Service, *requests: tuple[str, str, Any]) -> list[Any]:
+    """`[status, tag, JSON]` of each request."""
+    sent = json.dumps([(*one, None) for one in requests])
+    return [json.loads(line) for line in output(served.start(rivals.__name__, "send", sent)) if line[0] == "["]
+
+
+def all_at_once(served: Service, action: str, what: str) -> list[list[str]]:
+    """What each of the processes prints, whose threads all do the same at the same time."""
+    started = [served.start(rivals.__name__, action, what, THREADS) for _ in range(PROCESSES)]
+    return [output(one) for one in started]
+
+
+@pytest.mark.promise("matched")
+def test_of_sixteen_writers_who_have_read_the_same_exactly_one_saves(served: Service, shown: Shown) -> None:
+    made = answers(served, *WANTED.values())
+    requests = [(*wanted, tag) for wanted, (_, tag, _) in zip(WANTED.values(), made, strict=True)]
+
+    printed = all_at_once(served, "save", json.dumps(requests))
+
+    for name, lines in zip(WANTED, zip(*printed, strict=True), strict=True):
+        assert Counter(" ".join(lines).split()) == {"200": 1, "412": PROCESSES * THREADS - 1}, name
+    shown(states=len(WANTED) * PROCESSES * THREADS)
+
+
+@pytest.mark.promise("limits")
+@pytest.mark.parametrize("name", ["limits.maxInteractionsPerUserId", "messagesLimit"])
+@pytest.mark.parametrize("how", ["matched", "plain"])
+def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, shown: Shown) -> None:
+    limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
+    limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
+    empty = ("POST", STATE, {"turns": [], "metadata": {"userName": f"{how}, {name}"}})
+    answers(served, ("PATCH", "/v3/agents/support", {"agent": limits}), empty)
+
+    taken = sum(int(line) for lines in all_at_once(served, "append", how) for line in lines)
+
+    one_more = {"turns": [{"from": "human", "messages": [{}] * (LIMIT + 1)}]}
+    (_, _, state), (status, _, refused) = answers(served, ("POST", STATE, {}), ("POST", STATE, one_more))
+    counts = state["chatState"]
+    assert (counts["messagesNum"], counts["interactionsNum"], len(state["turns"])) == (LIMIT, LIMIT, LIMIT)
+    # With If-Match every message that was taken is there; without, one may have replaced another.
+    assert taken == LIMIT if how == "matched" else taken >= LIMIT
+    assert (status, refused["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
+    shown(requests=taken)

@@ -1,0 +1,144 @@
+"""Every POST and PATCH in the situations in which it does something of its own, for tests that send them twice.
+
+A world is a workspace that has been in use for a while. Two of them are equal to the last byte but for what is sealed:
+time stands still, and what is random is drawn from one seed.
+"""
+
+import random
+import time
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.workspaces import store as workspaces
+from tests.api import Answer, Api
+from tests.conftest import clear
+
+STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+WEBHOOK = "/v3/webhooks/{webhook_id}"
+NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # no item holds it, compressed or not
+
+
+class Case(NamedTuple):
+    """An operation, the body it is sent with, and path values other than the world's own."""
+
+    id: str
+    operation: str
+    body: Any = None
+    values: dict[str, str] = {}  # noqa: RUF012
+
+    @property
+    def method(self) -> str:
+        return self.operation.split()[0]
+
+
+def turns(*texts: str) -> dict[str, Any]:
+    """A replacement of a state: a turn of the user for each text."""
+    return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]} for text in texts]}
+
+
+CASES = [
+    Case("agent create", "POST /v3/agents", {"agent": {"title": "New"}}),
+    Case("agent change", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "v3", "nodes": [{"id": "a"}]}}),
+    Case("agent change nothing", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "Support"}}),
+    Case("agent key clear", "PATCH /v3/agents/{agent_id}", {"agent": {"SECRET_API_KEY": None}}),
+    Case("agent create v2", "POST /v2/agents/{agent_id}", {"title": "New"}, {"agent_id": "new"}),
+    Case("agent save v2", "POST /v2/agents/{agent_id}", {"title": "v2"}),
+    Case("tool create", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "New", "fields": [{"key": "x"}]}}),
+    Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
+    Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
+    Case("state read", STATE, {}),
+    Case("state replace", STATE, turns("Hello", "Again")),
+    Case("state describe", STATE, {"metadata": {"userName": "Ann"}}),
+    Case("state shorten", STATE, {"delete": {"mids": ["m1"]}}),
+    Case("state create", STATE, turns("First"), {"user_id": "new"}),
+    Case("state create, large", STATE, turns(NOISE), {"user_id": "new"}),
+    Case("state replace, large", STATE, turns(NOISE)),
+    Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {"record": "convo", "browser": "B"}),
+    Case("client create", "POST /v2/clients/{client_id}", {"name": "New", "email": "new@x.test"}, {"client_id": "new"}),
+    Case("client create, bare", "POST /v2/clients/{client_id}", {}, {"client_id": "new"}),
+    Case("client save", "POST /v2/clients/{client_id}", {"name": "Changed"}),
+    Case("client save, another email", "POST /v2/clients/{client_id}", {"email": "b@x.test"}),
+    Case("organisation create", "POST /v2/orgs/{org_id}", {"name": "New"}, {"org_id": "new"}),
+    Case("organisation save", "POST /v2/orgs/{org_id}", {"name": "Changed"}),
+    Case("lead create", "POST /v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}),
+    Case(
+        "webhook create",
+        "POST /v3/webhooks",
+        {"webhook": {"url": "https://example.com/new", "events": ["lead_captured"]}},
+    ),
+    Case("webhook change", f"PATCH {WEBHOOK}", {"webhook": {"description": "Changed"}}),
+    Case("webhook rotate", f"POST {WEBHOOK}/rotate"),
+    Case("webhook test", f"POST {WEBHOOK}/test"),
+    Case("redeliver", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"),
+    Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
+    Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
+]
+each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+
+
+class World:
+    """The workspace's API and ids; `now` is its time in Unix milliseconds."""
+
+    def __init__(self) -> None:
+        self.now = 1_800_000_000_000
+        self._random = random.Random(0)
+
+    def make(self) -> None:
+        """What is there before a case."""
+        self.workspace = workspaces.create("World")
+        self.api = api = Api(self.workspace.workspace_key)
+        secret = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
+        self.agent_key = Api(secret)
+        hook = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
+        webhook = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+        self.values = {
+            "agent_id": "support",
+            "user_id": "ann",
+            "convo_id": "ann",
+            "client_id": "ann",
+            "org_id": "acme",
+            "webhook_id": webhook,
+            "tool_id": api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"],
+            "delivery_id": api.post(f"/v3/webhooks/{webhook}/test").data["id"],
+        }
+        message = {"mid": "m1", "type": "text", "item": {"text": "Hello"}}
+        for path, body in {
+            "/agents/support/interact/ann/state": {"turns": [{"from": "human", "messages": [message]}]},
+            "/v2/clients/ann": {"name": "Ann", "email": "a@x.test"},
+            "/v2/orgs/acme": {"name": "Acme"},
+        }.items():
+            assert api.post(path, body).status == 200
+
+    def path(self, case: Case) -> str:
+        return case.operation.split()[1].format(**{**self.values, **case.values})
+
+    def send(self, case: Case, key: str | None, api: Api | None = None, body: Any = None, **headers: str) -> Answer:
+        """Send a case with a key, or without one; `headers` with `_` for `-`."""
+        api, body = api or self.api, case.body if body is None else body
+        given = {} if key is None else {"Idempotency-Key": key}
+        typed = {} if body is None else {"Content-Type": "application/json"}
+        more = {name.replace("_", "-"): value for name, value in headers.items()}
+        return api.call(case.method, self.path(case), body, {**api._headers, **typed, **given, **more})
+
+    def draw_alike(self) -> None:
+        """From here on, what is random is the same in every world."""
+        self._random.seed(1)
+
+
+@contextmanager
+def world(patch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A new world, alone in the engine; its time and chance are those of the service inside the block."""
+    clear()
+    made = World()
+    with patch.context() as inside:
+        standing = SimpleNamespace(time_ns=lambda: made.now * 1_000_000, monotonic=time.monotonic, sleep=lambda _: None)
+        inside.setattr(clock, "time", standing)
+        inside.setattr(clock, "secrets", SimpleNamespace(randbits=lambda count: made._random.getrandbits(count)))
+        made.make()
+        yield made

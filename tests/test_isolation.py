@@ -1,0 +1,235 @@
+"""The isolation matrix (§5): every route of `contract/routes.json` x every caller, with two workspaces side by side.
+
+Both use the same ids for their agent, client, organisation and conversation, and one has more of its own. A caller
+who is refused changes no byte of any table; one who is let in sees and changes nothing of the other workspace; and
+what is another's is answered like what nobody has.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces import tokens
+from tests.api import Answer, Api
+from tests.conftest import PassTime
+from tests.engine import shared_engine
+from tests.every_route import GUARDED, MADE_WHEN_NAMED, ROUTES, items, named, populate, restore, send, snapshot
+from tests.evidence import refused
+from tests.promises import Shown
+
+pytestmark = pytest.mark.promise("isolated")
+
+# Section 5: what a credential gets on the routes of each row. 200 opens; a token that may only read opens GET.
+ROWS = ("v3", "edge", "workspace")
+OPENS: dict[str, tuple[int, int, int]] = {
+    "workspace key": (200, 200, 200),
+    "access token": (200, 403, 403),
+    "read-only token": (200, 403, 403),
+    "agent key": (403, 200, 403),
+}
+NOBODY = (401, 401, 401)
+KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)
+EXPECTED: dict[str, tuple[int, int, int]] = {
+    **OPENS,
+    "key of another agent": (403, 403, 403),
+    "no header": NOBODY,
+    "empty header": NOBODY,
+    "scheme alone": NOBODY,
+    "scheme and a space": NOBODY,
+    "another scheme": NOBODY,
+    "malformed": NOBODY,
+    "mistyped": NOBODY,
+    "webhook secret": NOBODY,
+    **{f"{what} {kind}": NOBODY for what in ("unknown", "revoked", "expired") for kind in KINDS},
+}
+
+Items = dict[str, list[dict[str, Any]]]
+
+
+class Tenant(NamedTuple):
+    """A workspace with a record of every kind, and who calls it how.
+
+    `ids` are those that both tenants have as far as a caller may choose them, `only` those that this one has.
+    `canaries` are its texts and made-up ids: no answer to anybody else has one.
+    """
+
+    workspace_id: str
+    headers: dict[str, dict[str, str]]
+    ids: dict[str, str]
+    only: dict[str, str]
+    canaries: list[str]
+
+
+class Stage(NamedTuple):
+    """Two tenants, and all tables as they are before each request."""
+
+    ours: Tenant
+    theirs: Tenant
+    tables: bytes
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Stage]:
+    with shared_engine():
+        ours, theirs = tenant("canary-ours"), tenant("canary-theirs")
+        for headers in (*ours.headers.values(), *theirs.headers.values()):
+            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is noted
+        yield Stage(ours, theirs, snapshot())
+
+
+def tenant(mark: str) -> Tenant:
+    made = workspaces.create(mark)
+    api = Api(made.workspace_key)
+    own = {"Authorization": f"Bearer {made.workspace_key}"}
+    names = ("agent_id", "client_id", "org_id", "user_id")
+    ids = populate(own, mark, dict.fromkeys(names, "same"))
+    only = populate(own, mark, dict.fromkeys(names, f"{mark}-id"))
+    made_up = {one for has in (ids, only) for one in has.values() if one not in ("same", f"{mark}-id")}
+    keys = [api.get(f"/v2/agents/{one['agent_id']}").json["SECRET_API_KEY"] for one in (ids, only)]
+    read_only = api.post("/v3/tokens", {"token": {"name": mark, "readOnly": True}}).data["token"]
+    ended = {
+        f"{what} {kind}": _ended(made.workspace_id, kind, what) for kind in KINDS for what in ("revoked", "expired")
+    }
+    bearers = {
+        "workspace key": made.workspace_key,
+        "access token": made.access_token,
+        "read-only token": read_only,
+        "agent key": keys[0],
+        "key of another agent": keys[1],
+        "malformed": "nonsense",
+        "mistyped": made.workspace_key[:-1] + ("a" if made.workspace_key[-1] != "a" else "b"),
+        "webhook secret": made.workspace_secret,
+        **{f"unknown {kind}": tokens.new(kind) for kind in KINDS},
+        **ended,
+    }
+    headers = {
+        "no header": {},
+        "empty header": {"Authorization": ""},
+        "scheme alone": {"Authorization": "Bearer"},
+        "scheme and a space": {"Authorization": "Bearer "},
+        "another scheme": {"Authorization": f"Basic {made.workspace_key}"},
+        **{name: {"Authorization": f"Bearer {token}"} for name, token in bearers.items()},
+    }
+    return Tenant(made.workspace_id, headers, ids, only, [mark, made.workspace_id, *made_up, *bearers.values()])
+
+
+def _ended(workspace_id: str, kind: str, how: str) -> str:
+    agent_id = "same" if kind == tokens.AGENT else None
+    issued = workspaces.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
+    storage.transact(*workspaces.issue_steps(issued))
+    if how == "revoked":
+        workspaces.revoke(issued.credential)
+    return issued.token
+
+
+def of(tenant: Tenant) -> Items:
+    """The items of one tenant."""
+    return {name: [one for one in all_ if tenant.workspace_id in repr(one)] for name, all_ in items().items()}
+
+
+def shows(answer: Answer, of: Tenant, sent: dict[str, str]) -> list[str]:
+    """What an answer's body and headers have of a tenant, but for the ids that the caller has sent."""
+    text = neutral(answer.text + repr(answer.headers), sent)
+    return [one for one in of.canaries if one in text]
+
+
+def neutral(text: str, sent: dict[str, str]) -> str:
+    for name, value in sent.items():
+        text = text.replace(value, f"<{name}>")
+    return text
+
+
+def like(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
+    """An answer without the ids that were sent and what is made anew for each."""
+    made_anew = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
+    headers = {name: value for name, value in answer.headers.items() if name not in ("etag", "x-request-id")}
+    return answer.status, re.sub(made_anew, "<made>", neutral(answer.text, sent)), headers
+
+
+def status(name: str, caller: str) -> int:
+    method, row = name.split()[0], ROUTES[name]["credential"]
+    if caller == "read-only token" and method != "GET":
+        return 403
+    return EXPECTED[caller][ROWS.index(row)]
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_a_route_opens_to_those_of_its_row_and_to_nobody_else(stage: Stage, shown: Shown, name: str) -> None:
+    ours, theirs = stage.ours, stage.theirs
+    everything, others = items(), of(theirs)
+    for caller in EXPECTED:
+        answer = send(name, ours.headers[caller], ours.ids)
+        assert answer.status == status(name, caller), caller
+        assert shows(answer, theirs, {}) == [], caller
+        if answer.status == 200:
+            assert of(theirs) == others, caller
+            restore(stage.tables)
+        else:
+            refused(answer, answer.status, interaction=name.endswith("/state"))
+            assert shows(answer, ours, {}) == [], caller
+            assert items() == everything, caller
+    shown(states=len(EXPECTED))
+
+
+@pytest.mark.parametrize("name", GUARDED)
+def test_what_is_another_workspace_s_is_as_if_it_were_not_there(
+    stage: Stage, shown: Shown, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now)
+    ours, theirs = stage.ours, stage.theirs
+    everything, protected = items(), of(ours)
+    variables = named(name)
+    crossings = [set(some) for size in range(len(variables) + 1) for some in combinations(variables, size)]
+    for caller in OPENS:
+        for crossed in crossings:
+            expected = status(name, caller)
+            if expected == 200 and caller == "agent key" and "agent_id" in crossed:
+                expected = 403
+            elif expected == 200 and not crossed <= MADE_WHEN_NAMED.get(name, set()):
+                expected = 404
+            foreign = {one: ours.only[one] for one in crossed}
+            unknown = {one: f"{value[:-4]}zzzz" for one, value in foreign.items()}
+            answers = []
+            for ids in (foreign, unknown):
+                answer = send(name, theirs.headers[caller], {**theirs.ids, **ids})
+                assert answer.status == expected, (caller, crossed)
+                assert shows(answer, ours, ids) == [], (caller, crossed)
+                if expected == 200:
+                    assert of(ours) == protected, (caller, crossed)
+                    restore(stage.tables)
+                else:
+                    assert items() == everything, (caller, crossed)
+                answers.append(like(answer, ids))
+            assert answers[0] == answers[1], (caller, crossed)
+    shown(tenants=len(OPENS) * len(crossings), states=2 * len(OPENS) * len(crossings))
+
+
+REVOCATIONS = {
+    "workspace key": "GET /v2/clients",
+    "access token": "GET /v3/agents",
+    "agent key": "GET /v2/agents/{agent_id}",
+}
+
+
+@pytest.mark.parametrize("kind", REVOCATIONS)
+def test_a_revoked_credential_opens_nothing_after_thirty_seconds(
+    stage: Stage, shown: Shown, pass_time: PassTime, kind: str
+) -> None:
+    ours = stage.ours
+    held = ours.headers[kind]
+    statuses = [send(REVOCATIONS[kind], held, ours.ids).status]
+    row = workspaces.living(tokens.fingerprint(held["Authorization"].removeprefix("Bearer ")))
+    assert row is not None
+    workspaces.revoke(row)
+    for seconds in (29, 2):
+        pass_time(seconds)
+        statuses.append(send(REVOCATIONS[kind], held, ours.ids).status)
+    restore(stage.tables)
+    assert statuses == [200, 200, 401]
+    shown(states=2)
