@@ -9,10 +9,12 @@ import pytest
 
 from chalicelib import http, storage
 from chalicelib.conversations import store
-from chalicelib.conversations.state import LIMIT
+from chalicelib.conversations import turns as turns_
+from chalicelib.conversations.state import LIMIT, State
 from chalicelib.sealing import encode
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.capacity import metered
 
 STATE = "/agents/support/interact/user-1/state"
 
@@ -35,7 +37,8 @@ def stored(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
 
 
 def items(table: str = "cams-conversations") -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = boto3.client("dynamodb").scan(TableName=table)["Items"]
+    pages = boto3.client("dynamodb").get_paginator("scan").paginate(TableName=table)
+    found: list[dict[str, Any]] = [item for page in pages for item in page["Items"]]
     return sorted(found, key=lambda item: sorted(map(str, item.items())))
 
 
@@ -222,6 +225,11 @@ def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
     return sent
 
 
+def sent_back(read: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Turns of an answer as a request has them."""
+    return [{**turn, "messages": [turn["messages"]]} for turn in read]
+
+
 def chunk_items() -> list[dict[str, Any]]:
     return [item for item in items() if item["item"]["S"].startswith("turns#")]
 
@@ -259,10 +267,51 @@ def test_a_conversation_that_gets_short_again_leaves_no_chunk_behind(api: Api) -
 def test_a_shorter_long_conversation_leaves_only_its_own_chunks(api: Api) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT)})
     before = len(chunk_items())
-    sent = long_turns(LIMIT // 2, "b")
+    sent = long_turns(LIMIT // 4, "b")
     api.post(STATE, {"turns": sent})
     assert len(chunk_items()) < before
     assert mids(api.post(STATE)) == [one["mid"] for one in sent[0]["messages"]]
+
+
+def test_a_long_conversation_that_grows_writes_its_own_item_and_nothing_twice(api: Api) -> None:
+    sent = long_turns(LIMIT // 2)
+    read = api.post(STATE, {"turns": sent}).json["turns"]
+    before = chunk_items()
+    assert len(before) > 20
+    with metered() as meter:
+        api.post(STATE, {"turns": [*sent_back(read), *turns(message("new"))]})
+    assert meter.requests == {"BatchGetItem": 2, "PutItem": 1}
+    assert meter.writes < 40
+    assert chunk_items() == before
+    assert mids(api.post(STATE)) == [*(turn["messages"]["mid"] for turn in read), "new"]
+
+
+def test_a_change_in_the_middle_of_a_long_conversation_writes_what_stands_behind_it(api: Api) -> None:
+    read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
+    before = chunk_items()
+    gone = read.pop(len(read) // 2)["messages"]["mid"]
+    assert mids(api.post(STATE, {"delete": {"mids": [gone]}})) == [turn["messages"]["mid"] for turn in read]
+    kept = [item for item in chunk_items() if item in before]
+    assert abs(len(kept) - len(before) // 2) < 3
+    assert mids(api.post(STATE)) == [turn["messages"]["mid"] for turn in read]
+
+
+@pytest.mark.parametrize("step", [25_000, 200_000, 2_000_000])
+def test_a_conversation_that_grows_has_no_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
+    """Its deletion is one transaction of 100 items at most. Turns have 2 MiB, and up to 5.5 MB as they are stored."""
+    row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "user-1"))
+    text = os.urandom(3_000_000).hex().encode()
+    for end in range(step, len(text) + 1, step):
+        turns_.steps(row, text[: end - step], State({}, text[:end]))
+        assert len(turns_.chunks(row)) < 95
+        assert len(row.turns) < 300_000
+
+
+def test_a_cut_through_a_character_is_healed(api: Api) -> None:
+    sent = turns(message("a"), message("b", text="x" + "".join(map(chr, range(0x10000, 0x10000 + 40_000)))))
+    api.post(STATE, {"turns": sent})
+    assert chunk_items()
+    assert api.post(STATE).json["turns"][1]["messages"] == sent[0]["messages"][1]
 
 
 def test_describing_a_long_conversation_does_not_write_its_turns_again(api: Api) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from itertools import count
 from typing import Any
 
 import boto3
@@ -9,7 +10,7 @@ import pytest
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, sequence, storage
-from chalicelib.agents import deletion, functions
+from chalicelib.agents import deletion, functions, routes
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
@@ -198,9 +199,8 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(api)
-    moments = iter(range(0, 10_000, 20))
     with monkeypatch.context() as patch:
-        patch.setattr(clock, "monotonic", lambda: float(next(moments)))
+        patch.setattr(routes, "_SWEEP_SECONDS", 0.0)
         answer = api.delete("/v3/agents/support")
     assert (answer.status, "still being swept" in answer.json["message"]) == (200, True)
     assert api.get("/v3/agents/support").status == 404
@@ -230,9 +230,11 @@ def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(api)
-    moments = iter(range(0, 10_000, 4))  # some batches each time
+    moments = count(step=0.01)
     now = clock.milliseconds()
-    monkeypatch.setattr(clock, "monotonic", lambda: float(next(moments)))
+    monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
+    for module in (routes, functions):
+        monkeypatch.setattr(module, "_SWEEP_SECONDS", 0.05)  # some batches each time
     assert "still being swept" in api.delete("/v3/agents/support").json["message"]
     monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
     rounds = 0

@@ -21,6 +21,8 @@ MODELS = {"models", "record", "voice", "nodes", "options"}
 # The types of events stand in their catalogue.
 TYPES = ("webhooks", "webhooks.events")
 PURE = {"state", "listing", "received"}
+# What a store is made of where it is too much for one module.
+STORED = {"rows", "turns"}
 # What works on several resources, and is neither of a store's nor of a view's length; and the functions that run it.
 ACROSS = {"deletion", "functions"}
 # From a change to a POST, in an order in which nobody imports somebody behind. Resources do not know of it.
@@ -59,8 +61,8 @@ def allowed(importer: str, imported: str) -> bool:
         return imported in {"wire", "errors"} or its_kind in MODELS or (resource, imported) == TYPES
     if kind in PURE:
         return imported in KERNEL or (its_resource == resource and its_kind in MODELS | PURE)
-    if kind == "store":
-        return imported in set(KERNEL) - EDGE or (its_resource == resource and its_kind in PURE)
+    if kind == "store" or kind in STORED:
+        return imported in set(KERNEL) - EDGE or (its_resource == resource and its_kind in PURE | STORED)
     if kind in ACROSS:
         return imported in set(KERNEL) - EDGE or its_kind in {"store", "deletion"}
     if resource == "webhooks" and kind in PIPELINE:

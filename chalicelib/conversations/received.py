@@ -12,9 +12,10 @@ from typing import Any
 from chalicelib import sealing
 from chalicelib.documents import Document
 
-# 48 bits: among the most that are remembered, a new message is taken for a known one once in 3,000 million.
+# 48 bits: among the most that are remembered, a new message is taken for a known one once in 9,000 million.
 _MARK = 6
-_MOST_SEEN = 100_000
+# They stand in the conversation's own item, which ends at 400 KB.
+_MOST_SEEN = 30_000
 # Characters of a message and of a type or name beside it. A message, alone with these, fits one item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000

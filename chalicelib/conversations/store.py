@@ -1,9 +1,8 @@
 """Conversations in the database.
 
-One item holds metadata and turns, each sealed, while they fit. Beyond that the turns move to chunk items
-that are written in the same transaction; a chunk says which writing it belongs to, so that a reader never
-puts two of them together. An index orders an agent's conversations by their number and carries the
-metadata, nothing else.
+One item holds metadata and turns, each sealed; of long turns the beginning is in chunk items, see `turns`, that are
+written in the same transaction. An index orders an agent's conversations by their number and carries the metadata,
+nothing else.
 
 What a write received stands in the item, sealed, so that a record of the table's stream alone tells what
 happened; what is too long for it travels in items of its own, in the same transaction.
@@ -14,17 +13,16 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
-from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
-
 from chalicelib import clock, errors, sealing, sequence, storage
-from chalicelib.conversations import received
+from chalicelib.conversations import received, turns
 from chalicelib.conversations.listing import Numbers
-from chalicelib.conversations.state import State
+from chalicelib.conversations.rows import HEAD
+from chalicelib.conversations.rows import ChunkRow as ChunkRow
+from chalicelib.conversations.rows import ConversationRow as ConversationRow
+from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
+from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.documents import Document
 
-_HEAD = "conversation"
-_INLINE = 300_000
 # A page of 20 must come back in one answer of the index, which ends at 1 MB.
 _METADATA = 32_000
 _METADATA_JSON = 64_000
@@ -32,78 +30,20 @@ _METADATA_JSON = 64_000
 _RECEIVED = 40_000
 _RECEIVED_TOGETHER = 100_000
 _RECEIVED_SECONDS = 24 * 60 * 60
-# Between turns and the marks of what was seen: no JSON text has this byte.
-_BETWEEN = b"\x00"
 # Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
 _PATIENCE_SECONDS = 15
 _MOST_PATIENT_PAUSE = 2
 _ATTEMPTS = 6
 
 
-class ByNumber(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """The conversations of an agent in the order of their numbers."""
-
-    class Meta:
-        index_name = "by_number"
-        projection = IncludeProjection(["metadata"])
-
-    agent = UnicodeAttribute(hash_key=True)
-    number = NumberAttribute(range_key=True)
-
-
-class ConversationRow(storage.VersionedRow):
-    """A conversation. `chunks` is there instead of `turns` when those are in items of their own."""
-
-    class Meta:
-        table_name = storage.table("conversations")
-
-    conversation = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True, default=_HEAD)
-    by_number = ByNumber()
-    agent = UnicodeAttribute()
-    number = NumberAttribute()
-    metadata = BinaryAttribute(legacy_encoding=False)
-    turns = BinaryAttribute(legacy_encoding=False, null=True)
-    chunks = NumberAttribute(null=True)
-    writing = UnicodeAttribute(null=True)
-    received = BinaryAttribute(legacy_encoding=False, null=True)
-
-
-class ReceivedRow(storage.Row):
-    """Received messages beside their conversation's item; only the stream needs them, so they expire after a day."""
-
-    class Meta:
-        table_name = storage.table("conversations")
-
-    conversation = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    written = UnicodeAttribute()
-    received = BinaryAttribute(legacy_encoding=False)
-    expires_at = TTLAttribute()
-
-
-class ChunkRow(storage.Row):
-    """One part of the sealed turns of a long conversation, and the writing it belongs to."""
-
-    class Meta:
-        table_name = storage.table("conversations")
-
-    conversation = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    writing = UnicodeAttribute()
-    part = BinaryAttribute(legacy_encoding=False)
-
-
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     """What to ask `storage.find_many` for."""
-    return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), _HEAD)
+    return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
 def read_state(row: ConversationRow) -> State:
     """What the row holds; one more request for a long conversation. Raises Stale when a writer was in between."""
-    sealed = row.turns if row.chunks is None else _joined(row)
-    turns, _, seen = sealing.unseal(row.workspace_id, row.place("turns"), sealed).partition(_BETWEEN)
-    return State(read_metadata(row), turns, seen)
+    return State(read_metadata(row), *turns.read(row))
 
 
 def read_metadata(row: ConversationRow) -> Document:
@@ -115,7 +55,7 @@ def read_metadata(row: ConversationRow) -> Document:
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
     """From a stored item that carries received messages: its workspace, agent and conversation; and
     `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`, `first` of all that the write brought."""
-    row = (ConversationRow if image["item"]["S"] == _HEAD else ReceivedRow).from_raw_data(image)
+    row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
     document: Document = json.loads(sealing.unseal(row.workspace_id, row.place("received"), row.received))
     return storage.parts(row.conversation), document
 
@@ -124,7 +64,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
     """Store a changed state. Raises Stale when somebody was faster; turns that did not change are not written."""
     _seal_metadata(row, after.metadata)
     changed = (after.turns, after.seen) != (before.turns, before.seen)
-    steps = _turns_steps(row, after) if changed else []
+    steps = turns.steps(row, before.turns, after) if changed else []
     steps += _received_steps(row, after, agent_name)
     if steps:
         storage.transact(storage.put(row), *steps)
@@ -134,13 +74,13 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow | None:
     """The conversation, or None. One request."""
-    return storage.find(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), _HEAD)
+    return storage.find(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
 def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
     """Delete a conversation with its turns; its number becomes a hole. Raises Stale when somebody was faster."""
-    chunks = (_chunk(row, index) for index in range(int(row.chunks or 0)))
-    storage.transact(storage.remove(row), *map(storage.remove, chunks), sequence.leave_hole(last, int(row.number)))
+    chunks = map(storage.remove, turns.chunk_rows(row))
+    storage.transact(storage.remove(row), *chunks, sequence.leave_hole(last, int(row.number)))
 
 
 def some(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
@@ -171,7 +111,7 @@ def create(
         try:
             with clock.attempt():
                 received_steps = _received_steps(row, state, agent_name)
-                storage.transact(storage.put(row), *_turns_steps(row, state), *received_steps, take_number)
+                storage.transact(storage.put(row), *turns.steps(row, NO_TURNS, state), *received_steps, take_number)
             break
         except storage.Stale as stale:
             if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
@@ -256,28 +196,3 @@ def _received_row(row: ConversationRow, written: str, document: Document) -> Rec
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:
     return sealing.seal(row.workspace_id, row.place("received"), sealing.encode(document))
-
-
-def _turns_steps(row: ConversationRow, state: State) -> list[storage.Step]:
-    """Put the turns into the row, or into chunks: then the steps that write those, and delete what is left over."""
-    payload = state.turns + _BETWEEN + state.seen if state.seen else state.turns
-    sealed = sealing.seal(row.workspace_id, row.place("turns"), payload)
-    inline = len(sealed) <= _INLINE
-    parts = [] if inline else [sealed[start : start + _INLINE] for start in range(0, len(sealed), _INLINE)]
-    before = int(row.chunks or 0)
-    row.turns, row.chunks, row.writing = (sealed, None, None) if inline else (None, len(parts), clock.random_text(12))
-    chunks = [_chunk(row, index, part) for index, part in enumerate(parts)]
-    left_over = [_chunk(row, index) for index in range(len(parts), before)]
-    return [*map(storage.remove, left_over), *map(storage.put, chunks)]
-
-
-def _joined(row: ConversationRow) -> bytes:
-    keys = [storage.Key(ChunkRow, *_chunk(row, index).keys) for index in range(int(row.chunks))]
-    chunks = storage.find_many(keys)
-    if any(chunk is None or chunk.writing != row.writing for chunk in chunks):
-        raise storage.Stale()
-    return b"".join(chunk.part for chunk in chunks)
-
-
-def _chunk(row: ConversationRow, index: int, part: bytes | None = None) -> ChunkRow:
-    return ChunkRow(row.conversation, f"turns#{index:02}", writing=row.writing, part=part)

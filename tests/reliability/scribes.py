@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from chalicelib.conversations import store
+from chalicelib.conversations import store, turns
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"
@@ -63,13 +63,13 @@ def read(api: Api) -> Iterator[dict[str, Any]]:
 
 def dawdle() -> None:
     """Let others write between a conversation's item and its chunks: the engine here answers sooner than a cloud."""
-    joined = store._joined
+    at_once = turns._read_chunks
 
-    def late(row: store.ConversationRow) -> bytes:
+    def late(row: store.ConversationRow) -> list[bytes]:
         time.sleep(random.uniform(0, 0.5))
-        return joined(row)
+        return at_once(row)
 
-    store._joined = late
+    turns._read_chunks = late
 
 
 def accepted(answer: Answer) -> bool:
