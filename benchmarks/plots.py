@@ -15,7 +15,7 @@ from matplotlib.axes import Axes  # noqa: E402
 
 from benchmarks.results import Question, Row  # noqa: E402
 
-OURS, FLOOR = "CAMS", "floor"
+OURS = "CAMS"
 Lines = dict[str, list[tuple[float, float]]]
 
 
@@ -32,6 +32,11 @@ class Plot(NamedTuple):
     metrics: tuple[str, ...]
     unit: str | None = None
     x: str = ""
+
+    @property
+    def has_operations(self) -> bool:
+        """Whether the lines are operations of ours, rather than ours and its peers."""
+        return self.unit is not None and len(self.metrics) > 1
 
 
 PLOTS = (
@@ -67,7 +72,7 @@ def draw(rows: Sequence[Row], directory: Path) -> list[Path]:
 
 def place(case: str) -> tuple[str, float, str] | None:
     """What a case is of, where it stands and in which unit: ("replace", 1000, "messages"); None where nowhere."""
-    found = re.fullmatch(r"(.+?),? ([\d,]+) ?([A-Za-z]*)", case)
+    found = re.fullmatch(r"(page) ([\d,]+)() of .+", case) or re.fullmatch(r"(.+?),? ([\d,]+) ?([A-Za-z]*)", case)
     return (found[1], float(found[2].replace(",", "")), found[3]) if found else None
 
 
@@ -75,14 +80,18 @@ def _is_shown(one: Row, plot: Plot) -> bool:
     if one["question"] != plot.question or one["metric"] not in plot.metrics:
         return False
     at = place(one["case"])
-    return plot.unit is None or (at is not None and at[2] == plot.unit)
+    is_sum = (
+        one["question"] == "growth" and one["goal"] is not None
+    )  # over all operations, which have lines of their own
+    return plot.unit is None or (at is not None and at[2] == plot.unit and not is_sum)
 
 
 def _drawn(plot: Plot, rows: list[Row], file: Path) -> Path:
     panels = dict(_panels(plot, rows))
     figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * max(len(panels), 2), 3.6), squeeze=False)
+    colors = _colors(plot, rows)
     for axis, (name, some) in zip(axes[0], panels.items(), strict=True):
-        _bars(axis, some) if plot.unit is None else _lines(axis, some, plot)
+        _bars(axis, some, colors) if plot.unit is None else _lines(axis, some, plot, colors)
         axis.set_title(name, fontsize=9)
     figure.suptitle(plot.title, fontsize=11)
     names = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
@@ -91,6 +100,13 @@ def _drawn(plot: Plot, rows: list[Row], file: Path) -> Path:
     figure.savefig(file, metadata={"Date": None})
     pyplot.close(figure)
     return file
+
+
+def _colors(plot: Plot, rows: list[Row]) -> dict[str, str]:
+    """Ours is black; every other name has one colour in all panels."""
+    own = [at[0] for one in rows if (at := place(one["case"]))] if plot.has_operations else []
+    names = dict.fromkeys([*own, *(name for one in rows for name in one["peers"])])
+    return {OURS: "black"} | {name: f"C{number}" for number, name in enumerate(names)}
 
 
 def _panels(plot: Plot, rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -102,34 +118,34 @@ def _panels(plot: Plot, rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
         yield kind, [one for one in rows if (at := place(one["case"])) and at[0] == kind]
 
 
-def _lines(axis: Axes, rows: list[Row], plot: Plot) -> None:
+def _lines(axis: Axes, rows: list[Row], plot: Plot, colors: dict[str, str]) -> None:
     lines: Lines = {}
     for one in rows:
         of, x, _ = place(one["case"]) or ("", 0.0, "")
-        ours = of if len(plot.metrics) > 1 else OURS
+        ours = of if plot.has_operations else OURS
         for name, value in {ours: one["ours"], **one["peers"]}.items():
             if value is not None:
                 lines.setdefault(name, []).append((x, value))
     for name, points in lines.items():
-        axis.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=name)
+        axis.plot(*zip(*sorted(points), strict=True), marker="o", markersize=3, label=name, color=colors[name])
     axis.set_xscale("log")
     axis.set_yscale("symlog", linthresh=1)
-    axis.set_ylim(bottom=0)
+    axis.set_ylim(0, axis.get_ylim()[1] * 2)
     axis.set_xlabel(plot.x)
     axis.grid(alpha=0.3)
 
 
-def _bars(axis: Axes, rows: list[Row]) -> None:
-    names = list(dict.fromkeys(name for one in rows for name in _measured(one)))
+def _bars(axis: Axes, rows: list[Row], colors: dict[str, str]) -> None:
+    """A group for each case; as many times the floor, where all have one."""
+    relative = all(one["floor"] for one in rows)
+    names = list(dict.fromkeys(name for one in rows for name in (OURS, *one["peers"])))
     for number, name in enumerate(names):
-        measured = [_measured(one).get(name) or 0 for one in rows]
-        axis.barh([at + 0.8 * number / len(names) for at in range(len(rows))], measured, 0.8 / len(names), label=name)
+        measured = [({OURS: one["ours"], **one["peers"]}.get(name) or 0) for one in rows]
+        if relative:
+            measured = [value / (one["floor"] or 1) for value, one in zip(measured, rows, strict=True)]
+        places = [at + 0.8 * number / len(names) for at in range(len(rows))]
+        axis.barh(places, measured, 0.8 / len(names), label=name, color=colors[name], align="edge")
     axis.set_yticks([at + 0.4 for at in range(len(rows))], [one["case"] for one in rows])
     axis.invert_yaxis()
-    axis.set_xlabel(rows[0]["unit"])
+    axis.set_xlabel("times the floor" if relative else rows[0]["unit"])
     axis.grid(axis="x", alpha=0.3)
-
-
-def _measured(one: Row) -> dict[str, float | None]:
-    floor = {} if one["floor"] is None else {FLOOR: one["floor"]}
-    return {OURS: one["ours"], **one["peers"], **floor}

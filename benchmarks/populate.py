@@ -159,9 +159,10 @@ def _collected() -> Iterator[list[Any]]:
     """Inside the block transactions are not sent: the rows that they would have put."""
     collector = _Collector()
 
-    def collect(*steps: storage.Step) -> None:
+    def collect(*steps: storage.Step) -> bool:
         for step in steps:
             step(collector)  # type: ignore[arg-type]
+        return True
 
     with mock.patch.object(storage, "transact", collect):
         yield collector.rows
@@ -173,7 +174,7 @@ class _Collector:
     def __init__(self) -> None:
         self.rows: list[storage.Row] = []
 
-    def save(self, row: storage.Row, condition: object = None) -> None:
+    def save(self, row: storage.Row, condition: object, return_values: object) -> None:
         """A put; a transaction counts the version itself, a batch does not."""
         if isinstance(row, storage.VersionedRow):
             row.version = 1

@@ -1,11 +1,11 @@
 """Question 2: what a request costs beside the bare SDK, from gateway event to gateway answer.
 
 The same requests for all, over the same stubbed engine (`benchmarks.overhead.recorded`), checked for the same answers:
-an agent is read, a page of 20 conversations listed, a state replaced of 4, 100 and 1,000 messages of which two are new.
+an agent is read, a page of 20 conversations listed, a state replaced of 4, 100 and 300 messages of which two are new.
 The floor's rules are in `benchmarks.peers.bare_api`. "Our encoding" is the same stored document, sealed as ours is, so
-that there only the framework differs. The price of a further message is the difference of two lengths: 1,000 and 100
-messages for ours and the floor, 100 and 4 for the others, as native maps of 1,000 take a minute to count, and in the
-quick run.
+that there only the framework differs. The price of a further message is the difference of two lengths: 300 and 100
+messages for ours and the floor, 100 and 4 for the others, as long native maps take a minute to count, and in the quick
+run.
 """
 
 import json
@@ -25,7 +25,7 @@ from benchmarks.run import Run
 
 TITLE = "What does a request cost beside the bare SDK, from gateway event to gateway answer?"
 
-_READ, _LIST, _STATE, _LONG, _FURTHER = "agent read", "list page", "small state", "state of 100", "state of 1,000"
+_READ, _LIST, _STATE, _LONG, _FURTHER = "agent read", "list page", "small state", "state of 100", "state of 300"
 # Operations of the shorter run: one is exact, more are for what happens now and then.
 _LENGTHS = {_READ: 3, _LIST: 2, _STATE: 2, _LONG: 1}
 _GOALS = {_READ: 1.3, _LIST: 1.3, _STATE: 1.3, _LONG: 1.4}
@@ -58,6 +58,8 @@ def record(directory: Path, longest: int, stores: Sequence[str]) -> None:
     """Record what the engine answers, for `count`: to these ways to store, for states of up to so many messages."""
     with _child("benchmarks.overhead.record", str(directory), str(longest), *stores) as process:
         process.communicate()
+    if process.returncode:
+        raise ValueError("the engine's answers cannot be recorded")
 
 
 def count(directory: Path, lengths: dict[str, dict[str, int]]) -> Counts:
