@@ -7,7 +7,7 @@ time stands still, and what is random is drawn from one seed.
 import random
 import time
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -82,6 +82,26 @@ CASES = [
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
+# What a world may have, by the value of a path that names it, in an order in which it can be made.
+RECORDS: dict[str, tuple[str, Any]] = {
+    "agent_id": ("/v2/agents/support", {"title": "Support"}),
+    "webhook_id": ("/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}}),
+    "tool_id": ("/v3/agents/support/tools", {"tool": {"name": "Look up"}}),
+    "delivery_id": ("/v3/webhooks/{webhook_id}/test", None),
+    "user_id": (
+        "/agents/support/interact/ann/state",
+        {"turns": [{"from": "human", "messages": [{"mid": "m1", "type": "text", "item": {"text": "Hello"}}]}]},
+    ),
+    "client_id": ("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"}),
+    "org_id": ("/v2/orgs/acme", {"name": "Acme"}),
+    "lead_id": ("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}),
+    "token_id": ("/v3/tokens", {"token": {"name": "Second"}}),
+}
+# The ids that callers choose, and what is there before a case.
+CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
+BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
+
+
 class World:
     """The workspace's API and ids; `now` is its time in Unix milliseconds."""
 
@@ -89,31 +109,19 @@ class World:
         self.now = 1_800_000_000_000
         self._random = random.Random(0)
 
-    def make(self) -> None:
-        """What is there before a case."""
+    def make(self, names: Iterable[str] = BEFORE) -> None:
+        """What is there before a case: a workspace, and of its records those that these path values name."""
         self.workspace = workspaces.create("World")
-        self.api = api = Api(self.workspace.workspace_key)
-        secret = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
-        self.agent_key = Api(secret)
-        hook = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
-        webhook = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
-        self.values = {
-            "agent_id": "support",
-            "user_id": "ann",
-            "convo_id": "ann",
-            "client_id": "ann",
-            "org_id": "acme",
-            "webhook_id": webhook,
-            "tool_id": api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data["id"],
-            "delivery_id": api.post(f"/v3/webhooks/{webhook}/test").data["id"],
-        }
-        message = {"mid": "m1", "type": "text", "item": {"text": "Hello"}}
-        for path, body in {
-            "/agents/support/interact/ann/state": {"turns": [{"from": "human", "messages": [message]}]},
-            "/v2/clients/ann": {"name": "Ann", "email": "a@x.test"},
-            "/v2/orgs/acme": {"name": "Acme"},
-        }.items():
-            assert api.post(path, body).status == 200
+        self.api = Api(self.workspace.workspace_key)
+        self.values = {**CHOSEN}
+        for name in names:
+            path, body = RECORDS[name]
+            answer = self.api.post(path.format(**self.values), body)
+            assert answer.status == 200, answer.text
+            if name == "agent_id":
+                self.agent_key = Api(answer.data["SECRET_API_KEY"])
+            if name not in CHOSEN:
+                self.values[name] = answer.data["id"]
 
     def path(self, case: Case) -> str:
         return case.operation.split()[1].format(**{**self.values, **case.values})

@@ -140,6 +140,7 @@ def test_an_unknown_agent_is_not_found_in_the_interaction_shape(api: Api) -> Non
     assert answer.json["appError"] == answer.json["message"]
 
 
+@pytest.mark.promise("limits")
 def test_a_limit_answers_429_and_writes_nothing(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
     api.post(STATE, {"turns": turns(message("a"))})
@@ -389,6 +390,7 @@ def test_deleting_messages_of_an_unknown_conversation_creates_none(api: Api) -> 
     assert items() == before
 
 
+@pytest.mark.promise("limits")
 def test_the_number_a_creator_gives_does_not_lift_a_limit(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
     created = api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": 1000}}).data["id"]

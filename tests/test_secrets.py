@@ -32,9 +32,12 @@ from tests.api import Answer, Api
 from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
 from tests.evidence import logged, stored
+from tests.promises import Shown
 from tests.requests import refused_by_the_engine
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
+
+pytestmark = pytest.mark.promise("secret")
 
 CANARY = "Canary7f3a91"
 STATE = "/agents/support/interact/user-1/state"
@@ -396,12 +399,13 @@ def test_no_log_line_has_a_data_key_unless_botocore_itself_is_told_to_log_all(se
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_error_has_it(secret: str, seen: Seen) -> None:
+def test_no_error_has_it(secret: str, seen: Seen, shown: Shown) -> None:
     assert not [error for error in seen.errors if seen.secrets[secret] in error.text + str(error.headers)]
+    shown(states=len(seen.errors))
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_byte_of_a_table_has_it(secret: str, seen: Seen) -> None:
+def test_no_byte_of_a_table_has_it(secret: str, seen: Seen, shown: Shown) -> None:
     value = seen.secrets[secret].encode()
     forms = (value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode())
     found = [
@@ -413,6 +417,7 @@ def test_no_byte_of_a_table_has_it(secret: str, seen: Seen) -> None:
         if any(form in content for form in forms)
     ]
     assert found == []
+    shown(states=sum(map(len, seen.items.values())))
 
 
 def test_no_byte_of_a_table_has_a_data_key(seen: Seen) -> None:

@@ -172,6 +172,7 @@ LIMITS = {
 }
 
 
+@pytest.mark.promise("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, message: Any) -> None:
     two = apply(empty("c"), change(turns=[turn(message, message)]), NOW)
@@ -181,6 +182,7 @@ def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, mes
         check_limits(agent, two, three)
 
 
+@pytest.mark.promise("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
 def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agent: Any, message: Any) -> None:
     four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), NOW)
@@ -190,5 +192,6 @@ def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agen
 @pytest.mark.parametrize(
     "agent", [{}, {"messagesLimit": 0, "limits": {"maxInteractionsPerUserId": 0}}], ids=["none", "0"]
 )
+@pytest.mark.promise("limits")
 def test_no_limit_and_zero_limit_nothing(agent: Any) -> None:
     check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))

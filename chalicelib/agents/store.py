@@ -13,6 +13,8 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces import tokens
 
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
+# A transaction has 100 items; each login is two of them.
+_LOGINS_AT_ONCE = 40
 _SEEN_SECONDS = 30
 _MOST_SEEN = 10_000
 _seen: dict[tuple[str, str], float] = {}
@@ -90,8 +92,6 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
     A key that is replaced goes on for `overlap` seconds.
     """
     if same(after, before):
-        if clock.is_own(row.written) and _SECRET not in after:
-            revoke_all(row.workspace_id, row.agent_id)  # an earlier run of the request may not have come so far
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
@@ -99,9 +99,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
     try:
         storage.transact(storage.put(row), *steps) if steps else storage.save(row)
     except storage.Stale as stale:
-        raise _key_taken(stale, 1 if after.get(_SECRET) else 9) from stale
-    if _SECRET in before and _SECRET not in after:
-        revoke_all(row.workspace_id, row.agent_id)  # those in their overlap, too
+        raise (_key_taken(stale, 1) if after.get(_SECRET) else stale) from stale
     return after
 
 
@@ -165,14 +163,24 @@ def _key_steps(row: AgentRow, before: str | None, after: str | None, overlap: in
     """The steps by which the agent's login follows its `SECRET_API_KEY`.
 
     A new key that has our form becomes the login, any other text does not. The login that it replaces
-    goes on for `overlap` seconds; where the member is cleared it ends at once.
+    goes on for `overlap` seconds; where the member is cleared it ends at once, and those in their overlap, too.
     """
     steps: list[storage.Step] = []
     if before == after:
         return steps
-    if after and tokens.kind(after) == tokens.AGENT:
+    if not after:
+        return _revoke_steps(row.workspace_id, row.agent_id)
+    if tokens.kind(after) == tokens.AGENT:
         steps += workspaces.issue_steps(_credential(row.workspace_id, row.agent_id, after))
     old = workspaces.living(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
     if old is not None and (old.workspace, old.agent_id) == row.keys:
-        steps += workspaces.retire_steps(old, overlap) if after else workspaces.revoke_steps(old)
+        steps += workspaces.retire_steps(old, overlap)
     return steps
+
+
+def _revoke_steps(workspace_id: str, agent_id: str) -> list[storage.Step]:
+    """The steps that end every login of an agent. More than a transaction takes are in their overlap: they end now."""
+    logins = workspaces.credentials(workspace_id, tokens.AGENT, agent_id)
+    for one in logins[:-_LOGINS_AT_ONCE]:
+        workspaces.revoke(one)
+    return [step for one in logins[-_LOGINS_AT_ONCE:] for step in workspaces.revoke_steps(one)]

@@ -22,9 +22,11 @@ import pytest
 
 from infra.local import children, journal
 from infra.local.children import Engine, RunError
+from tests.promises import Shown
 from tests.reliability.engine_fixture import client, kill, running_engine
 
 pytestmark = pytest.mark.engine
+kept = pytest.mark.promise("kept")
 
 TABLE = "things"
 _SECONDS_OF_LOAD = 1.0
@@ -39,22 +41,33 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     return _kill_under_load(tmp_path_factory.mktemp("killed"), _KILLS)
 
 
-def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(killed: Killed) -> None:
+@kept
+def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(
+    killed: Killed, shown: Shown
+) -> None:
     _assert_every_write_is_there(killed)
+    shown(faults=_KILLS, states=len(killed.load.written))
 
 
-def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under_load(killed: Killed) -> None:
+@kept
+def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under_load(
+    killed: Killed, shown: Shown
+) -> None:
     _assert_the_stream_is_whole(killed)
+    shown(states=len(killed.records))
 
 
+@kept
 @pytest.mark.long
-def test_twenty_kills_lose_nothing(tmp_path: Path) -> None:
+def test_twenty_kills_lose_nothing(tmp_path: Path, shown: Shown) -> None:
     killed = _kill_under_load(tmp_path, 20)
 
     _assert_every_write_is_there(killed)
     _assert_the_stream_is_whole(killed)
+    shown(faults=20, states=len(killed.load.written) + len(killed.records))
 
 
+@kept
 def test_a_torn_last_record_is_dropped_and_writing_goes_on_behind_it(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
@@ -95,6 +108,7 @@ def test_a_record_that_no_longer_gives_its_answer_is_refused_rather_than_skipped
         children.start_engine(tmp_path)
 
 
+@kept
 def test_a_data_key_wrapped_before_a_kill_is_unwrapped_after_it(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         kms = client(running, "kms")
@@ -109,6 +123,7 @@ def test_a_data_key_wrapped_before_a_kill_is_unwrapped_after_it(tmp_path: Path) 
     assert (unwrapped["KeyId"], unwrapped["Plaintext"]) == (data_key["KeyId"], data_key["Plaintext"])
 
 
+@kept
 def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         client(running, "sqs").create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})
@@ -122,6 +137,7 @@ def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> No
     assert found == {"VisibilityTimeout": "360"}
 
 
+@kept
 @pytest.mark.parametrize("compacted", [False, True])
 def test_messages_are_there_after_a_kill_until_they_are_done_with(tmp_path: Path, compacted: bool) -> None:
     """One that somebody had received is there at once: whoever it was is gone, too."""
@@ -198,6 +214,7 @@ def test_a_large_journal_is_compacted_and_holds_the_same_rows_streams_keys_and_q
         assert client(running, "sqs").get_queue_url(QueueName="deliveries")["QueueUrl"].endswith("/deliveries")
 
 
+@kept
 def test_a_transaction_repeated_with_its_token_after_a_kill_is_not_applied_twice(tmp_path: Path) -> None:
     def add(running: Engine) -> None:
         update = {

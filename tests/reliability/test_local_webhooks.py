@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib.webhooks import events
+from tests.promises import Shown
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
 
@@ -87,7 +88,10 @@ def test_five_hundred_events_take_milliseconds_from_commit_to_post(run: Run) -> 
     _measure(run, 500, "long")
 
 
-def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_the_middle(tmp_path: Path) -> None:
+@pytest.mark.promise("kept")
+def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_the_middle(
+    tmp_path: Path, shown: Shown
+) -> None:
     run = begin(tmp_path, free_port())
     arrivals: list[Arrival] = []
     with receiver(_notes(arrivals)) as hook:
@@ -111,6 +115,7 @@ def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_t
     assert missing == set()
     assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
     assert events.TEST in {arrival.body["type"] for arrival in arrivals}
+    shown(faults=1, states=len(acknowledged))
 
 
 def test_ctrl_c_in_the_middle_loses_nothing_and_waits_for_no_receiver_that_hangs(tmp_path: Path) -> None:

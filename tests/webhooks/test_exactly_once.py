@@ -23,6 +23,7 @@ from chalicelib.webhooks import endpoints, events, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import forget
+from tests.promises import Shown
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
 
@@ -36,6 +37,8 @@ COLD = 0.2
 LATER = 61_000
 
 Told = tuple[str, str]
+
+pytestmark = pytest.mark.promise("once")
 
 
 class Summary(NamedTuple):
@@ -242,7 +245,7 @@ def tell(summary: Summary, seed: int) -> None:
 
 def holds(
     least: int, kills: float, stream: pipeline.Stream, workspaces: list[NewWorkspace], inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, shown: Shown,
 ) -> None:  # fmt: skip
     seed = 20261121
     summary = run(least, kills, seed, stream, workspaces, inbox, monkeypatch)
@@ -252,18 +255,19 @@ def holds(
     assert summary.twice == 0
     assert summary.lost == 0
     assert summary.unknown > 0
+    shown(faults=summary.duplicates + sum(summary.crashes.values()), states=summary.wanted)
 
 
 def test_of_two_thousand_records_nothing_is_posted_twice_and_only_claims_are_lost(
     stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, shown: Shown,
 ) -> None:  # fmt: skip
-    holds(1_600, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch)
+    holds(1_600, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, shown)
 
 
 @pytest.mark.long
 def test_of_ten_thousand_records_nothing_is_posted_twice_and_only_claims_are_lost(
     stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, shown: Shown,
 ) -> None:  # fmt: skip
-    holds(8_000, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch)
+    holds(8_000, 0.6, stream, [workspace, other_workspace], inbox, monkeypatch, shown)
