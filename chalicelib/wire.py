@@ -37,7 +37,6 @@ class _StrictNumber:
 Number = Annotated[int | float, _StrictNumber]
 
 
-
 def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
