@@ -89,6 +89,13 @@ def test_turns_replace_all_that_was_there() -> None:
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["new"]
 
 
+def test_turns_that_are_sent_back_as_they_were_answered_change_nothing() -> None:
+    sent = turn({"type": "text", "own": 1}, {"item": {}, "ts": 2}, **{"own": 2, "from": "human"})
+    before = apply(empty("c"), change(turns=[sent, {"own": 3}]), NOW)
+    back = [{**one, "messages": [one["messages"]]} if "messages" in one else one for one in turns_of(before)]
+    assert apply(before, change(turns=back), NOW + 1) is before
+
+
 def test_deleting_takes_the_named_messages_and_ignores_unknown_ones() -> None:
     before = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), NOW)
     after = apply(before, change(delete={"mids": ["a", "nobody"]}), NOW)

@@ -1,10 +1,8 @@
 """`nodes` and `nodesSettings` of an agent record: the conversation as a graph (§2.4)."""
 
-from typing import Annotated
+from pydantic import ConfigDict, Field
 
-from pydantic import Field
-
-from chalicelib.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from chalicelib.wire import STRICT, Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 
 
 class ModelOptions(Wire):
@@ -55,7 +53,10 @@ class PreStart(Wire):
 class Node(Wire):
     """One entry of `nodes`. A change merges into the stored node of the same `id`, which each node has."""
 
-    id: Annotated[str, Field(min_length=1)]
+    # `record` asks for it, as nodes merge by it; the model itself takes any part of a node.
+    model_config = ConfigDict({**STRICT, "json_schema_extra": {"required": ["id"]}})
+
+    id: OptionalText = Field(default=None, json_schema_extra={"type": "string", "minLength": 1})
     name: OptionalText = None
     description: OptionalText = None
     instructions: OptionalText = None

@@ -272,6 +272,8 @@ def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()
     for index, change in enumerate(changes):
+        if not change.id:
+            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is required: nodes merge by it")
         if change.id in seen:
             raise errors.Invalid.member(f"agent.nodes.{index}.id", "stands there twice")
         seen.add(change.id)

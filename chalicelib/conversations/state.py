@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # event functions import this module, and must not pay for th
 LIMIT = 2 * 1024 * 1024
 HUMAN = "human"
 NO_TURNS = b"[]"
+_MID_FIRST = {"mid": ""}
 
 
 class State(NamedTuple):
@@ -95,10 +96,13 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
     answered: list[Document] = []
     for place, turn in enumerate(turns):
         messages = turn.get("messages") or []
-        turn_ts = now if turn.get("ts") is None else turn["ts"]
+        # Members that are made stand where the models put those that are sent: a turn that comes back as it was
+        # answered is the same text.
+        rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
+        own_ts = now if turn.get("ts") is None else turn["ts"]
         # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
         if len(messages) > 1:
-            size += len(sealing.encode({**turn, "messages": None})) * len(messages)
+            size += len(sealing.encode({**rest, "ts": own_ts})) * len(messages)
         if size > 3 * LIMIT:
             raise errors.TooLarge(
                 "turns may have 2 MiB of JSON at most, each message counted with what its turn carries."
@@ -109,10 +113,10 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
                 raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
             seen.add(mid)
             ts = message.get("ts")
-            named = message if message.get("mid") else {**message, "mid": mid}
-            answered.append({**turn, "messages": named, "ts": turn_ts if ts is None else ts})
+            whole = message if message.get("mid") else {**_MID_FIRST, **message, "mid": mid}
+            answered.append({**rest, "messages": whole, "ts": own_ts if ts is None else ts})
         if not messages:
-            answered.append({name: value for name, value in turn.items() if name != "messages"} | {"ts": turn_ts})
+            answered.append({**rest, "ts": own_ts})
     return answered
 
 

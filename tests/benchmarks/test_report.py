@@ -1,0 +1,40 @@
+"""The README's table of the benchmarks is what the results say, and nothing is excused that holds."""
+
+from benchmarks import reasons, report, results
+from benchmarks.results import Goal, Row, row
+
+
+def rows() -> list[Row]:
+    found: list[Row] = results.read(results.LATEST)["rows"]
+    return found
+
+
+def test_the_readme_has_the_table_of_the_latest_results() -> None:
+    text = report.README.read_text(encoding="utf-8")
+    assert report.with_table(text, rows()) == text, "run `python -m benchmarks.report`"
+
+
+def test_every_question_has_been_asked() -> None:
+    asked = {one["question"] for one in rows()}
+    assert asked == {"state", "overhead", "cold_start", "listing", "fanout", "growth"}
+
+
+def test_what_is_missed_has_a_reason_and_what_holds_has_none() -> None:
+    missed = {(one["question"], one["case"], one["metric"]) for one in rows() if one["holds"] is False}
+    assert reasons.REASONS.keys() == missed
+
+
+def test_what_holds_is_judged_by_the_figures() -> None:
+    peers = {"a": 10.0, "b": 40.0, "cannot": None}
+    goals = [
+        Goal("<=", 0.5, "best peer"),
+        Goal("<=", 0.125, "worst peer"),
+        Goal("<=", 2, "floor"),
+        Goal("<=", 0.5, "a"),
+    ]
+    assert row("state", "c", "requests", "", 5, peers=peers, floor=2.5, goals=goals)["holds"] is True
+    for goal in goals:
+        assert row("state", "c", "requests", "", 5.1, peers=peers, floor=2.5, goals=[goal])["holds"] is False
+    assert row("fanout", "c", "rate", "/s", 799, goals=[Goal(">=", 800)])["holds"] is False
+    assert row("state", "c", "requests", "", None, goals=[Goal("<=", 1)])["holds"] is False
+    assert row("state", "c", "requests", "", 1)["holds"] is None

@@ -1,0 +1,280 @@
+"""Rules for agents and their tools."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from chalicelib import clock
+from tests.reliability.model.answers import MADE, Document, Expected, Record, success
+from tests.reliability.model.forms import merged, merged_v2, v2_form
+from tests.reliability.model.machine import Machine, Workspace, conditions, picks, route
+
+texts = st.sampled_from(["", "Support", "Zoë 😀", "a" * 300])
+open_values = st.sampled_from([1, 1.0, True, "x", {"a": {"b": None}}, [1, None], {"a": 2}])
+themes = st.sampled_from(
+    [{"primary": "#0af"}, {"primary": "#0af", "own": 1.0}, {"themeType": "dark", "own": {"x": [1]}}]
+)
+
+
+def members(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
+    """Objects with some of these members, null among the values."""
+    return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in given.items()})
+
+
+_shared = {
+    "title": texts,
+    "lang": texts,
+    "vg_temperature": st.sampled_from([0, 1, 1.0, 0.7]),
+    "smartInit": st.booleans(),
+}
+_nodes = st.lists(
+    st.fixed_dictionaries(
+        {"id": st.sampled_from(["a", "b", "c"])},
+        optional={
+            "name": st.none() | texts,
+            "rf": st.none() | open_values,
+            "kb": members(enabled=st.booleans(), tags=st.lists(texts, max_size=2)),
+        },
+    ),
+    max_size=3,
+    unique_by=lambda node: node["id"],
+)
+changes_v3 = members(
+    **_shared,
+    vectorDb=open_values,
+    kbTags=st.lists(texts, max_size=2),
+    limits=members(maxInteractionsPerUserId=st.sampled_from([0, 3]), maxAnnualCreditsUsage=st.just(1)),
+    messagesLimit=st.sampled_from([0, 5]),
+    ui=members(widgetType=texts, voice=members(question=texts, dismissBtnLabel=texts)),
+    nodes=_nodes,
+    UIhandoffTitle=texts,
+    agentPlatform=st.sampled_from(["vg", "vf", "other", {"a": 1}]),
+    customThemeJSONString=st.sampled_from(['{ "primary" : "#0af" }', '{"themeType":"dark","own":1e2}']),
+)
+changes_v2 = members(
+    **_shared, UIhandoffdescription=texts, agentPlatform=st.sampled_from(["vg", "vf"]), customThemeJSONString=themes
+)
+tool_members = members(
+    description=texts,
+    serverUrl=texts,
+    disabled=st.booleans(),
+    channels=st.lists(texts, max_size=2),
+    fields=st.lists(
+        st.fixed_dictionaries({"id": st.sampled_from(["f", "g"])}, optional={"value": open_values, "key": texts}),
+        max_size=2,
+    ),
+)
+agent_names = st.sampled_from(["a1", "a2", "a3"])
+
+
+class Agents(Machine):
+    """Agents in both forms, and tools."""
+
+    def agent(self, at: int, pick: int) -> str:
+        """The id of an agent, of either workspace, or of none."""
+        return str(self.known("agent", at, pick))
+
+    def shown(self, agent_id: str, document: Document, who: str) -> Document:
+        """The v3 form; a token that may only read is not shown the agent's key."""
+        hidden = {"SECRET_API_KEY"} if who == "read only" else set()
+        kept = {name: value for name, value in document.items() if name not in hidden}
+        return {"ID": agent_id, "id": agent_id, **kept}
+
+    def new_agent(self, document: Document) -> Document:
+        """What every new agent has beside what it was created with."""
+        now = self.seconds()
+        return {"SECRET_API_KEY": MADE, **document, "createdAtUNIX": now, "lastModified": now}
+
+    def saved(self, record: Record, after: Document) -> Record:
+        """Save an agent; only a change is one."""
+        if record.save(after).tag is None:
+            record.document = {**after, "lastModified": self.seconds()}
+        return record
+
+    @route("POST /v3/agents", change=changes_v3)
+    def create(self, at: int, who: str, change: Document) -> None:
+        record = Record({})
+
+        def expected(_: Workspace) -> Expected:
+            record.document = self.new_agent(merged({"agentPlatform": "vg"}, change))
+            return Expected(success("Agent created successfully", {"ID": MADE, "id": MADE, **record.document}), record)
+
+        answer = self.ask("POST /v3/agents", at, who, expected, {"agent": change})
+        if answer.status == 200:
+            data = answer.data
+            assert data["ID"] == data["id"]
+            self.take_over(at, data["id"], record, data["SECRET_API_KEY"])
+
+    def take_over(self, at: int, agent_id: str, record: Record, key: str) -> None:
+        """Hold on to what was made with an agent."""
+        record.document = {**record.document, "SECRET_API_KEY": key}
+        self.workspace(at).of("agent")[agent_id] = record
+        self.workspace(at).agent_keys[agent_id] = key
+
+    @route("POST /v2/agents/{agent_id}", agent_id=agent_names, change=changes_v2, condition=conditions)
+    def save_v2(self, at: int, who: str, agent_id: str, change: Document, condition: str | None) -> None:
+        known = self.workspace(at).of("agent").get(agent_id)
+        made = Record({})
+
+        def expected(_: Workspace) -> Expected:
+            if known is None:
+                made.document = self.new_agent(merged_v2({"agentPlatform": "vg"}, change))
+                return Expected(success("Agent created successfully", v2_form(made.document)), made)
+            self.saved(known, merged_v2(known.document, change))
+            return Expected(success("Agent updated successfully", v2_form(known.document)), known)
+
+        answer = self.ask("POST /v2/agents/{agent_id}", at, who, expected, change, condition, known, agent_id=agent_id)
+        if answer.status == 200 and known is None:
+            self.take_over(at, agent_id, made, answer.data["SECRET_API_KEY"])
+
+    @route("PATCH /v3/agents/{agent_id}", pick=picks, change=changes_v3, condition=conditions)
+    def change(self, at: int, who: str, pick: int, change: Document, condition: str | None) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("agent").get(agent_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("agent", agent_id)
+            self.saved(record, merged(record.document, change))
+            shown = self.shown(agent_id, record.document, "key")
+            return Expected(success("Agent updated successfully", shown), record)
+
+        self.ask(
+            "PATCH /v3/agents/{agent_id}", at, who, expected, {"agent": change}, condition, known, agent_id=agent_id
+        )
+
+    @route("GET /v3/agents/{agent_id}", pick=picks, condition=conditions)
+    def read(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("agent").get(agent_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("agent", agent_id)
+            shown = self.shown(agent_id, record.document, who)
+            return Expected(success("Agent retrieved successfully", shown), record)
+
+        self.ask("GET /v3/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+
+    @route("GET /v2/agents/{agent_id}", pick=picks, condition=conditions)
+    def read_v2(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("agent").get(agent_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("agent", agent_id)
+            return Expected(v2_form(record.document), record)
+
+        self.ask("GET /v2/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+
+    @route("GET /v3/agents", limit=st.sampled_from([1, 2, 100]))
+    def list_all(self, at: int, who: str, limit: int) -> None:
+        self.pages(
+            "GET /v3/agents",
+            at,
+            who,
+            "Agents retrieved successfully",
+            limit,
+            lambda workspace: [
+                self.shown(key, one.document, who) for key, one in sorted(workspace.of("agent").items())
+            ],
+        )
+
+    def pages(
+        self, name: str, at: int, who: str, message: str, limit: int, whole: Any, more: str = "", **ids: str
+    ) -> None:
+        """Read a list with a cursor to its end: `whole` says what is in it."""
+
+        def page(cursor: str, start: int) -> Any:
+            def expected(workspace: Workspace) -> Expected:
+                everything = whole(workspace)
+                rest = {"nextCursor": MADE} if len(everything) > start + limit else {}
+                return Expected(success(message, everything[start : start + limit], **rest))
+
+            return self.ask(name, at, who, expected, None, query=f"?limit={limit}{cursor}{more}", **ids)
+
+        start = 0
+        answer = page("", start)
+        while answer.status == 200 and "nextCursor" in answer.json:
+            start += limit
+            answer = page(f"&cursor={answer.json['nextCursor']}", start)
+
+    @route("DELETE /v3/agents/{agent_id}", pick=picks, condition=conditions)
+    def delete(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("agent").get(agent_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            workspace.get("agent", agent_id)
+            workspace.forget_agent(agent_id)
+            return Expected(success("Agent deleted successfully"))
+
+        self.ask("DELETE /v3/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+
+    # ---- tools ----
+
+    @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=texts, given=tool_members)
+    def create_tool(self, at: int, who: str, pick: int, name: str, given: Document) -> None:
+        agent_id, record = self.agent(at, pick), Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            now = clock.iso(self.seconds())
+            record.document = {
+                **merged({"method": "GET"}, {"name": name, **given}),
+                "agentId": agent_id,
+                "userId": workspace.id,
+                "createdAt": now,
+                "updatedAt": now,
+            }
+            return Expected(success("Tool created successfully", {"id": MADE, **record.document}), record)
+
+        body = {"tool": {"name": name, **given}}
+        answer = self.ask("POST /v3/agents/{agent_id}/tools", at, who, expected, body, agent_id=agent_id)
+        if answer.status == 200:
+            self.workspace(at).of("tool")[answer.data["id"]] = record
+
+    @route("GET /v3/agents/{agent_id}/tools", pick=picks)
+    def list_tools(self, at: int, who: str, pick: int) -> None:
+        agent_id = self.agent(at, pick)
+
+        def expected(workspace: Workspace) -> Expected:
+            tools = workspace.of("tool").items()
+            shown = [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
+            return Expected(success("Tools retrieved successfully", shown))
+
+        self.ask("GET /v3/agents/{agent_id}/tools", at, who, expected, agent_id=agent_id)
+
+    @route("GET /v3/tools/{tool_id}", pick=picks, condition=conditions)
+    def read_tool(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        tool_id = self.known("tool", at, pick)
+        known = self.workspace(at).of("tool").get(tool_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("tool", tool_id)
+            return Expected(success("Tool retrieved successfully", {"id": tool_id, **record.document}), record)
+
+        self.ask("GET /v3/tools/{tool_id}", at, who, expected, None, condition, known, tool_id=tool_id)
+
+    @route("PATCH /v3/tools/{tool_id}", pick=picks, given=tool_members, condition=conditions)
+    def change_tool(self, at: int, who: str, pick: int, given: Document, condition: str | None) -> None:
+        tool_id = self.known("tool", at, pick)
+        known = self.workspace(at).of("tool").get(tool_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("tool", tool_id)
+            if record.save(merged(record.document, given)).tag is None:
+                record.document["updatedAt"] = clock.iso(self.seconds())
+            return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)
+
+        body = {"tool": given}
+        self.ask("PATCH /v3/tools/{tool_id}", at, who, expected, body, condition, known, tool_id=tool_id)
+
+    @route("DELETE /v3/tools/{tool_id}", pick=picks, condition=conditions)
+    def delete_tool(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        tool_id = self.known("tool", at, pick)
+        known = self.workspace(at).of("tool").get(tool_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            workspace.get("tool", tool_id)
+            del workspace.of("tool")[tool_id]
+            return Expected(success("Tool deleted successfully"))
+
+        self.ask("DELETE /v3/tools/{tool_id}", at, who, expected, None, condition, known, tool_id=tool_id)

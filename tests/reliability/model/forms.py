@@ -1,0 +1,156 @@
+"""How records change and are shown: merges, the two forms of an agent, the state of a conversation. Pure."""
+
+import json
+from collections import Counter
+from typing import Any
+
+from tests.contract.test_members import TABLE
+from tests.evidence import canonical
+from tests.reliability.model.answers import MADE, Document, Refused
+
+_ROWS = TABLE["resources"]["agent_v3"]["members"]
+# Members that may hold any JSON are replaced; what is in a list is as it was sent, without nulls.
+OPEN = {row["path"].split(".")[-1] for row in _ROWS if row["type"] == "any"}
+V2 = {row["path"] for row in _ROWS if "v2" in row["forms"]}
+RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
+THEME = "customThemeJSONString"
+METADATA = {row["path"] for row in TABLE["resources"]["convo_meta"]["members"]}
+
+
+def merged(document: Document, change: Document) -> Document:
+    """Objects merge, lists replace, null clears, and `nodes` merge by their id."""
+    after = dict(document)
+    for name, value in change.items():
+        if value is None:
+            after.pop(name, None)
+        elif name == "nodes":
+            nodes = {node["id"]: node for node in document.get("nodes", [])}
+            for node in value:
+                nodes[node["id"]] = merged(nodes.get(node["id"], {}), node)
+            after[name] = list(nodes.values())
+        elif isinstance(value, dict) and name not in OPEN:
+            after[name] = merged(after.get(name) or {}, value)
+        else:
+            after[name] = value
+    return after
+
+
+def merged_v2(document: Document, change: Document) -> Document:
+    """Members replace, null clears; the theme is kept as text, as it was where it is the same."""
+    after = dict(document)
+    for name, value in change.items():
+        if name == THEME and value is not None:
+            kept = document.get(THEME)
+            if kept is not None and canonical(json.loads(kept)) == canonical(value):
+                value = kept
+            else:
+                value = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        after[RENAMED.get(name, name)] = value
+    return {name: value for name, value in after.items() if value is not None}
+
+
+def v2_form(document: Document) -> Document:
+    """Fewer members, two of other names, the theme as an object; without a platform that v2 does not have."""
+    shown = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
+    shown |= {name: document[other] for name, other in RENAMED.items() if other in document}
+    if document.get("agentPlatform") in ("vg", "vf"):
+        shown["agentPlatform"] = document["agentPlatform"]
+    if THEME in document:
+        shown[THEME] = json.loads(document[THEME])
+    return shown
+
+
+def platform(document: Document) -> str:
+    """`platformName` of the interaction route."""
+    known = document.get("agentPlatform")
+    return known if known in ("vg", "vf") else "vg"
+
+
+# The ids that the service has made, by what the message says and how many have said it before: the same ever after.
+Ids = dict[tuple[str, int], str]
+
+
+def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
+    """One message each, with the message's time, else the turn's, else that of the write."""
+    shown = []
+    alike: Counter[str] = Counter()
+    for turn in turns:
+        rest = {name: value for name, value in turn.items() if name != "messages"}
+        rest["ts"] = now if rest.get("ts") is None else rest["ts"]
+        for message in turn.get("messages") or []:
+            whole = {**message, "mid": message.get("mid") or made_id(turn, message, alike, ids)}
+            shown.append({**rest, "messages": whole, "ts": rest["ts"] if message.get("ts") is None else message["ts"]})
+        if not turn.get("messages"):
+            shown.append(rest)
+    return shown
+
+
+def made_id(turn: Document, message: Document, alike: Counter[str], ids: Ids) -> Any:
+    """The id of a message that brings none; `MADE` where no answer has had it yet."""
+    says = canonical([turn.get("from"), message])
+    alike[says] += 1
+    return ids.get((says, alike[says]), MADE)
+
+
+def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
+    """Take over the ids that an answer shows for the messages of these turns."""
+    alike: Counter[str] = Counter()
+    given = [(turn, message) for turn in turns for message in turn.get("messages") or []]
+    answered = [turn["messages"]["mid"] for turn in shown if "messages" in turn]
+    for (turn, message), mid in zip(given, answered, strict=True):
+        if not message.get("mid"):
+            says = canonical([turn.get("from"), message])
+            alike[says] += 1
+            assert ids.setdefault((says, alike[says]), mid) == mid
+
+
+def changed_state(before: Document, change: Document, now: int, is_new: bool, ids: Ids) -> Document:
+    """`{metadata, turns}` after a change: turns replace, messages are deleted, metadata merges."""
+    turns = before["turns"] if change.get("turns") is None else answer_turns(change["turns"], now, ids)
+    if gone := set((change.get("delete") or {}).get("mids", ())):
+        turns = [turn for turn in turns if turn.get("messages", {}).get("mid") not in gone]
+    metadata = merged(before["metadata"], change.get("metadata") or {})
+    replaced = change.get("turns") is not None
+    same = canonical_turns(turns) == canonical_turns(before["turns"]) and canonical(metadata) == canonical(
+        before["metadata"]
+    )
+    if same and not (replaced and is_new):
+        return before
+    if replaced or gone:
+        times = [turn["ts"] for turn in turns if is_human(turn)]
+        counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
+        ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
+        rest = {name: one for name, one in metadata.items() if name not in ("firstMessageTS", "lastMessageTS")}
+        metadata = {**rest, **counts, **ends}
+    metadata = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
+    return {"metadata": metadata, "turns": turns}
+
+
+def canonical_turns(turns: list[Document]) -> str:
+    """Turns as text; an id that is still to be made is that of no other."""
+    return canonical([{**turn, "messages": _named(turn.get("messages"))} for turn in turns])
+
+
+def _named(message: Any) -> Any:
+    return {**message, "mid": repr(message["mid"])} if message else message
+
+
+def is_human(turn: Document) -> bool:
+    """Whether a turn is a message of the user's own."""
+    message = turn.get("messages")
+    return message is not None and (message.get("from") or turn.get("from")) == "human"
+
+
+def check_limits(agent: Document, before: Document, after: Document) -> None:
+    """Raise what a change beyond a limit of the agent is answered with."""
+    allowed = {
+        "interactionsNum": ("limits.maxInteractionsPerUserId", agent.get("limits", {}).get("maxInteractionsPerUserId")),
+        "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
+    }
+    for counter, (name, most) in allowed.items():
+        used = before["metadata"].get(counter, 0) if before["turns"] else 0
+        count = after["metadata"].get(counter, 0) if after["turns"] else 0
+        if most and most > 0 and count > most and count > used:
+            sentence = f"{name} of the agent is {most}; {used} are used and this would make {count}."
+            limit = {"name": name, "max": most, "used": used, "left": max(0, most - used)}
+            raise Refused(429, sentence, limit=limit)

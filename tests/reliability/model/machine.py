@@ -1,0 +1,214 @@
+"""The machine under the rules: two workspaces, who calls them, and a request with its answer held against the model."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from chalicelib import clock
+from chalicelib.workspaces import store as workspaces
+from tests.api import Answer, Api
+from tests.conftest import clear
+from tests.every_route import ROUTES, tables
+from tests.reliability.model.answers import MADE, Expected, Record, Refused, hold, missing
+from tests.reliability.model.forms import Ids, platform
+
+COVERED: set[str] = set()
+# Which of what is there a rule takes, counted round; and who asks for it how.
+picks = st.integers(0, 11)
+callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "nobody"])
+conditions = st.sampled_from([None] * 8 + ["match", "match", "stale", "any", "none", "unless", "weak"])
+_START = 1_800_000_000_000
+_FAILED = "If-Match does not name the record as it is now; read it and try again."
+_RULED_OUT = "If-None-Match rules out the record, which is there."
+
+
+def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., Any]:
+    """A rule for a route: `at` picks the workspace, `who` the credential, and what else the rule names."""
+    assert name in ROUTES, name
+    COVERED.add(name)
+    return rule(at=picks, who=callers, **arguments)
+
+
+class Workspace:
+    """All that the model knows of one workspace, by kind and id, in the order of creation."""
+
+    def __init__(self, name: str) -> None:
+        made = workspaces.create(name)
+        self.id, self.key, self.token = made.workspace_id, made.workspace_key, made.access_token
+        self.key_ends = clock.seconds() + 365 * 86_400
+        self.kinds: dict[str, dict[Any, Record]] = {}
+        self.agent_keys: dict[str, str] = {}
+        self.ids: Ids = {}
+
+    def of(self, kind: str) -> dict[Any, Record]:
+        """The records of a kind."""
+        return self.kinds.setdefault(kind, {})
+
+    def get(self, kind: str, key: Any) -> Record:
+        """A record. Raises Refused."""
+        if key not in self.of(kind):
+            raise missing(kind)
+        return self.of(kind)[key]
+
+    def forget_agent(self, agent_id: str) -> None:
+        """All that goes with an agent."""
+        self.of("agent").pop(agent_id)
+        self.agent_keys.pop(agent_id, None)
+        for kind in ("tool", "lead"):
+            for key, record in list(self.of(kind).items()):
+                if record.document["agentId"] == agent_id:
+                    del self.of(kind)[key]
+        for kind in ("conversation", "analytics record"):
+            for key in [key for key in self.of(kind) if key[0] == agent_id]:
+                del self.of(kind)[key]
+
+
+class Machine(RuleBasedStateMachine):
+    """The service and its model. Rules are in the modules beside; `compared` counts the answers."""
+
+    compared = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._patch = pytest.MonkeyPatch()
+        self.now = _START
+        self._patch.setattr(clock, "_now", lambda: self.now)
+        self._patch.setattr(clock, "monotonic", lambda: self.now / 1000)
+        clear()
+        for table in tables().values():
+            if table.stream_shard is not None:
+                table.stream_shard.items.clear()  # moto copies it for every transaction
+        self.workspaces = [Workspace("One"), Workspace("Two")]
+        for one in self.workspaces:
+            self.now += 1000
+            made = Api(one.key).post("/v3/tokens", {"token": {"name": "read only", "readOnly": True}}).data
+            one.read_only = made["token"]
+            listed = Api(one.key).get("/v3/tokens").data
+            one.kinds["token"] = {token["id"]: Record(token) for token in listed}
+
+    def teardown(self) -> None:
+        """Give the clock back."""
+        self._patch.undo()
+
+    def workspace(self, at: int) -> Workspace:
+        """One of the two, one of them more often."""
+        return self.workspaces[at % 3 == 2]
+
+    def known(self, kind: str, at: int, pick: int, unknown: Any = "nothing") -> Any:
+        """The key of a record of this kind, of either workspace, or one that nobody has."""
+        keys = [*self.workspace(at).of(kind), *self.workspaces[pick % 2].of(kind), unknown]
+        return keys[pick % len(keys)]
+
+    def seconds(self) -> int:
+        """The time in Unix seconds."""
+        return self.now // 1000
+
+    def ask(
+        self,
+        name: str,
+        at: int,
+        who: str,
+        expected: Callable[[Workspace], Expected],
+        body: Any = None,
+        condition: str | None = None,
+        record: Record | None = None,
+        query: str = "",
+        **ids: str,
+    ) -> Answer:
+        """Send a request, and hold the answer against what the model says; `record` is the one a condition is about.
+
+        The model changes where the request is let in, and only there.
+        """
+        self.now += 1000
+        workspace, (method, path) = self.workspace(at), name.split()
+        token = self._token(workspace, who, ids.get("agent_id"))
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        headers |= {"Content-Type": "application/json"} if body is not None else {}
+        condition = None if record is not None and record.tag is None else condition
+        headers |= _condition(condition, record)
+        status, wanted, of = 200, None, None
+        try:
+            self._let_in(workspace, name, who, ids)
+            if "agent_id" in ids and not name.endswith("/agents/{agent_id}"):
+                workspace.get("agent", ids["agent_id"])
+            if condition:
+                self._check(condition, record, method)
+            wanted, of = expected(workspace)
+        except Refused as refused:
+            status, wanted = refused.status, refused.body()
+            if name.endswith("/state"):
+                agent = workspace.of("agent").get(ids["agent_id"])
+                is_known = agent is not None and status not in (401, 403)
+                wanted |= {"appError": wanted["message"]}
+                wanted |= {"platformName": platform(agent.document)} if is_known else {}
+        except NotModified:
+            status, wanted, of = 304, "", record
+        answer = Api().call(method, path.format(**ids) + query, body, headers)
+        hold(answer, status, wanted, f"{name} {ids} {query} by {who}, {condition}, {str(body)[:300]}")
+        self._hold_tag(answer, of, name)
+        Machine.compared += 1
+        return answer
+
+    def _token(self, workspace: Workspace, who: str, agent_id: str | None) -> str | None:
+        keys = workspace.agent_keys
+        other = next((key for name, key in keys.items() if name != agent_id), workspace.key)
+        own = keys.get(agent_id or "", other)
+        tokens = {"key": workspace.key, "token": workspace.token, "read only": workspace.read_only}
+        return {**tokens, "agent": own, "other agent": other, "nobody": None}[who]
+
+    def _let_in(self, workspace: Workspace, name: str, who: str, ids: dict[str, str]) -> None:
+        """Section 5, and what a key of an agent opens."""
+        needed = ROUTES[name]["credential"]
+        token = self._token(workspace, who, ids.get("agent_id"))
+        if needed == "none":
+            return
+        if token is None:
+            raise Refused(401, "A valid bearer token is required.")
+        if who in ("token", "read only"):
+            used = list(workspace.of("token").values())[who == "read only"]
+            used.document["lastUsedAt"] = MADE  # exact to ten minutes
+        kind = "key" if token == workspace.key else "token" if who in ("token", "read only") else "agent"
+        opens = {"key": {"v3", "edge", "workspace"}, "token": {"v3"}, "agent": {"edge"}}[kind]
+        is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
+        reads = who != "read only" or name.startswith("GET ")
+        if needed not in opens or not is_own or not reads:
+            raise Refused(403, "This credential does not open this route.")
+
+    def _check(self, condition: str, record: Record | None, method: str) -> None:
+        matches = {"match": record is not None, "any": record is not None, "stale": False}
+        if method != "GET" and not matches.get(condition, True):
+            raise Refused(412, _FAILED)
+        ruled_out = record is not None and condition in ("none", "unless", "weak")
+        if ruled_out:
+            if method == "GET":
+                raise NotModified
+            raise Refused(412, _RULED_OUT)
+
+    def _hold_tag(self, answer: Answer, record: Record | None, name: str) -> None:
+        shown = answer.headers.get("etag")
+        if record is None:
+            assert shown is None, f"{name}: a tag of nothing"
+            return
+        assert shown, f"{name}: no tag"
+        assert record.tag in (None, shown), f"{name}: another tag than the record's last save"
+        record.tag = shown
+
+
+class NotModified(Exception):
+    """The caller has the record as it is."""
+
+
+def _condition(condition: str | None, record: Record | None) -> dict[str, str]:
+    tag = record.tag if record is not None and record.tag else '"nobody-has-this"'
+    return {
+        None: {},
+        "match": {"If-Match": f'"x", {tag}'},
+        "stale": {"If-Match": '"stale"'},
+        "any": {"If-Match": "*"},
+        "none": {"If-None-Match": "*"},
+        "unless": {"If-None-Match": tag},
+        "weak": {"If-None-Match": f"W/{tag}"},
+    }[condition]

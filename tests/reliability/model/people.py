@@ -1,0 +1,242 @@
+"""Rules for clients, organisations and leads, for tokens and the workspace's key."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from chalicelib import clock
+from tests.reliability.model.agents import members, texts
+from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
+from tests.reliability.model.forms import merged
+from tests.reliability.model.machine import Workspace, conditions, picks, route
+from tests.reliability.model.talks import Talks
+
+names = st.sampled_from(["x1", "x2", "x3"])
+_clients = members(
+    name=texts,
+    email=st.sampled_from(["a@x.test", " A@X.test ", "b@x.test", ""]),
+    canAccess=st.lists(texts, max_size=2),
+    isOrgAdmin=st.booleans(),
+    notificationsSettings=members(notifyThrough=texts, notifyIf=texts),
+)
+_organisations = members(
+    preferredLanguage=st.sampled_from(["de", "en"]),
+    widgetIDs=st.lists(texts, max_size=2),
+    canSelfEdit=st.booleans(),
+    dashboardLayout=st.sampled_from(["vertical", "horizontal"]),
+    lastModified=st.sampled_from([1, 2.5]),
+)
+_leads = members(name=texts, email=texts, phone=texts, channel=st.sampled_from(["voice", "webchat"]))
+_limits = st.sampled_from([1, 2, 100])
+DAY, YEAR = 86_400, 365 * 86_400
+
+
+class People(Talks):
+    """Who uses a workspace, and with what."""
+
+    @route("GET /v2/clients")
+    def list_clients(self, at: int, who: str) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            shown = [self.client(workspace, key, one) for key, one in sorted(workspace.of("client").items())]
+            return Expected(success("Clients retrieved successfully", shown))
+
+        self.ask("GET /v2/clients", at, who, expected)
+
+    def client(self, workspace: Workspace, client_id: str, record: Record) -> Document:
+        """A client as it is shown."""
+        return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
+
+    @route("GET /v2/clients/{client_id}", client_id=names, condition=conditions)
+    def read_client(self, at: int, who: str, client_id: str, condition: str | None) -> None:
+        known = self.workspace(at).of("client").get(client_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("client", client_id)
+            return Expected(success("Client retrieved successfully", self.client(workspace, client_id, record)), record)
+
+        self.ask("GET /v2/clients/{client_id}", at, who, expected, None, condition, known, client_id=client_id)
+
+    @route("POST /v2/clients/{client_id}", client_id=names, given=_clients, condition=conditions)
+    def save_client(self, at: int, who: str, client_id: str, given: Document, condition: str | None) -> None:
+        known = self.workspace(at).of("client").get(client_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = known or Record({})
+            after = merged(record.document, given)
+            others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
+            if _email(Record(after)) in others:
+                raise Refused(409, "email belongs to another client of this workspace.")
+            workspace.of("client")[client_id] = record.save(after)
+            return Expected(success("Client updated successfully"), record)
+
+        self.ask("POST /v2/clients/{client_id}", at, who, expected, given, condition, known, client_id=client_id)
+
+    @route("DELETE /v3/clients/{client_id}", client_id=names, condition=conditions)
+    def delete_client(self, at: int, who: str, client_id: str, condition: str | None) -> None:
+        self.delete_record(
+            "DELETE /v3/clients/{client_id}", at, who, "client", client_id, condition, client_id=client_id
+        )
+
+    def delete_record(
+        self, name: str, at: int, who: str, kind: str, key: str, condition: str | None, **ids: str
+    ) -> None:
+        """Delete a record that nothing hangs on."""
+        known = self.workspace(at).of(kind).get(key)
+
+        def expected(workspace: Workspace) -> Expected:
+            workspace.get(kind, key)
+            del workspace.of(kind)[key]
+            shown = "Organization" if kind == "organisation" else kind.capitalize()
+            return Expected(success(f"{shown} deleted successfully"))
+
+        self.ask(name, at, who, expected, None, condition, known, **ids)
+
+    @route("GET /v2/orgs/{org_id}", org_id=names, condition=conditions)
+    def read_organisation(self, at: int, who: str, org_id: str, condition: str | None) -> None:
+        known = self.workspace(at).of("organisation").get(org_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("organisation", org_id)
+            shown = {"ID": org_id, "userId": workspace.id, **record.document}
+            return Expected(success("Organization retrieved successfully", shown), record)
+
+        self.ask("GET /v2/orgs/{org_id}", at, who, expected, None, condition, known, org_id=org_id)
+
+    @route("POST /v2/orgs/{org_id}", org_id=names, name=texts, given=_organisations, condition=conditions)
+    def save_organisation(
+        self, at: int, who: str, org_id: str, name: str, given: Document, condition: str | None
+    ) -> None:
+        known = self.workspace(at).of("organisation").get(org_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = known or Record({})
+            before = record.document.get("lastModified")
+            workspace.of("organisation")[org_id] = record.save(merged(record.document, {"name": name, **given}))
+            if record.tag is None and record.document.get("lastModified") in (None, before):
+                record.document["lastModified"] = self.seconds()
+            return Expected(success("Organization updated successfully"), record)
+
+        body = {"name": name, **given}
+        self.ask("POST /v2/orgs/{org_id}", at, who, expected, body, condition, known, org_id=org_id)
+
+    @route("DELETE /v3/orgs/{org_id}", org_id=names, condition=conditions)
+    def delete_organisation(self, at: int, who: str, org_id: str, condition: str | None) -> None:
+        self.delete_record("DELETE /v3/orgs/{org_id}", at, who, "organisation", org_id, condition, org_id=org_id)
+
+    # ---- leads ----
+
+    @route("POST /v3/leads", pick=picks, given=_leads)
+    def create_lead(self, at: int, who: str, pick: int, given: Document) -> None:
+        agent_id, record = self.agent(at, pick), Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            title = workspace.get("agent", agent_id).document.get("title")
+            kept = {"channel": "web-chat", **merged({}, given), "agentId": agent_id, "createdAt": self.now}
+            record.document = {**kept, **({"agentName": title} if title else {})}
+            return Expected(success("Lead created successfully", {"id": MADE, **record.document}), record)
+
+        answer = self.ask("POST /v3/leads", at, who, expected, {"lead": {"agentId": agent_id, **given}})
+        if answer.status == 200:
+            self.workspace(at).of("lead")[answer.data["id"]] = record
+
+    @route("GET /v3/leads/{lead_id}", pick=picks, condition=conditions)
+    def read_lead(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        lead_id = self.known("lead", at, pick)
+        known = self.workspace(at).of("lead").get(lead_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("lead", lead_id)
+            return Expected(success("Lead retrieved successfully", {"id": lead_id, **record.document}), record)
+
+        self.ask("GET /v3/leads/{lead_id}", at, who, expected, None, condition, known, lead_id=lead_id)
+
+    @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=_limits)
+    def list_leads(self, at: int, who: str, pick: int, limit: int) -> None:
+        agent_id = self.agent(at, pick)
+
+        def whole(workspace: Workspace) -> list[Document]:
+            leads = reversed(workspace.of("lead").items())
+            return [{"id": key, **one.document} for key, one in leads if one.document["agentId"] == agent_id]
+
+        name = "GET /v3/agents/{agent_id}/leads"
+        self.pages(name, at, who, "Leads retrieved successfully", limit, whole, agent_id=agent_id)
+
+    @route("DELETE /v3/leads/{lead_id}", pick=picks, condition=conditions)
+    def delete_lead(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        lead_id = self.known("lead", at, pick)
+        self.delete_record("DELETE /v3/leads/{lead_id}", at, who, "lead", lead_id, condition, lead_id=lead_id)
+
+    # ---- credentials ----
+
+    @route(
+        "POST /v3/tokens",
+        name=st.sampled_from(["one", "é" * 200]),
+        lifetime=st.sampled_from([None, DAY, YEAR]),
+        read_only=st.booleans(),
+    )
+    def issue_token(self, at: int, who: str, name: str, lifetime: int | None, read_only: bool) -> None:
+        def expected(_: Workspace) -> Expected:
+            shown = {
+                "id": MADE,
+                "name": name,
+                "readOnly": read_only,
+                "token": MADE,
+                "expiresAt": clock.iso(self.seconds() + (lifetime or 30 * DAY)),
+                "createdAt": clock.iso(self.seconds()),
+                "lastUsedAt": None,
+            }
+            return Expected(success("Token created successfully", shown))
+
+        given = {"name": name, "expiresInSeconds": lifetime, "readOnly": read_only}
+        answer = self.ask("POST /v3/tokens", at, who, expected, {"token": given})
+        if answer.status == 200:
+            made = dict(answer.data)
+            del made["token"]
+            self.workspace(at).of("token")[made["id"]] = Record(made)
+
+    @route("GET /v3/tokens", limit=_limits)
+    def list_tokens(self, at: int, who: str, limit: int) -> None:
+        """All that have not ended, oldest first."""
+        self.pages("GET /v3/tokens", at, who, "Tokens retrieved successfully", limit, self.tokens)
+
+    def tokens(self, workspace: Workspace) -> list[Document]:
+        """The tokens as they are shown. The two that a workspace begins with are used, the others not."""
+        return [one.document for one in workspace.of("token").values()]
+
+    @route("DELETE /v3/tokens/{token_id}", pick=picks)
+    def revoke_token(self, at: int, who: str, pick: int) -> None:
+        # The first two are those that the machine calls with.
+        own = [key for one in self.workspaces for key in [*one.of("token")][2:]]
+        token_id = [*own, "nothing"][pick % (len(own) + 1)]
+
+        def expected(workspace: Workspace) -> Expected:
+            if token_id not in workspace.of("token"):
+                raise Refused(404, "There is no such credential.")
+            del workspace.of("token")[token_id]
+            return Expected(success("Token deleted successfully"))
+
+        self.ask("DELETE /v3/tokens/{token_id}", at, who, expected, token_id=token_id)
+
+    @route("POST /v3/workspace/key/rotate", overlap=st.sampled_from([None, DAY, YEAR]))
+    def rotate_key(self, at: int, who: str, overlap: int | None) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            now = self.seconds()
+            ends = min(now + (overlap or DAY), workspace.key_ends)
+            shown = {
+                "id": MADE,
+                "key": MADE,
+                "expiresAt": clock.iso(now + YEAR),
+                "createdAt": clock.iso(now),
+                "previousKeyExpiresAt": clock.iso(ends),
+            }
+            return Expected(success("Key rotated successfully", shown))
+
+        body: Any = None if overlap is None else {"overlapSeconds": overlap}
+        answer = self.ask("POST /v3/workspace/key/rotate", at, who, expected, body)
+        if answer.status == 200:
+            workspace = self.workspace(at)
+            workspace.key, workspace.key_ends = answer.data["key"], self.seconds() + YEAR
+
+
+def _email(record: Record) -> str:
+    return (record.document.get("email") or "").strip().lower()

@@ -1,0 +1,251 @@
+"""Rules for conversations: their creation, their state, their list; and their analytics."""
+
+import random
+from base64 import b64encode
+
+from hypothesis import strategies as st
+
+from chalicelib import clock
+from tests.reliability.model import forms
+from tests.reliability.model.agents import Agents, members, open_values, texts
+from tests.reliability.model.answers import MADE, Document, Expected, Record, success
+from tests.reliability.model.machine import Workspace, conditions, picks, route
+
+STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+ANALYTICS = "/v2/agents/{agent_id}/analytics/{convo_id}"
+LIST = "GET /v2/agents/{agent_id}/convos"
+NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # does not fit one item, compressed or not
+
+_times = st.sampled_from([1, 1.5, 2])
+_froms = st.sampled_from(["human", "bot"])
+# The id comes last, as in an answer: the same members in another order are a change.
+_messages = st.fixed_dictionaries(
+    {},
+    optional={
+        "from": _froms,
+        "type": texts,
+        "item": st.dictionaries(st.sampled_from(["text", "", "own"]), open_values, max_size=2),
+        "ts": _times,
+        "also": open_values,
+        "mid": st.sampled_from(["m1", "m2", "m3"]),
+    },
+)
+_turns = st.lists(
+    st.fixed_dictionaries(
+        {"from": _froms}, optional={"ts": _times, "own": open_values, "messages": st.lists(_messages, max_size=3)}
+    ),
+    max_size=3,
+).filter(lambda turns: len(mids := _mids(turns)) == len(set(mids)))
+_metadata = members(
+    userName=texts,
+    userID=texts,
+    origin=st.sampled_from(["web-chat", "chatapp"]),
+    ts=_times,
+    tags=st.lists(texts, max_size=2),
+    state=texts,
+)
+_states = st.fixed_dictionaries(
+    {},
+    optional={
+        "turns": st.none() | _turns,
+        "delete": st.none()
+        | st.fixed_dictionaries({"mids": st.lists(st.sampled_from(["m1", "m2", "no"]), max_size=2)}),
+        "metadata": st.none() | _metadata,
+    },
+)
+users = st.sampled_from(["ann", "bob", "#"]).map(lambda name: name.replace("#", "c:3"))
+_records = members(
+    browser=texts, countryCode=st.just("NL"), ts=_times, interactionsNum=_times, origin=st.just("community")
+)
+
+
+def _mids(turns: list[Document]) -> list[str]:
+    return [message["mid"] for turn in turns for message in turn.get("messages") or [] if "mid" in message]
+
+
+class Talks(Agents):
+    """Conversations and analytics."""
+
+    def state_record(self, at: int, agent_id: str, user_id: str) -> Record | None:
+        """A conversation, where there is one."""
+        return self.workspace(at).of("conversation").get((agent_id, user_id))
+
+    @route("POST /v3/agents/{agent_id}/convos", pick=picks, given=members(title=texts, userID=texts, ts=_times))
+    def create_conversation(self, at: int, who: str, pick: int, given: Document) -> None:
+        self.make_conversation(at, who, self.agent(at, pick), given)
+
+    def make_conversation(self, at: int, who: str, agent_id: str, given: Document) -> None:
+        """Create one."""
+        record = Record({})
+
+        def expected(_: Workspace) -> Expected:
+            now = self.seconds()
+            counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
+            record.document = {"metadata": {**counts, **forms.merged({}, given)}, "turns": []}
+            created = {"id": MADE, "title": given.get("title"), "createdAt": clock.iso(now)}
+            return Expected(success("Conversation created successfully", created), record)
+
+        body = {"conversation": given}
+        answer = self.ask("POST /v3/agents/{agent_id}/convos", at, who, expected, body, agent_id=agent_id)
+        if answer.status == 200:
+            made = answer.data["id"]
+            record.document["metadata"] = {"ID": made, "userID": made, **record.document["metadata"]}
+            self.workspace(at).of("conversation")[agent_id, made] = record
+
+    @route(STATE, pick=picks, user_id=users, change=st.none() | _states, condition=conditions)
+    def exchange(
+        self, at: int, who: str, pick: int, user_id: str, change: Document | None, condition: str | None
+    ) -> None:
+        self.exchange_state(at, who, self.agent(at, pick), user_id, change, condition)
+
+    @route(STATE, pick=picks, user_id=users, size=st.sampled_from([1, 2]))
+    def exchange_large(self, at: int, who: str, pick: int, user_id: str, size: int) -> None:
+        messages = [{"type": "text", "item": {"text": f"{number}{NOISE}"}} for number in range(size)]
+        change = {"turns": [{"from": "bot", "messages": messages}]}
+        self.exchange_state(at, who, self.agent(at, pick), user_id, change, None)
+
+    @route(STATE, pick=picks, index=picks, condition=conditions)
+    def send_back(self, at: int, who: str, pick: int, index: int, condition: str | None) -> None:
+        """What was read is written once more, each message as a turn of its own: nothing is new."""
+        agent_id, user_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        record = self.state_record(at, agent_id, user_id)
+        turns = record.document["turns"] if record else []
+        back = [{**turn, **({"messages": [turn["messages"]]} if "messages" in turn else {})} for turn in turns]
+        self.exchange_state(at, who, agent_id, user_id, {"turns": back}, condition)
+
+    def exchange_state(
+        self, at: int, who: str, agent_id: str, user_id: str, change: Document | None, condition: str | None
+    ) -> None:
+        """Read, replace, shorten or describe a state."""
+        known = self.state_record(at, agent_id, user_id)
+        given, record = change or {}, known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
+        old = record.document
+
+        def expected(workspace: Workspace) -> Expected:
+            agent = workspace.of("agent")[agent_id].document
+            after = forms.changed_state(old, given, self.seconds(), known is None, workspace.ids)
+            forms.check_limits(agent, old, after)
+            if after is not old:
+                record.document, record.tag = after, None
+                workspace.of("conversation")[agent_id, user_id] = record
+            shown = {
+                "platformName": forms.platform(agent),
+                "success": True,
+                "message": f"Conversation state {'retrieved' if after is old else 'saved'} successfully",
+                "chatState": _described(after["metadata"]),
+                "actionMessages": [],
+                "agentData": forms.v2_form(agent),
+                "userID": user_id,
+                "agentID": agent_id,
+                "turns": after["turns"],
+                "oldTurns": old["turns"],
+            }
+            origin = after["metadata"].get("origin")
+            shown |= {"origin": origin} if origin else {}
+            is_there = known is not None or after is not old
+            return Expected(shown, record if is_there else None)
+
+        answer = self.ask(STATE, at, who, expected, change, condition, known, agent_id=agent_id, user_id=user_id)
+        if answer.status == 200 and given.get("turns"):
+            shown = answer.json["turns"]
+            record.document["turns"] = shown
+            if not given.get("delete"):
+                forms.learn_ids(given["turns"], shown, self.workspace(at).ids)
+
+    @route(LIST, pick=picks, page=st.sampled_from([1, 1, 2, 3]))
+    def list_page(self, at: int, who: str, pick: int, page: int) -> None:
+        agent_id = self.agent(at, pick)
+        self.ask(
+            LIST,
+            at,
+            who,
+            lambda one: self.listed(one, agent_id, (page - 1) * 20),
+            query=f"?page={page}",
+            agent_id=agent_id,
+        )
+
+    @route(LIST, pick=picks)
+    def list_to_the_end(self, at: int, who: str, pick: int) -> None:
+        agent_id, start = self.agent(at, pick), 0
+        answer = self.ask(LIST, at, who, lambda one: self.listed(one, agent_id, 0), agent_id=agent_id)
+        while answer.status == 200 and "nextCursor" in answer.json:
+            start += 20
+            behind = f"?cursor={answer.json['nextCursor']}"
+            answer = self.ask(
+                LIST,
+                at,
+                who,
+                lambda one, start=start: self.listed(one, agent_id, start),
+                query=behind,
+                agent_id=agent_id,
+            )
+
+    def listed(self, workspace: Workspace, agent_id: str, start: int) -> Expected:
+        """20 conversations from `start` on, newest first."""
+        own = [one.document["metadata"] for key, one in workspace.of("conversation").items() if key[0] == agent_id]
+        shown = [_described(one) for one in reversed(own)]
+        more = {"nextCursor": MADE} if len(shown) > start + 20 and shown[start:] else {}
+        return Expected(success("Agent conversations retrieved successfully", shown[start : start + 20], **more))
+
+    @route(LIST, pick=picks)
+    def fill_pages(self, at: int, who: str, pick: int) -> None:
+        """Enough conversations for more than one page, where there are few."""
+        agent_id = self.agent(at, pick)
+        own = [key for key in self.workspace(at).of("conversation") if key[0] == agent_id]
+        for _ in range(23 if len(own) < 5 and agent_id in self.workspace(at).of("agent") else 0):
+            self.make_conversation(at, "key", agent_id, {})
+        self.list_to_the_end(at, who, pick)
+
+    @route("DELETE /v3/agents/{agent_id}/convos/{convo_id}", pick=picks, condition=conditions)
+    def delete_conversation(self, at: int, who: str, pick: int, condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            workspace.get("conversation", (agent_id, convo_id))
+            del workspace.of("conversation")[agent_id, convo_id]
+            return Expected(success("Conversation deleted successfully"))
+
+        self.ask(
+            "DELETE /v3/agents/{agent_id}/convos/{convo_id}", at, who, expected, None, condition, known,
+            agent_id=agent_id, convo_id=convo_id,
+        )  # fmt: skip
+
+    @route(
+        f"POST {ANALYTICS}",
+        pick=picks,
+        convo_id=users,
+        kind=st.sampled_from(["load", "convo"]),
+        given=_records,
+        condition=conditions,
+    )
+    def write_analytics(
+        self, at: int, who: str, pick: int, convo_id: str, kind: str, given: Document, condition: str | None
+    ) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("analytics record").get((agent_id, convo_id))
+        record = known or Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            record.document[kind], record.tag = forms.merged({"record": kind}, given), None
+            workspace.of("analytics record")[agent_id, convo_id] = record
+            return Expected(success("Analytics added successfully"), record)
+
+        body = {"record": kind, **given}
+        self.ask(f"POST {ANALYTICS}", at, who, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id)
+
+    @route(f"GET {ANALYTICS}", pick=picks, convo_id=users, condition=conditions)
+    def read_analytics(self, at: int, who: str, pick: int, convo_id: str, condition: str | None) -> None:
+        agent_id = self.agent(at, pick)
+        known = self.workspace(at).of("analytics record").get((agent_id, convo_id))
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("analytics record", (agent_id, convo_id))
+            whole = {**record.document.get("load", {}), **record.document.get("convo", {})}
+            return Expected(success("Analytics retrieved successfully", whole), record)
+
+        self.ask(f"GET {ANALYTICS}", at, who, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id)
+
+
+def _described(metadata: Document) -> Document:
+    return {name: value for name, value in metadata.items() if name in forms.METADATA}

@@ -1,0 +1,49 @@
+"""All routes against a dictionary: whatever is done in whatever order, each answer is the model's, whole.
+
+hypothesis makes up what is done, with two workspaces side by side; the model is in `model/`. Not responsible for
+writers at the same time, nor for faults: other modules of this directory are.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.engine import shared_engine
+from tests.every_route import ROUTES
+from tests.promises import Shown
+from tests.reliability.model.hooks import Hooks
+from tests.reliability.model.machine import COVERED
+
+pytestmark = pytest.mark.promise("model")
+
+# What is done is the same in every run.
+alike = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+few = settings(alike, max_examples=18, stateful_step_count=120, phases=[Phase.generate])
+many = settings(alike, max_examples=100, stateful_step_count=200)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine_of_all() -> Iterator[None]:
+    with shared_engine():
+        yield
+
+
+def test_every_route_has_a_rule() -> None:
+    assert ROUTES.keys() == COVERED
+
+
+def test_each_answer_is_the_model_s(shown: Shown) -> None:
+    run(few, shown)
+
+
+@pytest.mark.long
+def test_each_answer_is_the_model_s_for_long(shown: Shown) -> None:
+    run(many, shown)
+
+
+def run(as_many: settings, shown: Shown) -> None:
+    before = Hooks.compared
+    run_state_machine_as_test(Hooks, settings=as_many)
+    shown(states=Hooks.compared - before)

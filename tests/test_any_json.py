@@ -1,0 +1,212 @@
+"""Whatever JSON is put into a member that may hold any comes back equal: through every form, list, answer and event.
+
+Equal as JSON: 3 and 3.0, 0.0 and -0.0 differ. Which members those are is read from the table of the contract.
+"""
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chalicelib.webhooks import change, events
+from tests.api import Api
+from tests.contract.test_members import TABLE
+from tests.evidence import canonical, refused
+from tests.promises import Shown
+from tests.webhooks.pipeline import Stream
+
+pytestmark = pytest.mark.promise("any")
+
+STATE = "/agents/support/interact/ann/state"
+# A body may be nested so deep, and an integer have so many digits (README, "Any JSON").
+LEVELS, DIGITS = 200, 4_300
+
+AWKWARD = [
+    *(0, -1, 2**53 + 1, -(2**63), 2**64, 10**41, int("9" * DIGITS), 3, 3.0, 0.0, -0.0),
+    *(1e300, -1e300, 5e-324, 1.7976931348623157e308, 0.1 + 0.2, 1e16, 1e22, 123456789.123456789, True, False),
+    *("", "\u0000", "😀", "\U0010ffff", '\u2028</script>\\"', "é" * 10_000, "NaN", "1e999", "null"),
+    *([], {}, [[]], [None], {"": {"": [""]}}, {"a": None}, {"\u0000": 1, "a.b": 2, "#": 3, "$ref": "#/x"}),
+    *([1, 1.0, True, "1"], {"ID": 1, "id": 2, "mid": None, "SECRET_API_KEY": "x", "__class__": {}}),
+]
+_awkward = st.sampled_from(AWKWARD)
+_leaves = _awkward | st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+_anything = st.recursive(
+    _leaves | st.text(st.characters(exclude_categories=["Cs"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+# null clears a member, and is no value of it.
+values = (_awkward | _anything).filter(lambda value: value is not None)
+
+alike = settings(
+    derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+few, many = settings(alike, max_examples=20), settings(alike, max_examples=2_000)
+
+
+def any_members(resource: str) -> set[str]:
+    """The members of a resource that may hold any JSON and can be written, by path."""
+    rows = TABLE["resources"][resource]["members"]
+    return {row["path"] for row in rows if row["type"].startswith("any") and not row.get("readOnly")}
+
+
+IN_AGENTS = sorted({*any_members("agent_v3"), *(f"tools[].fields[].{name}" for name in any_members("tool_field"))})
+IN_FIELDS = sorted(any_members("tool_field"))
+
+
+def test_no_other_member_holds_any_json() -> None:
+    elsewhere = {name: any_members(name) for name in TABLE["resources"]}
+    assert {name for name, paths in elsewhere.items() if paths} == {"agent_v3", "tool_field", "state_out"}
+    assert elsewhere["state_out"] == {"actionMessages"}, "which is always empty"
+
+
+def placed(paths: list[str], value: Any) -> dict[str, Any]:
+    """An object with the value at each of these paths."""
+    whole: dict[str, Any] = {}
+    for path in paths:
+        _put(whole, path.split("."), value)
+    return whole
+
+
+def _put(node: dict[str, Any], steps: list[str], value: Any) -> None:
+    name, is_list = steps[0].removesuffix("[]"), steps[0].endswith("[]")
+    if len(steps) == 1:
+        node[name] = [value] if name in ("tabs", "kbTagsDataMap") else value
+        return
+    made = {"id": "one"} if is_list else {}
+    inner = node.setdefault(name, [made] if is_list else made)
+    _put(inner[0] if is_list else inner, steps[1:], value)
+
+
+def same(shown: dict[str, Any], written: dict[str, Any]) -> bool:
+    """Whether what was written is shown, and is the same JSON."""
+    return canonical({name: shown.get(name) for name in written}) == canonical(written)
+
+
+def agent_holds(api: Api, value: Any) -> int:
+    written = placed(IN_AGENTS, value)
+    path = "/v3/agents/support"
+    assert same(api.patch(path, {"agent": written}).data, written)
+    assert same(api.get(path).data, written)
+    # A write through the form that does not have the members keeps them.
+    assert api.post("/v2/agents/support", {"description": canonical(value)[:20]}).status == 200
+    assert same(api.get("/v3/agents").data[0], written)
+    return 3 * len(IN_AGENTS)
+
+
+def theme_holds(api: Api, value: Any) -> int:
+    theme = {"primary": "#0af", "own": value}
+    v2, v3 = "/v2/agents/support", "/v3/agents/support"
+    shown = [
+        api.post(v2, {"customThemeJSONString": theme}).data["customThemeJSONString"],
+        json.loads(api.get(v3).data["customThemeJSONString"]),
+        api.post(STATE).json["agentData"]["customThemeJSONString"],
+    ]
+    text = json.dumps(theme, indent=1)
+    shown.append(json.loads(api.patch(v3, {"agent": {"customThemeJSONString": text}}).data["customThemeJSONString"]))
+    shown.append(api.get(v2).json["customThemeJSONString"])
+    assert {canonical(one) for one in shown} == {canonical(theme)}
+    return len(shown)
+
+
+def tool_holds(api: Api, value: Any) -> int:
+    fields = [{"id": "one", **dict.fromkeys(IN_FIELDS, value)}]
+    made = api.post("/v3/agents/support/tools", {"tool": {"name": "x", "fields": fields}}).data
+    path = f"/v3/tools/{made['id']}"
+    shown = [made, api.get(path).data, api.get("/v3/agents/support/tools").data[-1]]
+    again = [{"id": "one", **{name: [value] for name in IN_FIELDS}}]
+    changed = api.patch(path, {"tool": {"fields": again}}).data
+    assert {canonical(one["fields"]) for one in shown} == {canonical(fields)}
+    assert same(changed, {"fields": again})
+    assert api.delete(path).status == 200
+    return (len(shown) + 1) * len(IN_FIELDS)
+
+
+def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
+    message = {"mid": mid, "type": "any", "item": {"own": value}, "of message": value}
+    turn = {"from": "human", "ts": 1, "of turn": value, "messages": message}
+    written = api.post(STATE, {"turns": [{**turn, "messages": [message]}]}).json["turns"]
+    (told,) = [one for record in stream.read("conversations") for one in events.of(change.from_record(record))]
+    read = api.post(STATE).json["turns"]
+    old = api.post(STATE, {"turns": []}).json["oldTurns"]
+    assert {canonical(one) for one in (written, read, old)} == {canonical([turn])}
+    assert canonical(json.loads(told.payload["messageContent"])) == canonical({"own": value})
+    return 3 * 3 + 1
+
+
+@pytest.fixture
+def holds(api: Api, agent_id: str) -> Any:
+    """Whether every member of every kind holds a value; how often that was looked at."""
+
+    stream, mid = Stream(), count()
+
+    def all_hold(value: Any) -> int:
+        kept = agent_holds(api, value) + theme_holds(api, value) + tool_holds(api, value)
+        return kept + state_holds(api, value, str(next(mid)), stream)
+
+    return all_hold
+
+
+def test_awkward_values_are_kept(holds: Any, shown: Shown) -> None:
+    shown(states=sum(holds(value) for value in AWKWARD))
+
+
+@few
+@given(value=values)
+def test_any_value_is_kept(value: Any, holds: Any, shown: Shown) -> None:
+    shown(states=holds(value))
+
+
+@pytest.mark.long
+@many
+@given(value=values)
+def test_many_values_are_kept(value: Any, holds: Any, shown: Shown) -> None:
+    shown(states=holds(value))
+
+
+# ---- what is refused, and where it ends ------------------------------------------------------------
+
+BODIES = {
+    "agent": ("PATCH", "/v3/agents/support", '{"agent": {"vectorDb": %s}}', 2),
+    "theme": ("POST", "/v2/agents/support", '{"customThemeJSONString": {"own": %s}}', 2),
+    "tool": ("POST", "/v3/agents/support/tools", '{"tool": {"name": "x", "fields": [{"value": %s}]}}', 4),
+    "message": ("POST", STATE, '{"turns": [{"messages": [{"item": {"own": %s}}]}]}', 6),
+}
+NO_JSON = [
+    "NaN",
+    "-Infinity",
+    "1e999",
+    '{"a": [-1E400]}',
+    r'"\ud800"',
+    r'{"\udc00": 1}',
+    "9" * (DIGITS + 1),
+    "[1,]",
+    "01",
+]
+
+
+@pytest.mark.parametrize("place", BODIES)
+def test_what_is_no_json_that_could_be_kept_is_refused(place: str, api: Api, agent_id: str) -> None:
+    method, path, body, _ = BODIES[place]
+    for text in NO_JSON:
+        answer = api.call(method, path, (body % text).encode())
+        assert answer.status == 400, text
+        refused(answer, 400, *[issue["path"] for issue in answer.json["issues"]], interaction=place == "message")
+
+
+@pytest.mark.parametrize("place", BODIES)
+@pytest.mark.parametrize("brackets", ["[]", "{}"])
+def test_a_body_is_kept_down_to_its_last_level(place: str, brackets: str, api: Api, agent_id: str) -> None:
+    method, path, body, around = BODIES[place]
+    opening, closing = ("[", "]") if brackets == "[]" else ('{"a":', "}")
+
+    inner = LEVELS - around
+    deepest = opening * inner + "1" + closing * inner
+    answer = api.call(method, path, (body % deepest).encode())
+    assert answer.status == 200
+    assert deepest in answer.text
+    deeper = api.call(method, path, (body % f"[{deepest}]").encode())
+    refused(deeper, 400, "", interaction=place == "message")
