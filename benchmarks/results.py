@@ -31,7 +31,8 @@ class Goal(NamedTuple):
     of: str = ""
 
     def __str__(self) -> str:
-        return f"{self.relation} {self.limit:g}" + (f" x {self.of}" if self.of else "")
+        limit = f"{self.limit:g}" if self.limit < 1000 else f"{self.limit:,.0f}"
+        return f"{self.relation} {limit}" + (f" x {self.of}" if self.of else "")
 
 
 class Row(TypedDict):

@@ -7,8 +7,8 @@ A test that shows a promise is marked with it, and counts what it has tried with
         ...
         shown(faults=12, states=24)
 
-Every failure of a marked test is a broken promise. `CAMS_UPDATE_DOCS=1` writes the figures of a run into the page; the
-page's are those of `make test-long`.
+Every failure of a marked test is a broken promise. `CAMS_UPDATE_GUARANTEES=1` writes the figures of a run of all tests
+into the page.
 """
 
 import os
@@ -90,7 +90,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
     terminalreporter.section("promises")
     for line in _table(figures):
         terminalreporter.write_line(line)
-    if os.environ.get("CAMS_UPDATE_DOCS") and figures.keys() == PROMISES.keys():
+    if os.environ.get("CAMS_UPDATE_GUARANTEES") and figures.keys() == PROMISES.keys():
         text = PAGE.read_text(encoding="utf-8")
         PAGE.write_text(
             text.split(START)[0] + START + _markdown(figures, modules) + END + text.split(END)[1], encoding="utf-8"
