@@ -43,7 +43,7 @@ check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy --strict app.py chalicelib infra
-	@.venv/bin/python -m infra.audit requirements-bench.lock requirements-engine.lock
+	@.venv/bin/python -m infra.audit requirements-engine.lock requirements-bench.lock
 
 format: install
 	.venv/bin/ruff format .

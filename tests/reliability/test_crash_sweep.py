@@ -28,7 +28,7 @@ from tests.webhooks import pipeline
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("whole")]
 
-QUICK: tuple[Kind, ...] = ("refused", "dies after", "answer lost")
+QUICK: tuple[Kind, ...] = ("dies after", "answer lost")
 CASES = [case for case in sweep.EVERY if case != sweep.DELETE_AGENT]
 
 

@@ -59,8 +59,15 @@ def test_of_sixteen_writers_who_have_read_the_same_exactly_one_saves(served: Ser
 
 
 @pytest.mark.promise("limits")
-@pytest.mark.parametrize("name", ["limits.maxInteractionsPerUserId", "messagesLimit"])
-@pytest.mark.parametrize("how", ["matched", "plain"])
+@pytest.mark.parametrize(
+    ("name", "how"),
+    [
+        ("limits.maxInteractionsPerUserId", "matched"),
+        ("messagesLimit", "plain"),
+        pytest.param("limits.maxInteractionsPerUserId", "plain", marks=pytest.mark.long),
+        pytest.param("messagesLimit", "matched", marks=pytest.mark.long),
+    ],
+)
 def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Service, shown: Shown) -> None:
     limits = {"messagesLimit": None, "limits": {"maxInteractionsPerUserId": None}}
     limits |= {"messagesLimit": LIMIT} if name == "messagesLimit" else {"limits": {"maxInteractionsPerUserId": LIMIT}}
