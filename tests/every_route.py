@@ -11,6 +11,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from moto.core.model_instances import reset_model_data
 from moto.dynamodb.models import dynamodb_backends
 
 from chalicelib import auth
@@ -104,9 +105,15 @@ def snapshot() -> bytes:
 def restore(taken: bytes) -> None:
     """Put all tables back; the process forgets what it remembered of them."""
     for name, held in pickle.loads(taken).items():
-        table = tables()[name]
-        table.items = held
-        if table.stream_shard is not None:
-            table.stream_shard.items.clear()  # moto copies it for every transaction
+        tables()[name].items = held
+    drop_history()
     auth.forget()
     agents._seen.clear()
+
+
+def drop_history() -> None:
+    """Empty the streams, which moto copies for every transaction, and its list of all the copies it has ever made."""
+    for table in tables().values():
+        if table.stream_shard is not None:
+            table.stream_shard.items.clear()
+    reset_model_data()

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.promise("model")
 
 # What is done is the same in every run.
 alike = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-few = settings(alike, max_examples=18, stateful_step_count=120, phases=[Phase.generate])
+few = settings(alike, max_examples=14, stateful_step_count=120, phases=[Phase.generate])
 many = settings(alike, max_examples=100, stateful_step_count=200)
 
 

@@ -11,7 +11,7 @@ from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.conftest import clear
-from tests.every_route import ROUTES, tables
+from tests.every_route import ROUTES, drop_history
 from tests.reliability.model.answers import MADE, Expected, Record, Refused, hold, missing
 from tests.reliability.model.forms import Ids, platform
 
@@ -78,9 +78,7 @@ class Machine(RuleBasedStateMachine):
         self._patch.setattr(clock, "_now", lambda: self.now)
         self._patch.setattr(clock, "monotonic", lambda: self.now / 1000)
         clear()
-        for table in tables().values():
-            if table.stream_shard is not None:
-                table.stream_shard.items.clear()  # moto copies it for every transaction
+        drop_history()
         self.workspaces = [Workspace("One"), Workspace("Two")]
         for one in self.workspaces:
             self.now += 1000
