@@ -19,6 +19,9 @@ from benchmarks import report, results
 from benchmarks.results import Question, Row
 from benchmarks.run import Run
 
+# Characters of a line where nobody says how many there are: the tables have up to eleven columns.
+_WIDTH = 190
+
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Fewer cases and rounds, for a glance and for each commit.")
@@ -26,6 +29,8 @@ from benchmarks.run import Run
 def main(quick: bool, questions: tuple[Question, ...]) -> None:
     """Measure CAMS beside what people would use instead: all QUESTIONs, or those that are named."""
     console = Console()
+    if not console.is_terminal:
+        console.width = _WIDTH
     rows: list[Row] = []
     started = time.monotonic()
     with Run(console, quick=quick) as run:

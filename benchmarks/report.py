@@ -52,14 +52,16 @@ def table(title: str, rows: Sequence[Row]) -> Table:
     peers = list(dict.fromkeys(name for one in rows for name in one["peers"]))
     made = Table(title=title, title_justify="left")
     for name in ("case", "metric"):
-        made.add_column(name)
+        made.add_column(name, overflow="fold")
     for name in ("ours", "floor", *peers, "goal", ""):
-        made.add_column(name, justify="right")
+        made.add_column(name, justify="right", overflow="fold")
+    case = ""
     for one in rows:
         values = [one["ours"], one["floor"], *(one["peers"].get(name) for name in peers)]
         missing = ["" if name not in one["peers"] else "cannot" for name in ("", "", *peers)]
         shown = [_number(value, one["unit"]) or no for value, no in zip(values, missing, strict=True)]
-        made.add_row(one["case"], one["metric"], *shown, one["goal"] or "", _verdict(one))
+        is_next, case = one["case"] != case, one["case"]
+        made.add_row(case if is_next else "", one["metric"], *shown, one["goal"] or "", _verdict(one))
     return made
 
 

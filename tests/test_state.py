@@ -8,13 +8,13 @@ import pytest
 
 from chalicelib import errors, sealing
 from chalicelib.conversations.models import StateIn
-from chalicelib.conversations.state import LIMIT, State, apply, check_limits, empty
+from chalicelib.conversations.state import LIMIT, Change, State, apply, check_limits, empty, prepare
 
 NOW = 1000
 
 
-def change(**members: Any) -> StateIn:
-    return StateIn.model_validate_json(json.dumps(members))
+def change(**members: Any) -> Change:
+    return prepare(StateIn.model_validate_json(json.dumps(members)), NOW)
 
 
 def turn(*messages: dict[str, Any], **rest: Any) -> dict[str, Any]:

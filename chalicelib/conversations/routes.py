@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import auth, clock, errors, etag, http, sequence, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
-from chalicelib.conversations.state import State, apply, check_limits, empty
+from chalicelib.conversations.state import State, apply, check_limits, empty, prepare
 from chalicelib.documents import Document
 from chalicelib.openapi.operation import operation
 from chalicelib.sealing import encode
@@ -89,19 +89,21 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     return storage.reapplied(lambda: _exchange(agent_id, user_id, change), attempts)
 
 
-def _exchange(agent_id: str, user_id: str, change: "StateIn") -> Response:
+def _exchange(agent_id: str, user_id: str, asked: "StateIn") -> Response:
     from chalicelib.agents import record
 
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
-    if change.model_fields_set:
+    if asked.model_fields_set:
         keys.append(sequence.key(workspace_id, agent_id))
     agent_row, row, *last = storage.find_many(keys)
     agent = agents.found(agent_row).open()
     http.request().context["platformName"] = record.platform(agent)
     etag.checked(row)
-    before = store.read_state(row) if row else empty(user_id)
-    after = apply(before, change, clock.seconds())
+    now = clock.seconds()
+    change = prepare(asked, now)
+    before = store.read_state(row, change.text) if row else empty(user_id)
+    after = apply(before, change, now)
     check_limits(agent, before, after)
     # Saved by an earlier run of the request: what was before it is not known any more.
     is_done = row is not None and clock.is_own(row.written)

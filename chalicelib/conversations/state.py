@@ -36,24 +36,40 @@ class State(NamedTuple):
     received: tuple[Document, ...] = ()
 
 
-def apply(before: State, change: "StateIn", now: int) -> State:
+class Change(NamedTuple):
+    """What a request asks for; its turns, where it has any, in the answer's form, as values and as JSON text."""
+
+    asked: "StateIn"
+    turns: list[Document] | None = None
+    text: bytes = b""
+
+
+def prepare(asked: "StateIn", now: int) -> Change:
+    """A change, before the conversation is known, at `now` (Unix seconds).
+
+    Raises Invalid for a message id that stands there twice, TooLarge for turns that would grow beyond any answer.
+    """
+    if asked.turns is None:
+        return Change(asked)
+    turns = _answer_form(asked.turns, now)
+    return Change(asked, turns, _json(turns))
+
+
+def apply(before: State, change: Change, now: int) -> State:
     """`before` with the change at `now` (Unix seconds): turns replace, messages are deleted, metadata merges.
 
-    Returns `before` itself when nothing changes. Raises Invalid for a message id that stands there twice,
-    TooLarge for turns of more than 2 MiB of JSON.
+    Returns `before` itself when nothing changes. Raises TooLarge for turns of more than 2 MiB of JSON.
     """
-    turns = None if change.turns is None else _answer_form(change.turns, now)
-    if change.delete and change.delete.mids:
-        turns = _without(json.loads(before.turns) if turns is None else turns, set(change.delete.mids))
-    metadata = change.metadata.merge_into(before.metadata) if change.metadata else before.metadata
+    (asked, turns, text), replaces = change, change.turns is not None
+    if asked.delete and asked.delete.mids:
+        turns = _without(json.loads(before.turns) if turns is None else turns, set(asked.delete.mids))
+        text = _json(turns)
+    metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
     if turns is None:
         return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns, before.seen)
-    from pydantic_core import to_json  # it writes in a third of the time that the standard library takes
-
-    text = to_json(turns)
-    if len(text) > LIMIT and change.turns is not None and len(sealing.encode(change.turns)) > LIMIT:
+    if replaces and len(text) > LIMIT and len(sealing.encode(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
-    if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or change.turns is None):
+    if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     human = [turn for turn in turns if _is_human(turn)]
     new, seen = received.fresh(human, before.seen)
@@ -134,6 +150,12 @@ def _mid(turn: Document, message: Document, alike: Counter[bytes], given: set[st
         # One that said the same may have come back with the id that was made for it.
         if mid not in given:
             return mid
+
+
+def _json(turns: list[Document]) -> bytes:
+    from pydantic_core import to_json  # it writes in a third of the time that the standard library takes
+
+    return to_json(turns)
 
 
 def _without(turns: list[Document], mids: set[str]) -> list[Document]:

@@ -41,9 +41,12 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
     return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
-def read_state(row: ConversationRow) -> State:
-    """What the row holds; one more request for a long conversation. Raises Stale when a writer was in between."""
-    return State(read_metadata(row), *turns.read(row))
+def read_state(row: ConversationRow, expected: bytes = b"") -> State:
+    """What the row holds. One more request for a long conversation, unless its chunks are in the `expected` turns.
+
+    Raises Stale when a writer was in between.
+    """
+    return State(read_metadata(row), *turns.read(row, expected))
 
 
 def read_metadata(row: ConversationRow) -> Document:

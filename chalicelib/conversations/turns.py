@@ -2,22 +2,26 @@
 
 A transcript grows at its end, so that a write costs what has changed and not what there is. A chunk is any piece of the
 turns' JSON text, sealed, with the mark of its writing; the conversation's item names the mark of each, so that a reader
-never puts two writings together.
+never puts two writings together, and may read chunks at the price of an eventually consistent read. It keeps their
+digests, too: who replaces turns by the same and more does not read what stays.
 """
 
+import hashlib
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from chalicelib import clock, sealing, storage
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 
-# Bytes of JSON that stay in the conversation's own item: some 300 messages, which compress to a third or less.
-_INLINE = 96_000
-# What is more is cut into chunks of so many bytes at least, or this part of all turns: a transaction has 100 items.
-_CHUNK = 32_000
-_CHUNKS = 32
-# Between turns and the marks of what was seen: no JSON text has this byte.
+# Bytes of JSON that become a chunk as soon as there is this much behind them: the last turns are those that change. So
+# a conversation of some 300 messages is one item, and one of 5.5 MB, the most that can be answered, has 63 chunks: a
+# transaction has 100 items.
+_CHUNK = 88_000
+_TAIL = 8_000
+# Between turns, and the digests of their chunks with the marks of what was seen: no JSON text has this byte.
 _BETWEEN = b"\x00"
+_DIGEST = 16
 
 
 class Chunk(NamedTuple):
@@ -27,13 +31,22 @@ class Chunk(NamedTuple):
     length: int
 
 
-def read(row: ConversationRow) -> tuple[bytes, bytes]:
-    """The turns of a row, and the marks of the messages that were seen; one more request where there are chunks.
+def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
+    """The turns of a row, and the marks of the messages that were seen; one more request where there are chunks which
+    `expected`, text of any turns, does not have in the same place.
 
     Raises Stale when a writer was in between.
     """
-    end, _, seen = sealing.unseal(row.workspace_id, row.place("turns"), row.turns).partition(_BETWEEN)
-    return b"".join([*_read_chunks(row), end]), seen
+    known = chunks(row)
+    end, _, rest = sealing.unseal(row.workspace_id, row.place("turns"), row.turns).partition(_BETWEEN)
+    digests, seen = rest[: _DIGEST * len(known)], rest[_DIGEST * len(known) :]
+    pieces = {
+        index: piece
+        for index, piece in enumerate(_cut(expected, known))
+        if _digest(piece) == digests[_DIGEST * index : _DIGEST * (index + 1)]
+    }
+    pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(known) if index not in pieces})
+    return b"".join([*(pieces[index] for index in range(len(known))), end]), seen
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
@@ -46,14 +59,13 @@ def steps(row: ConversationRow, before: bytes, after: State) -> list[storage.Ste
     old = chunks(row)
     kept, start = _unchanged(old, before, after.turns)
     new: list[ChunkRow] = []
-    if len(after.turns) - start > _INLINE:
-        length, writing = max(_CHUNK, len(after.turns) // _CHUNKS), clock.new_mark()
-        while len(after.turns) - start > length:
-            new.append(_new_chunk(row, len(kept), writing, after.turns[start : start + length]))
-            kept.append(Chunk(writing, length))
-            start += length
-    row.turns = _seal_end(row, after, start)
+    writing = clock.new_mark()
+    while len(after.turns) - start > _CHUNK + _TAIL:
+        new.append(_new_chunk(row, len(kept), writing, after.turns[start : start + _CHUNK]))
+        kept.append(Chunk(writing, _CHUNK))
+        start += _CHUNK
     row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
+    row.turns = _seal_end(row, after, start)
     over = [_chunk_row(row, index) for index in range(len(kept), len(old))]
     return [*map(storage.remove, over), *map(storage.put, new)]
 
@@ -72,8 +84,20 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
 
 
 def _seal_end(row: ConversationRow, state: State, start: int) -> bytes:
-    end = state.turns[start:] + _BETWEEN + state.seen if state.seen else state.turns[start:]
+    rest = b"".join(map(_digest, _cut(state.turns, chunks(row)))) + state.seen
+    end = state.turns[start:] + _BETWEEN + rest if rest else state.turns[start:]
     return sealing.seal(row.workspace_id, row.place("turns"), end)
+
+
+def _cut(text: bytes, known: list[Chunk]) -> Iterator[bytes]:
+    start = 0
+    for chunk in known:
+        yield text[start : start + chunk.length]
+        start += chunk.length
+
+
+def _digest(piece: bytes) -> bytes:
+    return hashlib.blake2b(piece, digest_size=_DIGEST).digest()
 
 
 def chunks(row: ConversationRow) -> list[Chunk]:
@@ -82,16 +106,18 @@ def chunks(row: ConversationRow) -> list[Chunk]:
     return [Chunk(writing, int(length)) for writing, _, length in named]
 
 
-def _read_chunks(row: ConversationRow) -> list[bytes]:
-    known = chunks(row)
-    if not known:
-        return []
-    keys = [storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in range(len(known))]
-    found: list[ChunkRow | None] = storage.find_many(keys)
-    stored = [one for one, chunk in zip(found, known, strict=True) if one and one.writing == chunk.writing]
-    if len(stored) < len(known):
+def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, bytes]:
+    """The texts of chunks by their places: what a glance does not show as it was written is read strongly."""
+    found: dict[int, bytes] = {}
+    for look in (storage.glance_at_many, storage.find_many):
+        left = [index for index in wanted if index not in found]
+        stored: list[ChunkRow | None] = look([storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in left])
+        for index, one in zip(left, stored, strict=True):
+            if one and one.writing == wanted[index].writing:
+                found[index] = sealing.unseal(row.workspace_id, one.place("part"), one.part)
+    if len(found) < len(wanted):
         raise storage.Stale()
-    return [sealing.unseal(row.workspace_id, one.place("part"), one.part) for one in stored]
+    return found
 
 
 def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
