@@ -90,3 +90,24 @@ def test_a_save_whose_answer_was_lost_is_recognised_as_ours(
     monkeypatch.setattr(OrganisationRow, "save", twice)
     store.save(row, {"name": "Acme"}, {"name": "Other"})
     assert store.read("w", "acme").open()["name"] == "Other"
+
+
+def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_busy(row: OrganisationRow) -> None:
+    sent: list[Any] = []
+
+    def keep(params: dict[str, Any], **_: Any) -> None:
+        sent.append(params["RequestItems"])
+
+    def leave(parsed: dict[str, Any], **_: Any) -> None:
+        parsed["UnprocessedItems"] = sent[-1]
+
+    events = storage.client("dynamodb").meta.events
+    events.register("before-parameter-build.dynamodb.BatchWriteItem", keep)
+    events.register("after-call.dynamodb.BatchWriteItem", leave)
+    try:
+        with pytest.raises(errors.Unavailable):
+            storage.delete_many([row])
+    finally:
+        events.unregister("before-parameter-build.dynamodb.BatchWriteItem", keep)
+        events.unregister("after-call.dynamodb.BatchWriteItem", leave)
+    assert len(sent) > 2
