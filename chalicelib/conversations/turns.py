@@ -122,7 +122,7 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
 
 def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
     chunk = _chunk_row(row, index)
-    chunk.writing, chunk.part = writing, sealing.seal(row.workspace_id, chunk.place("part"), text)
+    chunk.writing, chunk.part = writing, sealing.seal(row.workspace_id, chunk.place("part"), text, sealing.DENSE)
     return chunk
 
 
