@@ -2,11 +2,12 @@
 
 What is installed beside this command is taken from there when its wheel fits; its files are compared with the hashes
 that it was installed with. Of what does not fit (another system, a newer C library) the same version is downloaded
-once; from where is pip's own configuration.
+once, from where pip's own configuration says, and is taken when the lock has its hash.
 """
 
 import base64
 import hashlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,9 @@ from packaging import tags
 from packaging.requirements import Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
-DOWNLOADS = Path(__file__).parents[2] / "build" / "wheels"
+_ROOT = Path(__file__).parents[2]
+DOWNLOADS = _ROOT / "build" / "wheels"
+_LOCK = _ROOT / "requirements-dev.lock"
 
 
 class BuildError(Exception):
@@ -103,7 +106,9 @@ def _files(distribution: metadata.Distribution, target: Target, downloads: Path)
     of_wheel = [tag for line in lines if line.startswith("Tag: ") for tag in tags.parse_tag(line[5:].strip())]
     if not target.tags.isdisjoint(of_wheel):
         return _installed_files(distribution)
-    return _unpacked(_downloaded(distribution, target, downloads))
+    wheel = _downloaded(distribution, target, downloads)
+    _require_locked(wheel, distribution)
+    return _unpacked(wheel)
 
 
 def _installed_files(distribution: metadata.Distribution) -> Iterator[File]:
@@ -115,6 +120,14 @@ def _installed_files(distribution: metadata.Distribution) -> Iterator[File]:
         if digest != file.hash.value:
             raise BuildError(f"{file} of {_name(distribution)} was changed after its installation: install it again.")
         yield File(file.as_posix(), content)
+
+
+def _require_locked(wheel: Path, distribution: metadata.Distribution) -> None:
+    package = f"{canonicalize_name(distribution.metadata['Name'])}=={distribution.version}"
+    entry = re.search(rf"^{re.escape(package)}[ ;].*?(?=^\S|\Z)", _LOCK.read_text(encoding="utf-8"), re.M | re.S)
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if not entry or f"--hash=sha256:{digest}" not in entry[0]:
+        raise BuildError(f"{wheel} is not what {_LOCK.name} has of {_name(distribution)}: remove it.")
 
 
 def _unpacked(wheel: Path) -> Iterator[File]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import zipfile
 from importlib import metadata
 from pathlib import Path
@@ -183,6 +184,20 @@ def test_a_wheel_for_another_system_fails_the_build(tmp_path: Path, monkeypatch:
 
     with pytest.raises(build.BuildError, match=f"no wheel of cffi {version} that fits"):
         list(wheels.of(tmp_path / "requirements.txt", wheels.Target(("manylinux_2_17_riscv64",)), tmp_path / "kept"))
+
+
+def test_a_wheel_that_is_not_the_locked_one_fails_the_build(tmp_path: Path) -> None:
+    """A download of an earlier build, or one that was put in its place."""
+    version = metadata.version("cffi")
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    forged = tmp_path / "kept" / f"cffi-{version}-{python}-{python}-manylinux_2_17_riscv64.whl"
+    forged.parent.mkdir()
+    with zipfile.ZipFile(forged, "w") as wheel:
+        wheel.writestr("cffi/__init__.py", "")
+    (tmp_path / "requirements.txt").write_text("cffi\n")
+    target = wheels.Target(("manylinux_2_17_riscv64",))
+    with pytest.raises(build.BuildError, match=f"is not what requirements-dev.lock has of cffi {version}: remove it"):
+        list(wheels.of(tmp_path / "requirements.txt", target, tmp_path / "kept"))
 
 
 def test_a_package_of_another_version_than_required_fails_the_build(tmp_path: Path) -> None:
