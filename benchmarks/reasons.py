@@ -17,9 +17,6 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("state", "append, 1,000 messages", "capacity units"): (
         "the interface has no append: a caller reads, then replaces, and the answer has the turns before"
     ),
-    ("overhead", "a further message of a state", "instructions"): (
-        "checking a message, writing it as JSON and compressing it take 0.054 M alone; bare botocore takes 0.18 M"
-    ),
     ("overhead", "agent read", "CPU"): (
         "bare botocore alone takes more than half of FastAPI + Mangum with our encoding, so that nothing that is built "
         "on the SDK can take 0.45x"

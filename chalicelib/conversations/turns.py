@@ -52,7 +52,8 @@ def steps(row: ConversationRow, before: bytes, after: State) -> list[storage.Ste
             new.append(_new_chunk(row, len(kept), writing, after.turns[start : start + length]))
             kept.append(Chunk(writing, length))
             start += length
-    row.turns = _seal_end(row, after, start)
+    stored_end = before[sum(chunk.length for chunk in old) :]
+    row.turns = _seal_end(row, stored_end, after, start)
     row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
     over = [_chunk_row(row, index) for index in range(len(kept), len(old))]
     return [*map(storage.remove, over), *map(storage.put, new)]
@@ -71,9 +72,9 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
     return kept, start
 
 
-def _seal_end(row: ConversationRow, state: State, start: int) -> bytes:
-    end = state.turns[start:] + _BETWEEN + state.seen if state.seen else state.turns[start:]
-    return sealing.seal(row.workspace_id, row.place("turns"), end)
+def _seal_end(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
+    end = b"".join((state.turns[start:], _BETWEEN, state.seen)) if state.seen else state.turns[start:]
+    return sealing.seal(row.workspace_id, row.place("turns"), end, before, row.turns)
 
 
 def chunks(row: ConversationRow) -> list[Chunk]:
