@@ -15,9 +15,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "the peer has the text compressed as a whole, and gives up at 1.5 MB; ours has pieces that stay when the end "
         "is written again, and reads the last turns and the agent strongly, at twice the price"
     ),
-    ("overhead", "a further message of a state", "instructions"): (
-        "checking a message, writing it as JSON and compressing it take 0.054 M alone; bare botocore takes 0.18 M"
-    ),
     ("overhead", "agent read", "CPU"): (
         "bare botocore alone takes more than half of FastAPI + Mangum with our encoding, so that nothing that is built "
         "on the SDK can take 0.45x"

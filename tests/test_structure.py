@@ -13,8 +13,8 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 
 # The kernel: what every resource may rely on, in an order in which nobody imports somebody behind.
 KERNEL = (
-    "settings", "clock", "errors", "connection", "rows", "storage", "queues", "children", "keyring", "sealing",
-    "documents", "sequence",
+    "settings", "clock", "errors", "connection", "rows", "storage", "queues", "children", "keyring", "compression",
+    "sealing", "documents", "sequence",
     "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "etag", "auth", "idempotency",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}

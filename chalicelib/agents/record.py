@@ -8,7 +8,7 @@ not have survives a write through the other.
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
 from chalicelib import errors
@@ -89,6 +89,7 @@ class Theme(Wire):
     """`customThemeJSONString` of the v2 form. Open, as v3 lets any text stand there; what else it holds is kept."""
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
+    __pydantic_extra__: dict[str, Open] = Field(init=False)
 
     themeType: OptionalText = None
     primary: OptionalText = None

@@ -20,7 +20,7 @@ Message = TypedDict(
         "mid": OptionalText,
         "from": OptionalText,
         "type": OptionalText,
-        "item": dict[str, Any] | None,
+        "item": dict[str, Open] | None,
         "delay": OptionalNumber,
         "ts": OptionalNumber,
     },
@@ -38,6 +38,7 @@ TurnOut = TypedDict("TurnOut", {"from": OptionalText, "messages": Message, "ts":
 
 for _open in (Message, TurnIn, TurnOut):
     with_config(_OPEN)(_open)
+    _open.__extra_items__ = Open  # type: ignore[union-attr]  # `extra_items=Open` above, which mypy does not know
 
 
 class ConvoMeta(Wire):

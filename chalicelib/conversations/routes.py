@@ -107,8 +107,9 @@ def _exchange(agent_id: str, user_id: str, asked: "StateIn") -> Response:
     check_limits(agent, before, after)
     # Saved by an earlier run of the request: what was before it is not known any more.
     is_done = row is not None and clock.is_own(row.written)
-    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after)
-    if after is not before and not http.fits(after.turns.decode(), _ROOM):
+    turns = after.turns.decode()
+    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after, turns)
+    if after is not before and not http.fits(turns, _ROOM):
         raise errors.TooLarge("turns are too large to be answered.")
     if after is not before and row is not None:
         store.save(row, before, after, agent.get("title"))
@@ -137,7 +138,9 @@ def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
     return last
 
 
-def _state_answer(agent_id: str, user_id: str, agent: Document, before: State | None, after: State) -> Response:
+def _state_answer(
+    agent_id: str, user_id: str, agent: Document, before: State | None, after: State, turns: str
+) -> Response:
     """The answer as text: the turns are passed on as they are stored. Without `oldTurns` where `before` is None."""
     from chalicelib.agents import record
 
@@ -154,13 +157,14 @@ def _state_answer(agent_id: str, user_id: str, agent: Document, before: State | 
         "agentID": agent_id,
     }
     start = _text(members)
-    whole = f'{start},"turns":{after.turns.decode()}}}'
-    with_old = f'{whole[:-1]},"oldTurns":{before.turns.decode()}}}' if before else whole
-    if http.fits(with_old):
-        return http.text_answer(with_old)
+    if before:
+        with_old = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
+        if http.fits(with_old):
+            return http.text_answer(with_old)
+    whole = f'{start},"turns":{turns}}}'
     if http.fits(whole):
         return http.text_answer(whole)
-    return http.text_answer(f'{_text({**members, "agentData": None})},"turns":{after.turns.decode()}}}')
+    return http.text_answer(f'{_text({**members, "agentData": None})},"turns":{turns}}}')
 
 
 def _text(members: Document) -> str:

@@ -71,7 +71,7 @@ def apply(before: State, change: Change, now: int) -> State:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
     if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
-    human = [turn for turn in turns if _is_human(turn)]
+    human = _human(turns)
     new, seen = received.fresh(human, before.seen)
     return State(_touched({**metadata, **_counts(turns, human)}, now), text, seen, new)
 
@@ -105,35 +105,61 @@ def check_limits(agent: Document, before: State, after: State) -> None:
 
 def _answer_form(turns: list[Any], now: int) -> list[Document]:
     """Request turns, each with a list of messages, as answer turns with one message each; nothing is lost."""
-    given = {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
     seen: set[str] = set()
     size = 0
     alike: Counter[bytes] = Counter()
+    given: set[str] | None = None
     answered: list[Document] = []
-    for place, turn in enumerate(turns):
+    for turn in turns:
         messages = turn.get("messages") or []
-        # Members that are made stand where the models put those that are sent: a turn that comes back as it was
-        # answered is the same text.
-        rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
         own_ts = now if turn.get("ts") is None else turn["ts"]
         # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
         if len(messages) > 1:
-            size += len(sealing.encode({**rest, "ts": own_ts})) * len(messages)
+            size += len(sealing.encode({**_without_messages(turn), "ts": own_ts})) * len(messages)
         if size > 3 * LIMIT:
             raise errors.TooLarge(
                 "turns may have 2 MiB of JSON at most, each message counted with what its turn carries."
             )
-        for index, message in enumerate(messages):
-            mid = message.get("mid") or _mid(turn, message, alike, given)
+        for message in messages:
+            mid = message.get("mid")
+            if not mid:
+                given = _given(turns) if given is None else given
+                mid = _mid(turn, message, alike, given)
+                message = {**_MID_FIRST, **message, "mid": mid}
             if mid in seen:
-                raise errors.Invalid.member(f"turns.{place}.messages.{index}.mid", "stands there twice")
+                raise errors.Invalid.member(_second_place(turns, mid), "stands there twice")
             seen.add(mid)
             ts = message.get("ts")
-            whole = message if message.get("mid") else {**_MID_FIRST, **message, "mid": mid}
-            answered.append({**rest, "messages": whole, "ts": own_ts if ts is None else ts})
+            answer = _without_messages(turn)
+            answer["messages"] = message
+            answer["ts"] = own_ts if ts is None else ts
+            answered.append(answer)
         if not messages:
-            answered.append({**rest, "ts": own_ts})
+            answered.append({**_without_messages(turn), "ts": own_ts})
     return answered
+
+
+def _without_messages(turn: Document) -> Document:
+    """What a turn carries beside its messages and its time. Both are put in last, where the models put those that are
+    sent: a turn that comes back as it was answered is the same text."""
+    rest = turn.copy()
+    rest.pop("messages", None)
+    rest.pop("ts", None)
+    return rest
+
+
+def _given(turns: list[Any]) -> set[str]:
+    return {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
+
+
+def _second_place(turns: list[Any], mid: str) -> str:
+    places = (
+        f"turns.{place}.messages.{index}.mid"
+        for place, turn in enumerate(turns)
+        for index, message in enumerate(turn.get("messages") or [])
+        if message.get("mid") == mid
+    )
+    return list(places)[1]
 
 
 def _mid(turn: Document, message: Document, alike: Counter[bytes], given: set[str]) -> str:
@@ -173,9 +199,13 @@ def _counts(turns: list[Document], human: list[Document]) -> Document:
     }
 
 
-def _is_human(turn: Document) -> bool:
-    message = turn.get("messages")
-    return message is not None and (message.get("from") or turn.get("from")) == HUMAN
+def _human(turns: list[Document]) -> list[Document]:
+    """The turns with a message of the user's own; a message without `from` is of whom its turn is."""
+    return [
+        turn
+        for turn in turns
+        if (message := turn.get("messages")) is not None and (message.get("from") or turn.get("from")) == HUMAN
+    ]
 
 
 def _is_stored(state: State) -> bool:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chalicelib import clock, sealing, storage
+from chalicelib import clock, compression, sealing, storage
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 
@@ -65,7 +65,7 @@ def steps(row: ConversationRow, before: bytes, after: State) -> list[storage.Ste
         kept.append(Chunk(writing, _CHUNK))
         start += _CHUNK
     row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
-    row.turns = _seal_end(row, after, start)
+    row.turns = _seal_end(row, before[sum(chunk.length for chunk in old) :], after, start)
     over = [_chunk_row(row, index) for index in range(len(kept), len(old))]
     return [*map(storage.remove, over), *map(storage.put, new)]
 
@@ -83,10 +83,13 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
     return kept, start
 
 
-def _seal_end(row: ConversationRow, state: State, start: int) -> bytes:
+def _seal_end(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
+    """The end of the turns, sealed; `before` is the end that the row has until now."""
     rest = b"".join(map(_digest, _cut(state.turns, chunks(row)))) + state.seen
-    end = state.turns[start:] + _BETWEEN + rest if rest else state.turns[start:]
-    return sealing.seal(row.workspace_id, row.place("turns"), end)
+    end = b"".join((state.turns[start:], _BETWEEN, rest)) if rest else state.turns[start:]
+    if row.turns is None:
+        return sealing.seal(row.workspace_id, row.place("turns"), end)
+    return sealing.seal_again(row.workspace_id, row.place("turns"), end, before, row.turns)
 
 
 def _cut(text: bytes, known: list[Chunk]) -> Iterator[bytes]:
@@ -122,7 +125,7 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
 
 def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
     chunk = _chunk_row(row, index)
-    chunk.writing, chunk.part = writing, sealing.seal(row.workspace_id, chunk.place("part"), text, sealing.DENSE)
+    chunk.writing, chunk.part = writing, sealing.seal(row.workspace_id, chunk.place("part"), text, compression.DENSE)
     return chunk
 
 

@@ -88,6 +88,8 @@ class _Generator(GenerateJsonSchema):
 def _described(name: str, definition: Schema) -> Schema:
     """A component with what `members` knows, and with words for readers who do not have our code."""
     described = {key: value for key, value in definition.items() if key not in ("title", "description")}
+    if described.get("additionalProperties") == {}:
+        described["additionalProperties"] = True  # the same, as it is usually written
     if words := public(definition.get("description", "")):
         described["description"] = words
     if notes := members.NOTES.get(name):

@@ -1,0 +1,87 @@
+"""What is compressed comes back, and what has stayed alike at the beginning is not compressed again."""
+
+import random
+import zlib
+
+import pytest
+
+from chalicelib import compression
+
+PART = 16_384
+_WORDS = random.Random(0).choices([f"word-{number}" for number in range(500)], k=40_000)
+LONG = " ".join(_WORDS).encode()[: 10 * PART]
+
+
+@pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 1, len(LONG)])
+def test_what_is_compressed_comes_back(size: int) -> None:
+    assert compression.unpack(compression.pack(LONG[:size])) == LONG[:size]
+
+
+@pytest.mark.parametrize("old", [0, 100, PART, 2 * PART, 5 * PART + 1, 6 * PART])
+@pytest.mark.parametrize("alike", [0, 1, PART - 1, PART, 3 * PART, 5 * PART + 1])
+@pytest.mark.parametrize("new", [0, PART, 4 * PART + 5])
+@pytest.mark.parametrize("known", ["all of it", "its beginning"])
+def test_it_comes_back_whatever_it_was_before(old: int, alike: int, new: int, known: str) -> None:
+    before = LONG[:old]
+    packed = compression.pack(before)
+    after = before[:alike] + LONG[-new:]
+    told = before if known == "all of it" else before[: old // 2]
+    again = compression.pack(after, told, packed)
+    assert compression.unpack(again) == after
+    # Once more on top of that: what was taken over is taken over again.
+    longer = after + LONG[:1000]
+    assert compression.unpack(compression.pack(longer, after, again)) == longer
+
+
+def test_nothing_is_taken_over_that_is_not_known() -> None:
+    # Of what is known only the beginning is told; behind it the same bytes mean nothing.
+    packed = compression.pack(LONG[: PART + 100] + b"other" * PART)
+    after = LONG[: 2 * PART]
+    assert compression.unpack(compression.pack(after, LONG[: PART + 100], packed)) == after
+
+
+def test_what_grows_at_its_end_is_compressed_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = LONG[: 6 * PART + 100] + b"]"
+    packed = compression.pack(before)
+    compressed: list[int] = []
+    real = zlib.compressobj
+
+    class Counting:
+        def __init__(self, *arguments: object) -> None:
+            self._real = real(*arguments)  # type: ignore[arg-type]
+
+        def compress(self, text: bytes) -> bytes:
+            compressed.append(len(text))
+            return self._real.compress(text)
+
+        def flush(self, *mode: int) -> bytes:
+            return self._real.flush(*mode)
+
+    monkeypatch.setattr(compression.zlib, "compressobj", Counting)
+    after = before[:-1] + LONG[:1000] + b"]"
+    assert compression.unpack(compression.pack(after, before, packed)) == after
+    assert sum(compressed) == 100 + 1000 + 1
+
+
+def test_it_is_no_larger_than_zlib_makes_it() -> None:
+    grown = b""
+    packed = compression.pack(b"")
+    for end in range(0, len(LONG), 700):
+        packed = compression.pack(LONG[:end], grown, packed)
+        grown = LONG[:end]
+    assert len(packed) <= 1.01 * len(zlib.compress(grown, 3))
+    assert len(compression.pack(b"{}")) <= len(zlib.compress(b"{}", 3))
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"", b"\x00", b"\x00\x01", b"\x00\x00", b"\x00\x00x", zlib.compress(b"{}")], ids=repr
+)
+def test_what_was_not_made_here_is_noticed(wrong: bytes) -> None:
+    with pytest.raises(ValueError):
+        compression.unpack(wrong)
+
+
+def test_a_cut_one_is_noticed() -> None:
+    packed = compression.pack(LONG)
+    with pytest.raises(ValueError):
+        compression.unpack(packed[:-1])
