@@ -100,7 +100,7 @@ class _Recorder:
         self._sent = json.loads(params["body"])
         self._old = [self._stored(place) for place in self._written(model.name)]
 
-    def after(self, http_response: Any, model: Any, **_: Any) -> None:
+    def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
         """Add up what the request has cost; one that failed costs its request."""
         self._meter.requests[model.name] += 1
         if http_response.status_code != 200:
@@ -109,14 +109,16 @@ class _Recorder:
         for place in _read(model.name, self._sent):
             self._meter.reads += doubled * _read_units(size(self._stored(place)), strong=place.strong)
         if model.name in _RANGE_READS:
-            self._meter.reads += _read_units(self._looked_at(model.name), strong=_is_strong(self._sent))
+            self._meter.reads += _read_units(self._looked_at(model.name, parsed), strong=_is_strong(self._sent))
         for place, old in zip(self._written(model.name), self._old, strict=True):
             new = self._stored(place)
             self._meter.writes += doubled * _write_units(old, new)
             self._meter.writes += sum(self._index_units(place.table, old, new))
 
-    def _looked_at(self, operation: str) -> int:
-        """The bytes of all items that a query or scan has read to make its answer."""
+    def _looked_at(self, operation: str, answer: dict[str, Any]) -> int:
+        """The bytes of all items that a query or scan has read to make its answer: where it shows less, asked again."""
+        if not _NARROWING & self._sent.keys():
+            return sum(map(size, answer["Items"]))
         wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
         for name in _SUBSTITUTES:
             used = self._sent.get("KeyConditionExpression", "")
