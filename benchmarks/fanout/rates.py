@@ -2,8 +2,8 @@
 
 import asyncio
 import itertools
-import threading
 import time
+from collections import deque
 from concurrent.futures import Future
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ from benchmarks.fanout import senders
 from benchmarks.peers import plain_sender
 
 _SECONDS = 30.0
+# How often it is looked who has ended. To be woken for each would count as the sender's work.
+_LOOK_SECONDS = 0.005
 
 
 class Rate(NamedTuple):
@@ -58,21 +60,20 @@ class _Window:
 
 
 def _in_threads(window: _Window, name: str, urls: list[str], in_flight: int) -> None:
-    free = threading.Semaphore(in_flight)
+    each = itertools.cycle(urls)
+    free = deque([None] * in_flight)
 
     def ended(future: "Future[int | None]") -> None:
         error = future.exception()
         window.note(str(error) if error else future.result())
-        free.release()
+        free.append(None)
 
     with senders.sender(name, in_flight) as begin:
-        for url in itertools.cycle(urls):
-            free.acquire()
-            if not window.is_open():
-                break
-            begin(url, _SECONDS).add_done_callback(ended)
-        for _ in range(in_flight - 1):
-            free.acquire()
+        while window.is_open() or len(free) < in_flight:
+            while free and window.is_open():
+                free.pop()
+                begin(next(each), _SECONDS).add_done_callback(ended)
+            time.sleep(_LOOK_SECONDS)
 
 
 async def _in_a_loop(window: _Window, name: str, urls: list[str], in_flight: int) -> None:

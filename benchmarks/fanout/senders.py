@@ -4,6 +4,7 @@ Ours is the product's: the threads that `delivery.deliver` gives its messages to
 a body, signs it and posts it. Its ledger is left out here; `pipeline` has the whole.
 """
 
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent import futures
 from contextlib import contextmanager
@@ -33,6 +34,7 @@ PAYLOAD = {
     "channel": "webchat",
     "createdAt": 1795228530123,
 }
+_numbers = itertools.count()
 _EVENT = {"type": "message_received", "payload": PAYLOAD}
 
 
@@ -44,20 +46,28 @@ def sender(name: str, in_flight: int) -> Iterator[Begin]:
         return
     post = IN_THREADS[name]
     with futures.ThreadPoolExecutor(in_flight) as pool:
-        yield lambda url, seconds: pool.submit(post, url, *message(), seconds)
+        yield lambda url, seconds: pool.submit(lambda: post(url, *message(), seconds))
 
 
 def message() -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of a delivery; every sender makes and signs them anew for each, as the product does."""
+    """The body and the headers of a delivery: every sender makes and signs them anew for each, as the product does.
+
+    And in the thread that sends, where that has to share Python with the others.
+    """
     body = sealing.encode({**_EVENT, "payload": {**PAYLOAD, "workspaceSecret": _WORKSPACE_SECRET}})
-    headers = signature.sign([_SIGNING_SECRET], clock.new_id(), clock.seconds(), body)
+    headers = signature.sign([_SIGNING_SECRET], _next_id(), clock.seconds(), body)
     return body, {"Content-Type": "application/json", **headers}
+
+
+def _next_id() -> str:
+    # A delivery gets its id with its message: to draw a random one is no part of it.
+    return f"{next(_numbers):026}"
 
 
 def _ours(url: str, seconds: float) -> "futures.Future[int | None]":
     # The product's only deadline is its 30 s; whoever wants another one gives it to `sender.post`, see `hanging`.
     endpoint = {"url": url, "secrets": [{"secret": _SIGNING_SECRET}]}
-    one = queue.Message("workspace", "webhook", clock.new_id(), "message_received", "delivery")
+    one = queue.Message("workspace", "webhook", _next_id(), "message_received", "delivery")
     return delivery.threads.submit(copy_context().run, _status, one, endpoint)
 
 

@@ -9,13 +9,14 @@ Not responsible for what is sent, to whom, or for remembering it.
 import re
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent import futures
-from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache, partial
+from math import ceil
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import botocore
 
@@ -32,8 +33,11 @@ _LONGEST_LINE = 8 * 1024
 _FAREWELL = 0.2
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+# Headers that are ours to send, and one that would contradict them; in lower case.
+_OURS = {"host", "content-type", "content-length", "connection", "user-agent", "transfer-encoding"}
 _STATUS_LINE = re.compile(rb"HTTP/1\.[01] ([1-9][0-9]{2})(?: .*)?")
+
+_TIMEVAL = struct.Struct("ll")  # the system's: seconds and microseconds
 
 _Result = TypeVar("_Result")
 
@@ -64,85 +68,98 @@ def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: fl
     start = clock.monotonic()
     deadline = start + deadline_seconds
     status = error = ended = None
+    stage = "Looking up the host"
     try:
-        target = read_url(url, allow_private=settings.webhook_allow_private())
+        allow_private = settings.webhook_allow_private()
+        target = read_url(url, allow_private=allow_private)
         request = _head(target, len(body), headers) + body
-        with _connect(_answers(target, deadline), deadline) as connected:
+        answers = look_up(target.host, target.port, deadline)
+        if not allow_private and any(why_refused(address[0]) for _, address in answers):
+            raise _Failed("The host has an address that is not public.")
+        stage = "Connecting"
+        with _connect(answers, deadline) as connected:
             connection = _Connection(connected, deadline)
-            status = _exchange(connection, target, request)
+            if target.secure:
+                stage = "The TLS handshake"
+                connection.start_tls(target.host)
+            stage = "Sending"
+            connection.send(request)
+            stage = "Reading the answer"
+            status = _status(_lines(connection))
             ended = clock.monotonic()
             connection.take_leave()
     except Broken as rule:
         error = f"The URL {rule}."
     except _Failed as failure:
         error = str(failure)
-    if status not in (None, 200):
-        error = f"The receiver answered {status}; only 200 acknowledges."
+    except (OSError, RuntimeError, futures.TimeoutError) as failure:
+        error = f"{stage} {_reason(failure)}."
+    if status is not None:
+        error = None if status == 200 else f"The receiver answered {status}; only 200 acknowledges."
     return Outcome(status, error, round(((ended or clock.monotonic()) - start) * 1000))
 
 
 def _head(target: Target, length: int, headers: Mapping[str, str]) -> bytes:
-    ours = {
-        "Host": target.authority,
-        "Content-Type": "application/json",
-        "Content-Length": str(length),
-        "Connection": "close",
-        "User-Agent": "cams-webhooks",
-    }
-    reserved = {"transfer-encoding", *(name.lower() for name in ours)}
     for name, value in headers.items():
-        if name.lower() in reserved or not _HEADER_NAME.fullmatch(name) or not _HEADER_VALUE.fullmatch(value):
+        if not _may_be_named(name) or not (value.isascii() and value.isprintable()):
             raise _Failed("A header cannot be sent.")
-    lines = [f"POST {target.path} HTTP/1.1", *(f"{name}: {value}" for name, value in {**ours, **headers}.items())]
-    return "\r\n".join([*lines, "", ""]).encode("ascii")
+    given = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    return (
+        f"POST {target.path} HTTP/1.1\r\n"
+        f"Host: {target.authority}\r\n"
+        "Content-Type: application/json\r\n"
+        f"Content-Length: {length}\r\n"
+        "Connection: close\r\n"
+        "User-Agent: cams-webhooks\r\n"
+        f"{given}\r\n"
+    ).encode("ascii")
 
 
-@contextmanager
-def _stage(name: str) -> Iterator[None]:
-    """What sockets and TLS raise, as a sentence that says how far the attempt came."""
-    try:
-        yield
-    except (TimeoutError, futures.TimeoutError) as error:  # the same from Python 3.11 on
-        raise _Failed(f"{name} took too long.") from error
-    except OSError as error:
-        raise _Failed(f"{name} failed: {_reason(error)}.") from error
-    except RuntimeError as error:
-        raise _Failed(f"{name} failed: no thread is left.") from error
+@lru_cache
+def _may_be_named(name: str) -> bool:
+    return name.lower() not in _OURS and _HEADER_NAME.fullmatch(name) is not None
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: Exception) -> str:
+    """What became of a stage of the attempt, by what threads, sockets and TLS raise."""
+    if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
+        return "took too long"
     if isinstance(error, ssl.SSLCertVerificationError):
-        return error.verify_message.rstrip(".")
-    reason = error.reason if isinstance(error, ssl.SSLError) else error.strerror
-    return (reason or type(error).__name__).replace("_", " ").lower()
-
-
-def _answers(target: Target, deadline: float) -> list[Answer]:
-    """Where the host leads. Asked once, so that what is checked is what is connected to; one bad answer refuses all."""
-    with _stage("Looking up the host"):
-        answers = look_up(target.host, target.port, deadline)
-    if not settings.webhook_allow_private() and any(why_refused(address[0]) for _, address in answers):
-        raise _Failed("The host has an address that is not public.")
-    return answers
+        return f"failed: {error.verify_message.rstrip('.')}"
+    if isinstance(error, RuntimeError):
+        return "failed: no thread is left"
+    reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+    return f"failed: {(reason or type(error).__name__).replace('_', ' ').lower()}"
 
 
 def _connect(answers: list[Answer], deadline: float) -> socket.socket:
     """A connection to the first address that takes one; what is left of the deadline is shared between them."""
     tried = answers[:_TRIED]
-    with _stage("Connecting"):
-        for number, (family, address) in enumerate(tried):
-            try:
-                with ExitStack() as failing:
-                    connected = failing.enter_context(socket.socket(family, socket.SOCK_STREAM))
-                    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # TLS: or 40 ms are lost
-                    connected.settimeout(left(deadline) / (len(tried) - number))
-                    connected.connect(address)
-                    failing.pop_all()
-                    return connected
-            except OSError:
-                if number == len(tried) - 1:
-                    raise
+    for number, (family, address) in enumerate(tried):
+        try:
+            return _connected(family, address, left(deadline) / (len(tried) - number))
+        except OSError:
+            if number == len(tried) - 1:
+                raise
     raise _Failed("The host has no address.")
+
+
+def _connected(family: socket.AddressFamily, address: tuple[Any, ...], seconds: float) -> socket.socket:
+    connected = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # TLS: or 40 ms are lost
+        _limit(connected, socket.SO_SNDTIMEO, seconds)
+        connected.connect(address)
+    except OSError:
+        connected.close()
+        raise
+    return connected
+
+
+def _limit(connected: socket.socket, which: int, seconds: float) -> None:
+    # Kept by the system, for connecting too (on Linux): with a timeout of Python's each step asks it twice, once to
+    # wait and once to act, and lets another thread run each time. Rounded up, as 0 would mean "wait for ever".
+    connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
 
 
 @lru_cache
@@ -167,10 +184,11 @@ class _Connection:
     # TLS runs beside the socket, not on it: OpenSSL reads on, past any timeout, while messages without effect come.
     def __init__(self, connected: socket.socket, deadline: float) -> None:
         self._socket, self._deadline, self._received = connected, deadline, 0
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = None
+        self._hung_up: ConnectionError | None = None
 
     def start_tls(self, host: str) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         with _first_use:
             context = trust()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
@@ -186,16 +204,19 @@ class _Connection:
         """The next bytes of the receiver, empty at the end."""
         if not self._tls:
             return self._get()
-        with suppress(ssl.SSLZeroReturnError, ssl.SSLEOFError):
+        try:
             return self._through_tls(partial(self._tls.read, _LONGEST_LINE))
-        return b""
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
 
     def take_leave(self) -> None:
         """Listen to the rest of the answer for a moment: some receivers drop their work when the caller is gone."""
         self._deadline = min(self._deadline, clock.monotonic() + _FAREWELL)
-        with suppress(_Failed, OSError):
+        try:
             while self.receive():
                 pass
+        except (_Failed, OSError):
+            return
 
     def _through_tls(self, step: Callable[[], _Result]) -> _Result:
         """Repeat a step of TLS, carrying bytes between it and the socket, until it is done."""
@@ -213,28 +234,23 @@ class _Connection:
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)
-        with suppress(ConnectionError):  # what the receiver said before it hung up is still to be read, and says more
-            while view:
-                self._socket.settimeout(left(self._deadline))
+        while view:
+            _limit(self._socket, socket.SO_SNDTIMEO, left(self._deadline))
+            try:
                 view = view[self._socket.send(view) :]
+            except ConnectionError as error:
+                self._hung_up = error  # what the receiver said before is still to be read, and says more
+                return
 
     def _get(self) -> bytes:
-        self._socket.settimeout(left(self._deadline))
+        _limit(self._socket, socket.SO_RCVTIMEO, left(self._deadline))
         data = self._socket.recv(_LONGEST_LINE)
+        if not data and self._hung_up:
+            raise self._hung_up
         self._received += len(data)
         if self._received > _MOST_RECEIVED:
             raise _Failed("The receiver sent too much.")
         return data
-
-
-def _exchange(connection: _Connection, target: Target, request: bytes) -> int:
-    if target.secure:
-        with _stage("The TLS handshake"):
-            connection.start_tls(target.host)
-    with _stage("Sending"):
-        connection.send(request)
-    with _stage("Reading the answer"):
-        return _status(_lines(connection))
 
 
 def _status(lines: Iterator[bytes]) -> int:
@@ -254,6 +270,7 @@ def _lines(connection: _Connection) -> Iterator[bytes]:
     rest = b""
     while received := connection.receive():
         *lines, rest = (rest + received).split(b"\n")
-        yield from (line.removesuffix(b"\r") for line in lines)
+        for line in lines:
+            yield line.removesuffix(b"\r")
         if len(rest) > _LONGEST_LINE:
             raise _Failed("The answer is not HTTP/1.1.")

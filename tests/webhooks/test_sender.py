@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.webhooks import lookups, sender
 from chalicelib.webhooks.sender import Outcome, check_url, post
 from tests.webhooks import receivers
@@ -73,6 +74,12 @@ def watch(audited: None) -> Iterator[Watch]:
 @pytest.fixture(autouse=True)
 def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> None:
+    """No test has the hosts of another."""
+    lookups.kept.clear()
 
 
 @pytest.fixture
@@ -568,6 +575,63 @@ def test_a_name_that_changes_after_the_check_is_not_asked_again(
 
 
 # Names and addresses
+
+
+@pytest.fixture
+def day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The milliseconds of the clock of the day, which stands still: [now]."""
+    now = [1_795_228_530_123]
+    monkeypatch.setattr(clock, "milliseconds", lambda: now[0])
+    return now
+
+
+@pytest.mark.parametrize(("later", "asked_for"), {0: 1, 999: 1, 1000: 2, -1: 2}.items())
+def test_an_answer_is_good_for_a_second(
+    later: int, asked_for: int, private: None, day: list[int], names: Callable[[Resolve], list[str]]
+) -> None:
+    asked = names(lambda _: ["127.0.0.1"])
+    with receiver(receivers.acknowledges) as one:
+        for _ in range(2):
+            assert tried(f"http://{HOST}:{one.port}/")[0].status == 200
+            day[0] += later
+        assert one.connections == 2
+    assert len(asked) == asked_for
+
+
+def test_an_answer_that_is_kept_is_checked_for_each_delivery(
+    private: None, day: list[int], names: Callable[[Resolve], list[str]], watch: Watch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch.cut = True
+    asked = names(lambda _: ["127.0.0.1"])
+    assert tried(f"https://{HOST}/")[0].error == "Connecting failed: connectionrefusederror."
+    monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
+    assert tried(f"https://{HOST}/")[0].error == "The host has an address that is not public."
+    assert asked == [HOST]
+    assert len(watch.connects) == 1
+
+
+def test_that_a_host_could_not_be_looked_up_is_not_kept(
+    private: None, day: list[int], names: Callable[[Resolve], list[str]]
+) -> None:
+    def unknown_at_first(_: str) -> list[str]:
+        if len(asked) == 1:
+            raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+        return ["127.0.0.1"]
+
+    asked = names(unknown_at_first)
+    with receiver(receivers.acknowledges) as one:
+        assert [tried(f"http://{HOST}:{one.port}/")[0].status for _ in range(2)] == [None, 200]
+
+
+def test_no_more_than_so_many_hosts_are_kept(
+    private: None, watch: Watch, names: Callable[[Resolve], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch.cut = True
+    monkeypatch.setattr(lookups, "_MOST_KEPT", 8)
+    names(lambda _: ["127.0.0.1"])
+    for number in range(20):
+        tried(f"https://{number}.cams.test/")
+        assert len(lookups.kept) <= 8
 
 
 def test_the_next_address_is_tried_when_one_does_not_take_the_connection(
