@@ -4,11 +4,6 @@ A goal that is missed without an entry here fails the quick run. The entry stays
 `tests/benchmarks/test_report.py` fails on a reason that nothing needs.
 """
 
-_DELIVERY = (
-    "each delivery has its own look-up, checked address, signature and deadline; bare sockets without them take half "
-    "to three quarters of it in the same run"
-)
-
 # (question, case, metric) -> a sentence.
 REASONS: dict[tuple[str, str, str], str] = {
     ("state", "read, 1,000 messages", "capacity units"): (
@@ -22,11 +17,5 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("cold_start", "package, zipped", "bytes"): (
         "the libraries of encryption and validation, stripped, are 4.1 and 2.1 MB of it; the small encryption package "
         "that would save 3.8 MB has AES-256-GCM on one platform only, and the service runs on others, too"
-    ),
-    ("fanout", "200 in flight, receivers of 200 ms", "CPU"): _DELIVERY,
-    ("fanout", "200 in flight, receivers of 0 ms", "CPU"): _DELIVERY,
-    ("fanout", "800 in flight, receivers of 200 ms", "CPU"): _DELIVERY,
-    ("fanout", "800 in flight, receivers of 200 ms", "rate"): (
-        "the sender's one core is full, see its CPU; the receiver and whatever else the machine does share the other"
     ),
 }

@@ -157,8 +157,8 @@ def _connected(family: socket.AddressFamily, address: tuple[Any, ...], seconds: 
 
 
 def _limit(connected: socket.socket, which: int, seconds: float) -> None:
-    # Kept by the system, for connecting too (on Linux): with a timeout of Python's each step asks it twice, once to
-    # wait and once to act, and lets another thread run each time. Rounded up, as 0 would mean "wait for ever".
+    # Kept by the system, on Linux, where functions run, for connecting too: with a timeout of Python's each step asks
+    # it twice, once to wait and once to act, and lets another thread run each time. Rounded up, as 0 means "for ever".
     connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
 
 
