@@ -37,7 +37,7 @@ test: install
 	.venv/bin/python -m pytest -n 2 --dist loadscope -m "not long" $(ARGS)
 
 test-long: install
-	.venv/bin/python -m pytest -m long $(ARGS)
+	.venv/bin/python -m pytest -n 2 --dist loadscope -m long $(ARGS)
 
 check: install
 	.venv/bin/ruff format --check .

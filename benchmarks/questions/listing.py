@@ -1,8 +1,8 @@
 """What a page of the conversation list costs, wherever in the list it is."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
-from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import boto3
@@ -40,8 +40,10 @@ def measure(run: "Run") -> list[Row]:
     with populate.service(run.engine.url) as tenant:
         designs = {OURS: _ours(tenant), **_peers(run.engine.url, tenant.agent)}
         parts = [range(start + 1, min(start + _TOGETHER, count) + 1) for start in range(0, count, _TOGETHER)]
-        for design, numbers in run.each(list(product(designs.values(), parts)), "storing conversations"):
-            design.fill(numbers)
+        with ThreadPoolExecutor(len(designs)) as pool:
+            for numbers in run.each(parts, "storing conversations"):
+                for done in [pool.submit(design.fill, numbers) for design in designs.values()]:
+                    done.result()
         rows: list[Row] = []
         for page in run.each(pages, "reading page", str):
             tenant.api.get("/v2/clients")  # a process looks its caller up once in 30 seconds
