@@ -25,7 +25,7 @@ from infra.local import children
 from tests.deployment.gateway import proxied
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
-_SHIPPED = ("app.py", "chalicelib", "infra", "requirements.txt")
+_SHIPPED = ("app.py", "chalicelib", "infra", "requirements.txt", "requirements-dev.lock")
 _SERVICES = (
     "apigateway",
     "cloudformation",

@@ -65,9 +65,9 @@ def dawdle() -> None:
     """Let others write between a conversation's item and its chunks: the engine here answers sooner than a cloud."""
     at_once = turns._read_chunks
 
-    def late(row: store.ConversationRow) -> list[bytes]:
+    def late(row: store.ConversationRow, wanted: dict[int, turns.Chunk]) -> dict[int, bytes]:
         time.sleep(random.uniform(0, 0.5))
-        return at_once(row)
+        return at_once(row, wanted)
 
     turns._read_chunks = late
 

@@ -21,7 +21,7 @@ from tests.repeating import CASES, NOISE, RECORDS, STATE, Case, World, turns
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
-CHUNKS = NOISE[:100_000]  # more than the conversation's own item keeps, and not all of what is longer
+CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # more than the conversation's own item keeps: two chunks, and one
 KEY = "$key"  # a new key of an agent
 
 _REPLACE_KEY = Case("agent key replace", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": KEY}})
@@ -35,7 +35,7 @@ EVERY = [
     Case("agent key clear, old one left", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": None}}),
     Case("state create, in chunks", STATE, turns(CHUNKS), {"user_id": "new"}),
     _IN_CHUNKS,
-    Case("state replace, chunks by fewer", STATE, turns(CHUNKS[:60_000])),
+    Case("state replace, chunks by fewer", STATE, turns(FEWER)),
     Case("state replace, chunks by none", STATE, turns("Hello")),
     Case("conversation create, second page", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation delete", f"DELETE {CONVERSATION}"),

@@ -63,7 +63,7 @@ def opened(table: str, item: dict[str, dict[str, Any]]) -> str:
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
         if name == "part":
             told[name] = len(sealed)
-        elif sealed[:1] == b"\x01":
+        elif sealed[:1] == sealing._LAYOUT:
             told[name] = sealing.unseal(keys[0].split("#")[0], "/".join((table, *keys, name)), sealed)
     return f"{table} {sorted(told.items())}"
 
