@@ -123,6 +123,8 @@ def opened(there: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
         for attribute in SEALED & item.keys()
     }
     rest = {attribute: value for attribute, value in item.items() if attribute not in {*SEALED, *BY_DESIGN, *keys}}
+    if "chunks" in rest:
+        rest["chunks"] = re.sub(r"\S+:", "", rest["chunks"])  # their lengths: the marks say when that was
     # The mark of what a write received says when that was, and is in its key.
     return {"key": re.sub("received#[^#]+", "received", place), **rest, **documents}
 
