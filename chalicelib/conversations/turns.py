@@ -59,10 +59,10 @@ def steps(row: ConversationRow, before: bytes, after: State) -> list[storage.Ste
     old = chunks(row)
     kept, start = _unchanged(old, before, after.turns)
     new: list[ChunkRow] = []
-    writing = clock.new_mark()
     while len(after.turns) - start > _CHUNK + _TAIL:
-        new.append(_new_chunk(row, len(kept), writing, after.turns[start : start + _CHUNK]))
-        kept.append(Chunk(writing, _CHUNK))
+        chunk = Chunk(clock.new_mark(), _CHUNK)
+        new.append(_new_chunk(row, len(kept), chunk.writing, after.turns[start : start + _CHUNK]))
+        kept.append(chunk)
         start += _CHUNK
     row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
     row.turns = _seal_end(row, before[sum(chunk.length for chunk in old) :], after, start)
