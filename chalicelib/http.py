@@ -133,7 +133,9 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 def page() -> int:
     """The query's `page`, a whole number from 1, 1 when it is not there (§4.2)."""
-    value = query_value("page", "1")
+    value = query_value("page")
+    if value is None:
+        return 1
     if not _PAGE.fullmatch(value):
         raise errors.Invalid.member("page", "must be a whole number from 1")
     return int(value)
@@ -141,7 +143,9 @@ def page() -> int:
 
 def limit(default: int = 20, most: int = 100) -> int:
     """The query's `limit`, a whole number from 1 to `most`."""
-    value = query_value("limit", str(default))
+    value = query_value("limit")
+    if value is None:
+        return default
     if not _PAGE.fullmatch(value) or int(value) > most:
         raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
     return int(value)
@@ -149,7 +153,7 @@ def limit(default: int = 20, most: int = 100) -> int:
 
 def cursor() -> str | None:
     """Where the query's `cursor` says to go on, None for the beginning."""
-    value = query_value("cursor", "")
+    value = query_value("cursor") or ""
     try:
         position = base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode()
     except ValueError:
@@ -170,13 +174,13 @@ def to_cursor(position: str) -> str:
     return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 
 
-def query_value(name: str, default: str) -> str:
-    """One query value, once."""
+def query_value(name: str) -> str | None:
+    """One query value, once; None when it is not there."""
     given = request().query_params
-    values: list[str] = given.getlist(name) if given and name in given else [default]
-    if len(values) != 1:
+    values: list[str] = given.getlist(name) if given and name in given else []
+    if len(values) > 1:
         raise errors.Invalid.member(name, "must be given once")
-    return values[0]
+    return values[0] if values else None
 
 
 # ---- what goes out --------------------------------------------------------------------------------

@@ -407,11 +407,10 @@ def test_a_page_of_one_status_that_has_looked_at_enough_is_short_and_its_cursor_
 
 
 def test_no_status_is_every_status(mixed: list[tuple[str, str]], api: Api, endpoint: str) -> None:
-    for query in ("?limit=100", "?limit=100&status="):
-        assert [(one["id"], one["status"]) for one in listed(api, endpoint, query)] == mixed
+    assert [(one["id"], one["status"]) for one in listed(api, endpoint, "?limit=100")] == mixed
 
 
-@pytest.mark.parametrize("query", ["status=sent", "status=PENDING", "limit=0", "limit=101", "cursor=!!!"])
+@pytest.mark.parametrize("query", ["status=sent", "status=PENDING", "status=", "limit=0", "limit=101", "cursor=!!!"])
 def test_a_query_that_cannot_be_is_refused(query: str, api: Api, endpoint: str) -> None:
     tried(api, endpoint)
     refused(api.get(f"{endpoint}/deliveries?{query}"), 400, query.split("=")[0])

@@ -105,7 +105,7 @@ def list_deliveries(webhook_id: str) -> Response:
 
     `nextCursor` is there when there may be more: a page of one status looks at 1,000 deliveries, and may be short.
     """
-    status = http.query_value("status", "") or None
+    status = http.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
     cursor, limit = http.cursor(), http.limit()
