@@ -13,7 +13,7 @@ from chalicelib.clients import store as client_rows
 from chalicelib.conversations import store as conversations
 from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
-from chalicelib.webhooks import endpoints
+from chalicelib.webhooks import endpoints, queue
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces import tokens
 from tests.api import Answer, Api
@@ -141,6 +141,12 @@ def events(there: World, case: Case, stream: pipeline.Stream) -> list[tuple[str,
     own = [one for one in told if one.workspace_id == there.workspace.workspace_id]
     assert len({one.id for one in own}) == len(own), "two events with one id"
     return [(one.type, plain({**one.payload, "createdAt": 0})) for one in own]
+
+
+def queued(there: World) -> set[str]:
+    """The ids of the workspace's deliveries that wait to be sent; they are taken off the queue."""
+    messages = [queue.from_text(text) for text in pipeline.waiting(queue.FAST)]
+    return {one.delivery_id for one in messages if one.workspace_id == there.workspace.workspace_id}
 
 
 # ---- what there is to see -------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from tests.webhooks import pipeline
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("whole")]
 
+DELIVERIES = Case("deliveries", "GET /v3/webhooks/{webhook_id}/deliveries")
 QUICK: tuple[Kind, ...] = ("dies after", "answer lost")
 CASES = [case for case in sweep.EVERY if case != sweep.DELETE_AGENT]
 
@@ -195,6 +196,20 @@ def test_what_is_made_once_more_is_made_once_with_a_key(case: Case, place: Place
     again = done(there, case, place)
     assert (again.seen, again.events) == (once.seen, [])
     shown(faults=1, states=2)
+
+
+@each(case for case in CASES if case.id in ("webhook test", "redeliver"))
+def test_a_delivery_that_was_promised_is_on_its_way(case: Case, place: Place, shown: Shown) -> None:
+    """What waits on the queue is stored, or nobody could claim it; what was answered waits there."""
+    requests, _ = undisturbed(case, place, 1)
+    for at in range(len(requests)):
+        for kind in QUICK:
+            there = sweep.begin(case)
+            answers = [disturbed(there, case, place, Fault(kind, at)), sweep.send(there, case)]
+            promised = {answer.data["id"] for answer in answers if answer and answer.status == 200}
+            stored = {one["id"] for one in there.api.get(there.path(DELIVERIES)).data}
+            assert promised and promised <= sweep.queued(there) <= stored, (at, kind)
+            shown(faults=1, states=1)
 
 
 MESSAGE, REQUEST = "the message on the queue", "the same request"
