@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from moto import mock_aws
+from moto.core.model_instances import reset_model_data
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
@@ -37,7 +38,7 @@ _cloud = mock_aws()
 def engine() -> Iterator[None]:
     """An empty engine with the resources of the template; nothing is remembered from the test before.
 
-    Tables and queues are emptied rather than created again, a tenth of a second for each of some thousand tests.
+    Tables and queues are emptied rather than created again, a fifth of a second for each of some thousand tests.
     """
     _cloud.start(reset=False)
     if not dynamodb_backends["123456789012"]["eu-west-1"].tables:
@@ -45,17 +46,26 @@ def engine() -> Iterator[None]:
     clear()
     yield
     forget()
-    _cloud.stop()
+    _cloud.stop(remove_data=False)
 
 
 def clear() -> None:
-    """Empty every table and queue, and every cache."""
+    """Empty every table, stream and queue, and every cache."""
     forget()
     for table in dynamodb_backends["123456789012"]["eu-west-1"].tables.values():
         table.items.clear()
+    drop_history()
     waiting = sqs_backends["123456789012"]["eu-west-1"]
     for queue in waiting.queues:
         waiting.purge_queue(queue)
+
+
+def drop_history() -> None:
+    """Empty the streams, which moto copies for every transaction, and its list of all the copies it has ever made."""
+    for table in dynamodb_backends["123456789012"]["eu-west-1"].tables.values():
+        if table.stream_shard is not None:
+            table.stream_shard.items.clear()
+    reset_model_data()
 
 
 def forget() -> None:

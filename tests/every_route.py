@@ -11,12 +11,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from moto.core.model_instances import reset_model_data
 from moto.dynamodb.models import dynamodb_backends
 
 from chalicelib import auth
 from chalicelib.agents import store as agents
 from tests.api import Answer, Api
+from tests.conftest import drop_history
 
 _LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
 ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specification"] + _LISTED["extensions"]}
@@ -109,11 +109,3 @@ def restore(taken: bytes) -> None:
     drop_history()
     auth.forget()
     agents._seen.clear()
-
-
-def drop_history() -> None:
-    """Empty the streams, which moto copies for every transaction, and its list of all the copies it has ever made."""
-    for table in tables().values():
-        if table.stream_shard is not None:
-            table.stream_shard.items.clear()
-    reset_model_data()
