@@ -44,7 +44,9 @@ class Caller(NamedTuple):
 
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-_remembered: dict[str, tuple[float, Caller]] = {}
+# When each was looked up, and until when it is known, in Unix milliseconds: the monotonic clock of a function that is
+# frozen between two requests may stand still.
+_remembered: dict[str, tuple[int, int, Caller]] = {}
 
 
 def caller() -> Caller:
@@ -95,13 +97,14 @@ def _bearer(header: str) -> str:
 
 def _known(token: str) -> Caller:
     fingerprint = tokens.fingerprint(token)
-    until, known = _remembered.get(fingerprint, (0.0, None))
-    if known is None or clock.monotonic() >= until:
+    since, until, known = _remembered.get(fingerprint, (0, 0, None))
+    if known is None or not since <= clock.milliseconds() < until:
         known = _looked_up(fingerprint)
     return known
 
 
 def _looked_up(fingerprint: str) -> Caller:
+    asked = clock.milliseconds()  # from here on it may be revoked
     row = store.find(fingerprint)
     if row is None:
         _remembered.pop(fingerprint, None)
@@ -110,6 +113,6 @@ def _looked_up(fingerprint: str) -> Caller:
     if len(_remembered) >= _MOST_REMEMBERED:
         _remembered.clear()
     # Remembered no longer than it lives.
-    rest = REMEMBERED_SECONDS if row.ends_at is None else min(REMEMBERED_SECONDS, row.ends_at - clock.seconds())
-    _remembered[fingerprint] = (clock.monotonic() + rest, known)
+    until = asked + REMEMBERED_SECONDS * 1000
+    _remembered[fingerprint] = (asked, until if row.ends_at is None else min(until, row.ends_at * 1000), known)
     return known

@@ -56,8 +56,14 @@ def checked(row: Perhaps) -> Perhaps:
 
 
 def is_conditional() -> bool:
-    """Whether the request says which record it is to meet: done over, it cannot undo unseen what somebody else did."""
+    """Whether the request says which record it is to meet."""
     return any(name in http.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
+
+
+def names_what_was_read() -> bool:
+    """Whether the request is for the one record that its sender has read, or for none: done over, it cannot undo unseen
+    what somebody else did. `If-Match: *` is for any record, `If-None-Match` with tags for all but those."""
+    return _given(IF_MATCH) not in (None, [_ANY]) or _given(IF_NONE_MATCH) == [_ANY]
 
 
 def _tag(row: storage.MarkedRow) -> str:

@@ -137,7 +137,7 @@ def page() -> int:
     if value is None:
         return 1
     if not _PAGE.fullmatch(value):
-        raise errors.Invalid.member("page", "must be a whole number from 1")
+        raise errors.Invalid.member("page", "must be a whole number from 1 to 999999999")
     return int(value)
 
 

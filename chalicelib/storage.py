@@ -29,6 +29,7 @@ from chalicelib.rows import table as table
 _ATTEMPTS = 12
 _BATCH = 100  # items of one BatchGetItem
 _WRITES = 25  # items of one BatchWriteItem
+_STEPS = 100  # items of one transaction
 
 Result = TypeVar("Result")
 Step = Callable[[TransactWrite], None]
@@ -145,6 +146,7 @@ def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
 
 def save(row: Row, condition: Condition | None = None) -> None:
     """Write the item. Raises Stale when `condition` fails, or a versioned item has changed since it was read."""
+    condition = _as_read(row, condition)
     _mark(row)
     try:
         _past_collisions(lambda: row.save(condition))
@@ -152,6 +154,13 @@ def save(row: Row, condition: Condition | None = None) -> None:
         if not _is_ours(row):
             raise
         row.update_local_version_attribute()  # type: ignore[no-untyped-call]
+
+
+def _as_read(row: Row, condition: Condition | None) -> Condition | None:
+    """`condition`, and that a versioned item is the one that was read: made anew, its versions begin at 1 again."""
+    if isinstance(row, VersionedRow) and row.version is not None:
+        condition &= type(row).written == row.written
+    return condition
 
 
 def _mark(row: Row) -> None:
@@ -183,6 +192,7 @@ def update(row: Row, actions: Sequence[Action], condition: Condition | None = No
 
 def delete(row: Row, condition: Condition | None = None) -> None:
     """Delete the item; a versioned one only as it was read. Raises Stale when it was not."""
+    condition = _as_read(row, condition)
     try:
         _past_collisions(lambda: row.delete(condition))
     except Stale:
@@ -222,12 +232,14 @@ def _write_many(rows: Sequence[Row], write: Callable[[BatchWrite[Any], Row], Non
 
 def put(row: Row, condition: Condition | None = None) -> Step:
     """A step of a transaction: write the item, under the same conditions as `save`."""
+    condition = _as_read(row, condition)
     _mark(row)
     return lambda transaction: transaction.save(row, condition, "ALL_OLD")
 
 
 def remove(row: Row, condition: Condition | None = None) -> Step:
     """A step of a transaction: delete the item; a versioned one only as it was read."""
+    condition = _as_read(row, condition)
     return lambda transaction: transaction.delete(row, condition)
 
 
@@ -242,12 +254,12 @@ def require(key: Key, condition: Condition) -> Step:
 
 
 def transact(*steps: Step) -> bool:
-    """Do all steps or none, in one request (at twice the capacity). Raises Stale when a condition fails.
-
-    False when they are done already, by an earlier run of a repeatable request: what it put says so, in its mark or
-    in an id that was made for it. A collision with another transaction (TransactionConflict) changes nothing and is
-    not repeated by the SDK, so it is repeated here.
-    """
+    """Do all steps or none, in one request (at twice the capacity). Raises Stale when a condition fails, TooLarge for
+    too many. False when they are done already, by an earlier run of a repeatable request: what it put says so, in its
+    mark or in an id that was made for it. A collision with another transaction (TransactionConflict) changes nothing;
+    the SDK does not repeat it, so it is repeated here."""
+    if len(steps) > _STEPS:
+        raise errors.TooLarge("The change is too large to store at once; send less of it.")
     for attempt in range(_ATTEMPTS):
         try:
             with translated(), TransactWrite(connection=connection) as transaction:

@@ -3,13 +3,14 @@
 import copy
 import json
 import os
+from itertools import count
 from typing import Any
 
 import boto3
 import pytest
 
 from chalicelib import http, storage
-from chalicelib.conversations import store
+from chalicelib.conversations import received, store
 from chalicelib.conversations import turns as turns_
 from chalicelib.conversations.state import LIMIT, State
 from chalicelib.sealing import encode
@@ -207,6 +208,37 @@ def test_a_replacement_of_turns_that_somebody_else_replaced_is_a_conflict(
     answer = api.post(STATE, {"turns": turns(message("ours"))})
     assert (answer.status, answer.json["code"]) == (409, "CONFLICT")
     assert mids(api.post(STATE)) == ["theirs"]
+
+
+@pytest.mark.parametrize("condition", [{"If-Match": "*"}, {"If-None-Match": '"other"'}], ids=["any", "all but one"])
+def test_a_condition_that_names_no_record_does_not_undo_what_somebody_wrote_meanwhile(
+    condition: dict[str, str], api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.post(STATE, {"turns": turns(message("a"))})
+    interrupted(monkeypatch, 1, lambda: api.post(STATE, {"turns": turns(message("theirs"))}))
+    headers = {**api._headers, "Content-Type": "application/json", **condition}
+    answer = api.call("POST", STATE, {"turns": turns(message("ours"))}, headers)
+    assert answer.status == 409
+    assert mids(api.post(STATE)) == ["theirs"]
+
+
+@pytest.mark.parametrize("change", [{"metadata": {"userName": "Ann"}}, {"turns": turns(message("ours"))}], ids=str)
+@pytest.mark.parametrize("before", [10, 300_000], ids=["short", "long"])
+def test_a_conversation_that_was_deleted_and_made_anew_is_another_one(
+    before: int, change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.post(STATE, {"turns": turns(message("old", text=os.urandom(before).hex()))})
+
+    def made_anew() -> None:
+        assert api.delete("/v3/agents/support/convos/user-1").status == 200
+        assert api.post(STATE, {"turns": turns(message("new"))}).status == 200
+
+    interrupted(monkeypatch, 1, made_anew)
+    assert api.post(STATE, change).status == (409 if "turns" in change else 200)
+    read = api.post(STATE)
+    assert (mids(read), read.json["chatState"].get("userName")) == (["new"], change.get("metadata", {}).get("userName"))
+    (listed,) = api.get("/v2/agents/support/convos").data
+    assert (listed["ID"], len(items())) == ("user-1", 2)
 
 
 def test_a_merge_gives_up_after_five_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,3 +479,29 @@ def test_a_stored_state_can_be_read_however_large_its_agent_becomes(api: Api) ->
 
 def test_metadata_that_compresses_well_is_bounded_all_the_same(api: Api) -> None:
     assert api.post(STATE, {"metadata": {"userName": "a" * 70_000}}).status == 413
+
+
+def test_what_a_write_receives_fits_its_transaction_however_much_it_is(api: Api) -> None:
+    """Quotes take two bytes once they stand in the text of a message, and a long text a part of its own."""
+    noise = (os.urandom(600).hex() for _ in count())
+    sent = turns(*(message(f"m{number}", item={"x": next(noise) + '"' * 12_300}) for number in range(80)))
+    assert api.post(STATE, {"turns": sent}).status == 200
+    short = [{"note": "n" * 900, "from": "bot", "messages": [{"mid": f"{number:x}"} for number in range(5_500)]}]
+    assert api.post(STATE, {"turns": short}).status == 200
+    long = turns(*(message(f"l{number}", item={"text": os.urandom(25_000).hex()}) for number in range(41)))
+    assert api.post(STATE, {"turns": long}).status == 200
+
+
+def test_what_is_there_is_received_once_however_many_marks_are_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(received, "_MOST_SEEN", 20)
+    brought: list[list[str]] = []
+    steps = store._received_steps
+
+    def noted(row: Any, state: Any, name: Any) -> Any:
+        brought.append([one["mid"] for one in state.received])
+        return steps(row, state, name)
+
+    monkeypatch.setattr(store, "_received_steps", noted)
+    for last in (25, 26, 27):
+        api.post(STATE, {"turns": turns(*(message(str(number)) for number in range(last)))})
+    assert brought == [[str(number) for number in range(25)], ["25"], ["26"]]

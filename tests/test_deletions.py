@@ -288,5 +288,56 @@ def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
     assert items("conversations") == []
 
 
+def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
+    api: Api, workspace: NewWorkspace, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent's row remembers the last conversations only, the index those that have their own item."""
+    api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(300_000).hex()}]}]})
+    create(api, 33)
+    monkeypatch.setattr(storage, "_WRITES", 1)
+    requests = count()
+
+    def refuse_the_third(params: Any, **_: Any) -> None:
+        if b"#ann" in params["body"] and next(requests) == 2:
+            raise errors.Unavailable()
+
+    events = storage.client("dynamodb").meta.events
+    events.register("before-call.dynamodb.BatchWriteItem", refuse_the_third)
+    try:
+        assert api.delete("/v3/agents/support").status == 503
+    finally:
+        events.unregister("before-call.dynamodb.BatchWriteItem", refuse_the_third)
+    assert items("conversations") != []
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
+    deletion.go_on(json.dumps([workspace.workspace_id, "support"]), 10)
+    assert items("conversations") == []
+
+
+def test_what_is_written_while_the_sweep_is_at_the_conversation_goes_too(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By somebody who has read the agent before it was deleted."""
+    state = "/agents/support/interact/ann/state"
+    api.post(state, {"turns": HUMAN})
+    save, delete_many = conversations.save, storage.delete_many
+    written: list[None] = []
+
+    def delete_the_agent(*change: Any) -> None:
+        def and_write(rows: Any) -> None:
+            monkeypatch.setattr(storage, "delete_many", delete_many)
+            written.append(save(*change))
+            delete_many(rows)
+
+        monkeypatch.setattr(conversations, "save", save)
+        monkeypatch.setattr(storage, "delete_many", and_write)
+        assert api.delete("/v3/agents/support").status == 200
+
+    monkeypatch.setattr(conversations, "save", delete_the_agent)
+    long = [*HUMAN, {"messages": [{"text": os.urandom(300_000).hex()}]}]
+    assert (api.post(state, {"turns": long}).status, written) == (200, [None])
+    assert items("conversations") == []
+
+
 def _ids(api: Api) -> tuple[str, str]:
     return api.get("/v3/agents/support/tools") and items("agents")[0]["workspace"]["S"], "support"

@@ -121,7 +121,7 @@ CASES = [
     Case(
         "webhook create",
         "POST /v3/webhooks",
-        {QUERY: 1, PUT: 1},
+        {QUERY: 2, PUT: 1},
         {"webhook": {"url": "https://example.com/new", "events": ["lead_captured"]}},
     ),
     Case("webhook list", "GET /v3/webhooks", {QUERY: 1}),

@@ -111,3 +111,28 @@ def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_bu
         events.unregister("before-parameter-build.dynamodb.BatchWriteItem", keep)
         events.unregister("after-call.dynamodb.BatchWriteItem", leave)
     assert len(sent) > 2
+
+
+def test_what_was_deleted_and_made_anew_is_not_what_was_read(row: OrganisationRow) -> None:
+    """Its versions begin at 1 again."""
+    read = storage.find(OrganisationRow, *row.keys)
+    assert read is not None
+    storage.delete(row)
+    anew = store.new(*row.keys)
+    store.save(anew, {}, {"name": "New"})
+    assert anew.version == read.version
+    writes = (
+        lambda: storage.save(read),
+        lambda: storage.delete(read),
+        lambda: storage.transact(storage.put(read)),
+        lambda: storage.transact(storage.remove(read)),
+    )
+    for write in writes:
+        with pytest.raises(storage.Stale):
+            write()
+
+
+def test_more_than_a_transaction_may_have_is_too_large(row: OrganisationRow) -> None:
+    steps = [storage.put(store.new("workspace", f"org-{number}")) for number in range(101)]
+    with pytest.raises(errors.TooLarge):
+        storage.transact(*steps)

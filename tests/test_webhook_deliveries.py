@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, queues, storage
-from chalicelib.webhooks import ledger, queue
+from chalicelib.webhooks import ledger, queue, sender
 from chalicelib.webhooks.sender import Outcome
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -66,7 +66,7 @@ def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
         if status in ENDED:
             ledger.settle(row, ENDED[status])
         elif status == "expired":
-            ledger.expire(row)
+            ledger.expire(row, "The event is not kept any more.")
 
     return end
 
@@ -242,6 +242,18 @@ def test_one_that_nobody_began_is_expired_after_four_days(api: Api, endpoint: st
     time.now += 2 * SECOND
     assert read(api, endpoint, delivery)["status"] == "expired"
     assert [one["id"] for one in listed(api, endpoint, "?status=expired")] == [delivery["id"]]
+
+
+def test_one_that_is_expired_is_not_sent_any_more(
+    api: Api, endpoint: str, time: Time, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asked for it has been told so, and may have asked again; an operator may put its message back."""
+    delivery = tried(api, endpoint)
+    time.now += 4 * DAY + SECOND
+    monkeypatch.setattr(sender, "post", lambda *_: pytest.fail("It was sent."))
+    pipeline.drain()
+    shown = read(api, endpoint, delivery)
+    assert (shown["status"], shown["error"]) == ("expired", "It was not sent in time.")
 
 
 def test_a_delivery_whose_event_is_not_kept_any_more_is_shown_without_payload(

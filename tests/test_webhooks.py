@@ -565,3 +565,21 @@ def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.Monk
     first = api.get("/v3/webhooks").data[0]["id"]
     api.delete(f"/v3/webhooks/{first}")
     assert api.post("/v3/webhooks", body).status == 200
+
+
+def test_who_makes_one_at_the_same_time_as_somebody_else_cannot_make_one_too_many(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoints, "MOST", 2)
+    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+    save, statuses = storage.save, []
+
+    def after_somebody_else(*arguments: Any) -> None:
+        monkeypatch.setattr(storage, "save", save)
+        statuses.extend(api.post("/v3/webhooks", body).status for _ in range(2))
+        save(*arguments)
+
+    monkeypatch.setattr(storage, "save", after_somebody_else)
+    refused(api.post("/v3/webhooks", body), 429)
+    assert statuses == [200, 200]
+    assert len(api.get("/v3/webhooks").data) == 2

@@ -321,6 +321,27 @@ def test_a_credential_is_remembered_for_thirty_seconds(api: Api, pass_time: Pass
     assert costs == [{"Query": 1}, {"Query": 1}, {"GetItem": 1, "Query": 1}]
 
 
+def test_the_thirty_seconds_begin_when_a_credential_is_looked_up(
+    api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To note its use may take long, and it may be revoked meanwhile."""
+    made = issue(api)
+    note = store._note_use
+
+    def revoked_meanwhile(row: Any) -> None:
+        note(row)
+        if row.credential_id == made["id"]:
+            pass_time(8)
+            store.revoke(row)
+
+    monkeypatch.setattr(store, "_note_use", revoked_meanwhile)
+    statuses = [opens(made["token"])]
+    for seconds in (21, 1):
+        pass_time(seconds)
+        statuses.append(opens(made["token"]))
+    assert statuses == [200, 200, 401]
+
+
 def test_a_credential_is_not_remembered_beyond_its_end(api: Api, pass_time: PassTime) -> None:
     token = issue(api, expiresInSeconds=10)["token"]
     before = opens(token)

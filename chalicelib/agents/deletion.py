@@ -7,7 +7,7 @@ goes on where it ended. A message that says so is on a queue before anything is 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 from chalicelib import clock, errors, queues, sequence, storage
 from chalicelib.agents import store
@@ -59,9 +59,8 @@ def _sweep(workspace_id: str, agent_id: str, seconds: float) -> bool:
     tombstone = sequence.find_tombstone(workspace_id, agent_id)
     if tombstone is None:
         return True
-    for batch in _left(workspace_id, agent_id, tombstone):
-        storage.delete_many(batch)
-        conversations_found += isinstance(batch[0], conversations.ChunkRow)
+    for found in _swept(workspace_id, agent_id, tombstone):
+        conversations_found += found
         if clock.monotonic() > end:
             return False
     # Fewer than there were: an earlier sweep has had the others, or the index does not show them yet.
@@ -72,17 +71,18 @@ def _sweep(workspace_id: str, agent_id: str, seconds: float) -> bool:
     return True
 
 
-def _left(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[Sequence[storage.Row]]:
-    """What an agent has left, a batch of one table at a time; a conversation is one batch."""
-    while tool_rows := tools.some(workspace_id, agent_id, _BATCH):
-        yield tool_rows
-    while lead_rows := leads.some(workspace_id, agent_id, _BATCH):
-        yield lead_rows
-    while analytics_rows := analytics.some(workspace_id, agent_id, _BATCH):
-        yield analytics_rows
+def _swept(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[bool]:
+    """Delete what an agent has left, some at a time; whether that was a conversation."""
+    for some in (tools.some, leads.some, analytics.some):
+        while rows := some(workspace_id, agent_id, _BATCH):
+            storage.delete_many(rows)
+            yield False
     for conversation_id in tombstone.recent.split():
-        if items := conversations.items(workspace_id, agent_id, conversation_id):
-            yield items
-    while rows := conversations.some(workspace_id, agent_id, _BATCH):
-        for row in rows:
-            yield conversations.items(*storage.parts(row.conversation)) or [row]
+        yield _cleared(workspace_id, agent_id, conversation_id)
+    while conversation_rows := conversations.some(workspace_id, agent_id, _BATCH):
+        for row in conversation_rows:  # the index may show one for a while that is gone
+            yield _cleared(*storage.parts(row.conversation))
+
+
+def _cleared(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
+    return storage.reapplied(lambda: conversations.clear(workspace_id, agent_id, conversation_id))

@@ -15,9 +15,9 @@ from chalicelib.workspaces import tokens
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # A transaction has 100 items; each login is two of them.
 _LOGINS_AT_ONCE = 40
-_SEEN_SECONDS = 30
+_SEEN_MILLISECONDS = 30_000
 _MOST_SEEN = 10_000
-_seen: dict[tuple[str, str], float] = {}
+_seen: dict[tuple[str, str], int] = {}
 
 
 class AgentRow(DocumentRow):
@@ -52,11 +52,12 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
     For writes that are many and small. Of an agent that another process deletes meanwhile, a record may stay.
     """
-    if clock.monotonic() >= _seen.get((workspace_id, agent_id), 0.0):
+    asked = clock.milliseconds()
+    if not 0 <= asked - _seen.get((workspace_id, agent_id), 0) < _SEEN_MILLISECONDS:
         read(workspace_id, agent_id)
         if len(_seen) >= _MOST_SEEN:
             _seen.clear()
-        _seen[workspace_id, agent_id] = clock.monotonic() + _SEEN_SECONDS
+        _seen[workspace_id, agent_id] = asked
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:

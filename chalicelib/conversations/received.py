@@ -25,10 +25,18 @@ _LABEL_LIMIT = 1_000
 _TEXTS = ("message", "text", "content", "payload")
 
 
-def fresh(turns: Sequence[Document], seen: bytes) -> tuple[tuple[Document, ...], bytes]:
-    """Of these turns of the user those that are not among the seen ones, as `{mid, content, type?, from?}`; and the
-    marks of all that are seen now."""
+def may_forget(seen: bytes) -> bool:
+    """Whether these marks are as many as are kept: messages that are still there may have lost theirs."""
+    return len(seen) >= _MOST_SEEN * _MARK
+
+
+def fresh(
+    turns: Sequence[Document], seen: bytes, before: Sequence[Document] = ()
+) -> tuple[tuple[Document, ...], bytes]:
+    """Of these turns of the user those that are neither marked in `seen` nor in the turns `before`, as `{mid, content,
+    type?, from?}`; and the marks of all that are seen now, the last of them."""
     marks = {mark for (mark,) in struct.iter_unpack(f"{_MARK}s", seen)}
+    marks.update(map(_mark, before))
     new = [(mark, turn) for turn in turns if (mark := _mark(turn)) not in marks]
     return tuple(_said(turn) for _, turn in new), (seen + b"".join(mark for mark, _ in new))[-_MOST_SEEN * _MARK :]
 

@@ -83,9 +83,8 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     from chalicelib.conversations.models import StateIn
 
     change = http.optional_body(StateIn)
-    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen. With a
-    # precondition it is not.
-    attempts = 1 if change.turns is not None and not etag.is_conditional() else 5
+    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
+    attempts = 1 if change.turns is not None and not etag.names_what_was_read() else 5
     return storage.reapplied(lambda: _exchange(agent_id, user_id, change), attempts)
 
 
@@ -108,9 +107,9 @@ def _exchange(agent_id: str, user_id: str, asked: "StateIn") -> Response:
     # Saved by an earlier run of the request: what was before it is not known any more.
     is_done = row is not None and clock.is_own(row.written)
     turns = after.turns.decode()
-    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after, turns)
     if after is not before and not http.fits(turns, _ROOM):
         raise errors.TooLarge("turns are too large to be answered.")
+    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after, turns)
     if after is not before and row is not None:
         store.save(row, before, after, agent.get("title"))
     elif after is not before:

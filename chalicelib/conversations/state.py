@@ -72,7 +72,8 @@ def apply(before: State, change: Change, now: int) -> State:
     if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     human = _human(turns)
-    new, seen = received.fresh(human, before.seen)
+    known = _human(json.loads(before.turns)) if received.may_forget(before.seen) else []
+    new, seen = received.fresh(human, before.seen, known)
     return State(_touched({**metadata, **_counts(turns, human)}, now), text, seen, new)
 
 
@@ -117,9 +118,7 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
         if len(messages) > 1:
             size += len(sealing.encode({**_without_messages(turn), "ts": own_ts})) * len(messages)
         if size > 3 * LIMIT:
-            raise errors.TooLarge(
-                "turns may have 2 MiB of JSON at most, each message counted with what its turn carries."
-            )
+            raise errors.TooLarge("turns may fill 6 MiB at most, each message counted with what its turn carries.")
         for message in messages:
             mid = message.get("mid")
             if not mid:

@@ -28,7 +28,7 @@ _METADATA = 32_000
 _METADATA_JSON = 64_000
 # Received messages: sealed bytes in the conversation's own item, and JSON bytes together in another.
 _RECEIVED = 40_000
-_RECEIVED_TOGETHER = 100_000
+_RECEIVED_TOGETHER = 350_000
 _RECEIVED_SECONDS = 24 * 60 * 60
 # Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
 _PATIENCE_SECONDS = 15
@@ -91,9 +91,18 @@ def some(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
     return storage.query(ConversationRow, storage.key(workspace_id, agent_id), index="by_number", limit=limit)
 
 
-def items(workspace_id: str, agent_id: str, conversation_id: str) -> list[ChunkRow]:
-    """Every item of a conversation, its own and those of its turns."""
-    return storage.query(ChunkRow, storage.key(workspace_id, agent_id, conversation_id))
+def clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
+    """Delete a conversation of an agent that is no more, whatever its size; whether it was there.
+
+    Its own item goes last: without it nobody would find the others. And as it was read: who has read the agent before
+    it was deleted may write until then. Raises Stale when somebody did.
+    """
+    found = storage.query(ConversationRow, storage.key(workspace_id, agent_id, conversation_id))
+    own = [row for row in found if row.item == HEAD]
+    storage.delete_many([row for row in found if row.item != HEAD])
+    for row in own:
+        storage.delete(row)
+    return bool(own)
 
 
 def create(

@@ -100,7 +100,7 @@ class Target(NamedTuple):
 
 _LONGEST_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
-_NAME = re.compile(r"[a-z0-9_.-]{1,253}")
+_NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 # What a path and a query keep as it is; the rest is percent-encoded.
 _KEPT = "/?%:@!$&'()*+,;=~"
 

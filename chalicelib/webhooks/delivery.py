@@ -130,12 +130,16 @@ def _deliver(message: queue.Message, lane: str, posting: dict[queue.Message, flo
         queue.send([message], queue.SLOW)
         return
     row = ledger.new(*message)
+    # Whoever asked for it was told that it would not be sent, and may have asked again.
+    is_late = message.is_asked_for and row.status == ledger.EXPIRED
     told = None if event is None else (event.open(), workspace.open()["workspaceSecret"])
     if not ledger.claim(row):
         return
     try:
         if told is None:
-            ledger.expire(row)
+            ledger.expire(row, "The event is not kept any more.")
+        elif is_late:
+            ledger.expire(row, "It was not sent in time.")
         else:
             posting[message] = clock.monotonic()
             outcome = _post(message, endpoint, *told)

@@ -79,6 +79,9 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     secret = signature.new_secret()
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
     storage.save(row)
+    if len(listed(workspace_id)) > MOST:  # somebody else was as fast
+        storage.delete(row)
+        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, MOST)
     return row, secret
 
 

@@ -129,9 +129,9 @@ def settle(row: DeliveryRow, outcome: Outcome) -> None:
     _settle(row, FAILED if outcome.error else DELIVERED, outcome)
 
 
-def expire(row: DeliveryRow) -> None:
-    """Write down that a claimed delivery cannot be sent: its event is not kept any more."""
-    _settle(row, EXPIRED, Outcome(None, "The event is not kept any more.", 0))
+def expire(row: DeliveryRow, why: str) -> None:
+    """Write down that a claimed delivery is not sent, and why."""
+    _settle(row, EXPIRED, Outcome(None, why, 0))
 
 
 def _settle(row: DeliveryRow, status: str, outcome: Outcome) -> None:

@@ -183,6 +183,7 @@ BROKEN = {
     "https://.example.com/": _HOST,
     "https://a..example.com/": _HOST,
     f"https://{'a' * 64}.example.com/": _HOST,
+    "https://a\u2024\u2024b.example.com/": _HOST,  # a dot to name service, none to a browser
     "https://hooks!.example.com/": _HOST,
     "https://%31%32%37.0.0.1/": _HOST,
     "https://127.0.0.1%00.example.com/": _HOST,
