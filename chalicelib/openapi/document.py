@@ -39,14 +39,14 @@ itself need none.
 **Answers.** v3 and v2 routes answer `{success, message, data}` with status 200, creations too; two routes answer
 their object unwrapped. A list with a cursor has `nextCursor` while there is more.
 
-**Errors** have one shape: `{success: false, message, code, issues?}`. `issues` names each broken member and its
-rule. What belongs to another workspace is not found. A route or method that is not there is 404, 405, or
-403 with `INVALID`, as the gateway has it.
+**Errors** have one shape: `{success: false, message, code, issues?}`. `issues` names each broken member and its rule.
+What belongs to another workspace is not found. A route or method that is not there is 404, 405, or 403 with
+`INVALID`, as the gateway has it.
 
-**Bodies** are JSON objects with the header `Content-Type: application/json`. A member that is left out stays as
-it is (an analytics record replaces the last of its kind); `null` clears it, and what was cleared is left out of answers. Unknown members are refused. Members that
-are read only are accepted and ignored, so that a record can be sent back as it was read. Numbers, strings and
-booleans are not converted into one another.
+**Bodies** are JSON objects with the header `Content-Type: application/json`. A member that is left out stays as it is
+(an analytics record replaces the last of its kind); `null` clears it, and what was cleared is left out of answers.
+Unknown members are refused. Members that are read only are accepted and ignored, so that a record can be sent back as
+it was read. Numbers, strings and booleans are not converted into one another.
 
 **Two writers at once.** An answer with one record has the header `ETag`: the mark of the record's last save. Sent back
 as `If-Match` with a change or a deletion, it is refused with 412 where somebody else has saved the record since, and

@@ -27,7 +27,10 @@ _MOMENT: Note = {"format": "date-time"}
 _USER = note("The user or conversation id.")
 
 _AGENT = {
-    "SECRET_API_KEY": note("The agent's own key, which opens its edge routes. Made when none is given; a text that is no key made by the service is kept and opens nothing."),
+    "SECRET_API_KEY": note(
+        "The agent's own key, which opens its edge routes. Made when none is given; a text that is no key made by the "
+        "service is kept and opens nothing."
+    ),
     "buttonsLayout": known("horizontal"),
     "vg_defaultModel": _MODEL,
 }
