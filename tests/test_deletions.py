@@ -18,6 +18,7 @@ from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces import tokens
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.conftest import PassTime
 
 LIST = "/v2/agents/support/convos"
 HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
@@ -336,6 +337,19 @@ def test_what_is_written_while_the_sweep_is_at_the_conversation_goes_too(
     monkeypatch.setattr(conversations, "save", delete_the_agent)
     long = [*HUMAN, {"messages": [{"text": os.urandom(300_000).hex()}]}]
     assert (api.post(state, {"turns": long}).status, written) == (200, [None])
+    assert items("conversations") == []
+
+
+def test_a_sweep_comes_again_for_what_the_index_does_not_show_yet(
+    api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sequence, "_RECENT", 1)  # the one before it is found by the index only
+    create(api, 2)
+    with monkeypatch.context() as lagging:
+        lagging.setattr(conversations, "some", lambda *_: [])
+        assert "still being swept" in api.delete("/v3/agents/support").json["message"]
+    pass_time(60)
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert items("conversations") == []
 
 

@@ -256,6 +256,16 @@ def test_a_rotation_that_is_repeated_with_the_old_key_gives_a_key_for_its_full_t
     assert repeated["expiresAt"] == clock.iso(clock.seconds() + YEAR)
 
 
+def test_a_rotation_does_not_revive_a_key_that_was_revoked_meanwhile(workspace: NewWorkspace) -> None:
+    key = store.living(tokens.fingerprint(workspace.workspace_key))
+    assert key
+    store.revoke(key)
+    before = everything()
+    with pytest.raises(storage.Stale):
+        store.rotate(key)
+    assert everything() == before
+
+
 @pytest.mark.parametrize("overlap", [-1, YEAR + 1, "60", 1.5], ids=str)
 def test_an_overlap_that_cannot_be_is_refused_and_the_key_stays(api: Api, overlap: Any) -> None:
     api.get("/v3/tokens")
@@ -349,6 +359,13 @@ def test_a_credential_is_not_remembered_beyond_its_end(api: Api, pass_time: Pass
     assert (before, opens(token)) == (200, 401)
 
 
+def test_no_more_than_so_many_credentials_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(auth, "_MOST_REMEMBERED", 3)
+    for _ in range(5):
+        assert opens(issue(api)["token"]) == 200
+        assert len(auth._remembered) <= 3
+
+
 def test_the_use_of_a_token_is_noted_every_ten_minutes_at_most(api: Api, pass_time: PassTime) -> None:
     token, start = issue(api)["token"], clock.seconds()
     noted = []
@@ -374,6 +391,21 @@ def test_the_list_says_when_a_token_was_last_used(api: Api, pass_time: PassTime)
 def test_a_request_does_not_fail_because_its_use_cannot_be_noted(api: Api, code: str) -> None:
     with refused_by_the_engine("UpdateItem", code):
         assert api.get("/v3/agents").status == 200
+
+
+def test_nothing_is_noted_of_a_token_that_was_revoked_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.get("/v3/tokens")
+    before = items("cams-credentials")
+    token, living = issue(api)["token"], store.living
+
+    def revoked_once_read(token_hash: str) -> store.CredentialRow | None:
+        if row := living(token_hash):
+            store.revoke(row)
+        return row
+
+    monkeypatch.setattr(store, "living", revoked_once_read)
+    assert opens(token) == 200
+    assert items("cams-credentials") == before
 
 
 # ---- what opens which route, beside what tests/test_isolation.py says of all of them ---------------

@@ -78,7 +78,8 @@ def _swept(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) ->
             storage.delete_many(rows)
             yield False
     for conversation_id in tombstone.recent.split():
-        yield _cleared(workspace_id, agent_id, conversation_id)
+        if _cleared(workspace_id, agent_id, conversation_id):
+            yield True
     while conversation_rows := conversations.some(workspace_id, agent_id, _BATCH):
         for row in conversation_rows:  # the index may show one for a while that is gone
             yield _cleared(*storage.parts(row.conversation))

@@ -7,6 +7,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from concurrent import futures
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from tests.evidence import stored
 from tests.requests import answer_lost_once, refused_by_the_engine
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
-from tests.webhooks.receivers import Receiver, read_request, status
+from tests.webhooks.receivers import OK, Receiver, read_request, status
 
 ROOT = Path(__file__).parents[2]
 DAY = 24 * 60 * 60 * 1000
@@ -278,6 +280,27 @@ def test_a_message_that_fails_fails_the_batch_after_the_others_are_sent(
     assert names(inbox) == ["one", "three", "two"]
 
 
+def test_a_batch_that_fails_ends_no_sooner_than_its_deliveries(
+    stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listen(api, inbox.url())
+    happen(stream, api, "one", "two")
+    begun: list[futures.Future[None]] = []
+    submit = delivery.threads.submit
+
+    def once(*work: Any) -> futures.Future[None]:
+        if begun:
+            raise RuntimeError("can't start new thread")
+        begun.append(submit(*work))
+        return begun[0]
+
+    monkeypatch.setattr(delivery.threads, "submit", once)
+    with pytest.raises(RuntimeError):
+        pipeline.take().run()
+    assert begun[0].done()
+    assert len(inbox.posts) == 1
+
+
 JUNK = ["no JSON", "{}", "null", "7", '"abcde"', "[]", '["a","b","c","d"]', '["a","b","c","d","e","f"]',
         '["a","b","c","d",5]', '["a","b","c","d",null]', '{"a":1,"b":2,"c":3,"d":4,"e":5}']  # fmt: skip
 
@@ -327,6 +350,42 @@ def test_a_receiver_is_not_slow_because_the_database_is(
     drain(queue.FAST)
     assert len(inbox.posts) == 1
     assert not endpoints.read(workspace.workspace_id, webhook["id"]).is_slow
+
+
+def test_a_receiver_that_hangs_is_noted_as_slow_once_for_a_batch(
+    stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted: list[tuple[str, str]] = []
+    looks, answer, wait = count(), threading.Event(), futures.wait
+
+    def hangs(connection: socket.socket, where: Receiver) -> None:
+        read_request(connection)
+        answer.wait(10)
+        connection.sendall(OK)
+
+    def look(*waited_for: Any) -> Any:
+        if noted and next(looks) == 3:  # it has been looked at that often since
+            answer.set()
+        return wait(*waited_for)
+
+    monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.001)
+    monkeypatch.setattr(endpoints, "note_slow", lambda *endpoint: noted.append(endpoint))
+    monkeypatch.setattr(futures, "wait", look)
+    with pipeline.inbox(hangs) as slow:
+        webhook = listen(api, slow.url())
+        happen(stream, api)
+        drain(queue.FAST)
+    assert noted == [(workspace.workspace_id, webhook["id"])]
+
+
+def test_an_endpoint_that_is_deleted_while_it_hangs_does_not_come_back(
+    stream: Stream, api: Api, workspace: NewWorkspace
+) -> None:
+    webhook = listen(api, "http://127.0.0.1:9/")
+    api.delete(f"/v3/webhooks/{webhook['id']}")
+    with pytest.raises(storage.Stale):
+        endpoints.note_slow(workspace.workspace_id, webhook["id"])
+    assert stored()["cams-webhooks"] == []
 
 
 def test_a_receiver_is_noted_as_slow_while_it_still_hangs(

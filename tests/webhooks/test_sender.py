@@ -344,6 +344,12 @@ def test_a_rude_receiver_ends_before_the_deadline(behaviour: Behaviour, error: s
     assert took < 2
 
 
+def test_a_receiver_that_resets_while_it_is_sent_to_is_told_from_one_that_closes(private: None) -> None:
+    with receiver(receivers.resets_at_a_byte) as one:
+        outcome, _ = tried(one.url, LARGE, deadline=5)
+    assert outcome[:2] == (None, RESET)
+
+
 def test_a_port_that_nobody_listens_on_is_an_error(private: None) -> None:
     with receiver(receivers.hangs) as one:
         closed = one.url
@@ -786,6 +792,36 @@ def test_a_turn_that_becomes_free_goes_to_who_waits(private: None, names: Callab
     assert {outcome.status for outcome in outcomes} == {200}
     assert max(outcome.duration_ms for outcome in outcomes) < 2000
     assert 200 <= len(asked) <= 300
+
+
+def test_a_turn_that_somebody_does_not_need_goes_to_the_next(
+    names: Callable[[Resolve], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lookups, "MOST", 2)
+    answered = {host: threading.Event() for host in ("first.test", "second.test", "slow.test", "good.test")}
+    answered["good.test"].set()
+    there, wait = threading.Semaphore(0), lookups._ended.wait
+
+    def resolve(host: str) -> list[str]:
+        there.release()
+        answered[host].wait(5)
+        return ["127.0.0.1"]
+
+    def waits(seconds: float | None = None) -> bool:
+        there.release()
+        return wait(seconds)
+
+    names(resolve)
+    monkeypatch.setattr(lookups._ended, "wait", waits)
+    with ThreadPoolExecutor(5) as pool:
+        for host in ("first.test", "second.test", "slow.test", "slow.test", "good.test"):
+            last = pool.submit(lookups.look_up, host, 80, time.monotonic() + 5)
+            assert there.acquire(timeout=5)  # being looked up, or waiting in this order
+        answered["first.test"].set()
+        answered["second.test"].set()  # two turns, and those who wait first need one
+        assert last.result()
+        assert ("slow.test", 80) in lookups.running
+        answered["slow.test"].set()
 
 
 # Many at once
