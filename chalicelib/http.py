@@ -193,8 +193,9 @@ def answer(body: dict[str, Any]) -> Response:
 
 def text_answer(text: str) -> Response:
     """A ready JSON text: Chalice would escape every non-ASCII character to six."""
+    # Only a list that was asked for without `limit` can grow so far.
     if not fits(text):
-        raise errors.TooLarge("The answer is too large; ask for less.")
+        raise errors.TooLarge("The answer is too large; ask for a page of it with limit.")
     return Response(text, headers=dict(_JSON))
 
 

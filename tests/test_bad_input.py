@@ -791,7 +791,7 @@ def test_of_an_engine_that_refuses(code: str, status: int, service: Service) -> 
 def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fault(*_: Any) -> None:
+    def fault(*_: Any, **__: Any) -> None:
         raise RuntimeError("a fault of ours")
 
     for module, name in ((storage, "query"), (workspaces, "find")):

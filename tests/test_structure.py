@@ -15,7 +15,7 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 KERNEL = (
     "settings", "clock", "errors", "connection", "rows", "storage", "queues", "children", "keyring", "compression",
     "sealing", "documents", "sequence",
-    "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "etag", "auth", "idempotency",
+    "telemetry", "workspaces.tokens", "workspaces.store", "wire", "http", "pages", "etag", "auth", "idempotency",
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options"}
 # The types of events stand in their catalogue.
@@ -31,7 +31,7 @@ PIPELINE = (
     "streams",
 )  # fmt: skip
 # What a store, and with it an event function, does without: the models and the HTTP edge.
-EDGE = {"wire", "http", "etag", "auth", "idempotency"}
+EDGE = {"wire", "http", "pages", "etag", "auth", "idempotency"}
 
 
 def name_of(module: Path) -> str:

@@ -1,8 +1,10 @@
 """Agents over HTTP (§4.1, §4.2)."""
 
+from functools import partial
+
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, etag, http, storage
+from chalicelib import auth, clock, etag, http, pages, storage
 from chalicelib.agents import deletion, store
 from chalicelib.documents import Document
 from chalicelib.openapi.operation import operation
@@ -28,11 +30,8 @@ def list_agents() -> Response:
 
     `nextCursor` is there when there are more. A page of large records is shorter than `limit`.
     """
-    limit = http.limit()
-    rows = store.listed(auth.caller().workspace_id, http.cursor(), limit + 1)
-    agents = http.as_many_as_fit(_shown(row.agent_id, row.open()) for row in rows[:limit])
-    more = http.to_cursor(agents[-1]["id"]) if len(rows) > len(agents) else None
-    return http.listing("Agents retrieved successfully", agents, more)
+    listed = partial(store.listed, auth.caller().workspace_id)
+    return pages.page("Agents retrieved successfully", listed, lambda row: _shown(row.agent_id, row.open()))
 
 
 @routes.route("/v3/agents", methods=["POST"])

@@ -1,10 +1,11 @@
 """Clients over HTTP (§4.2)."""
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, etag, http, storage
+from chalicelib import auth, etag, http, pages, storage
 from chalicelib.clients import store
 from chalicelib.openapi.operation import operation
 
@@ -12,11 +13,14 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v2/clients", methods=["GET"])
-@operation(data="list[models.Client]")
+@operation(data="list[models.Client]", query=("limit", "cursor"))
 def list_clients() -> Response:
-    """List all clients of the workspace, in the order of their ids."""
-    rows = store.listed(auth.caller().workspace_id)
-    return http.success("Clients retrieved successfully", [_shown(row.client_id, row.open()) for row in rows])
+    """List the clients of the workspace, in the order of their ids.
+
+    All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
+    """
+    listed = partial(store.listed, auth.caller().workspace_id)
+    return pages.whole_or_page("Clients retrieved successfully", listed, lambda row: _shown(row.client_id, row.open()))
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])

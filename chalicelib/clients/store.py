@@ -53,9 +53,13 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return row
 
 
-def listed(workspace_id: str) -> list[ClientRow]:
-    """All clients of a workspace, in the order of their ids. One request for each MB."""
-    return storage.query(ClientRow, workspace_id)
+def listed(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
+    """At most `limit` clients in the order of their ids, from the first one after `after`; all without.
+
+    One request for each MB.
+    """
+    condition = ClientRow.client_id > after if after else None
+    return storage.query(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:

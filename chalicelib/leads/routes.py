@@ -1,10 +1,11 @@
 """Leads over HTTP: routes of our own. Nobody changes a lead: what was captured stays as it was."""
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, etag, http
+from chalicelib import auth, etag, http, pages
 from chalicelib.agents import store as agents
 from chalicelib.conversations import received
 from chalicelib.leads import store
@@ -32,11 +33,8 @@ def create_lead() -> Response:
 @operation(data="list[models.Lead]", query=("limit", "cursor"))
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. `nextCursor` is there when there are more."""
-    limit = http.limit()
-    rows = store.listed(auth.caller().workspace_id, agent_id, http.cursor(), limit + 1)
-    shown = http.as_many_as_fit(_shown(row) for row in rows[:limit])
-    more = http.to_cursor(shown[-1]["id"]) if len(rows) > len(shown) else None
-    return http.listing("Leads retrieved successfully", shown, more)
+    listed = partial(store.listed, auth.caller().workspace_id, agent_id)
+    return pages.page("Leads retrieved successfully", listed, _shown)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])

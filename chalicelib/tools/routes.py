@@ -1,10 +1,11 @@
 """Tools over HTTP (§4.1)."""
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, etag, http, storage
+from chalicelib import auth, clock, etag, http, pages, storage
 from chalicelib.openapi.operation import operation
 from chalicelib.tools import store
 
@@ -14,11 +15,14 @@ _NEW = {"method": "GET"}
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
-@operation(data="list[models.Tool]")
+@operation(data="list[models.Tool]", query=("limit", "cursor"))
 def list_tools(agent_id: str) -> Response:
-    """List all tools of an agent, oldest first."""
-    rows = store.listed(auth.caller().workspace_id, agent_id)
-    return http.success("Tools retrieved successfully", [_shown(row.tool_id, row.open()) for row in rows])
+    """List the tools of an agent, oldest first.
+
+    All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
+    """
+    listed = partial(store.listed, auth.caller().workspace_id, agent_id)
+    return pages.whole_or_page("Tools retrieved successfully", listed, lambda row: _shown(row.tool_id, row.open()))
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])

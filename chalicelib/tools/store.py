@@ -29,9 +29,10 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
     return row
 
 
-def listed(workspace_id: str, agent_id: str) -> list[ToolRow]:
-    """All tools of an agent, oldest first. Raises NotFound for an unknown agent."""
-    rows = storage.query(ToolRow, children.partition(workspace_id, agent_id))
+def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
+    """At most `limit` tools of an agent, oldest first, from the one after `after`; all without. Raises NotFound."""
+    condition = ToolRow.tool_id > after if after else None
+    rows = storage.query(ToolRow, children.partition(workspace_id, agent_id), condition, limit=limit)
     if not rows and sequence.find(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
     return rows

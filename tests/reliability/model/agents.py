@@ -65,6 +65,7 @@ tool_members = members(
     ),
 )
 agent_names = st.sampled_from(["a1", "a2", "a3"])
+limits = st.sampled_from([1, 2, 100])
 
 
 class Agents(Machine):
@@ -165,7 +166,7 @@ class Agents(Machine):
 
         self.ask("GET /v2/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
 
-    @route("GET /v3/agents", limit=st.sampled_from([1, 2, 100]))
+    @route("GET /v3/agents", limit=limits)
     def list_all(self, at: int, who: str, limit: int) -> None:
         self.pages(
             "GET /v3/agents",
@@ -231,16 +232,17 @@ class Agents(Machine):
         if answer.status == 200:
             self.workspace(at).of("tool")[answer.data["id"]] = record
 
-    @route("GET /v3/agents/{agent_id}/tools", pick=picks)
-    def list_tools(self, at: int, who: str, pick: int) -> None:
+    @route("GET /v3/agents/{agent_id}/tools", pick=picks, limit=limits)
+    def list_tools(self, at: int, who: str, pick: int, limit: int) -> None:
+        name, message = "GET /v3/agents/{agent_id}/tools", "Tools retrieved successfully"
         agent_id = self.agent(at, pick)
 
-        def expected(workspace: Workspace) -> Expected:
+        def whole(workspace: Workspace) -> list[Document]:
             tools = workspace.of("tool").items()
-            shown = [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
-            return Expected(success("Tools retrieved successfully", shown))
+            return [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
 
-        self.ask("GET /v3/agents/{agent_id}/tools", at, who, expected, agent_id=agent_id)
+        self.ask(name, at, who, lambda workspace: Expected(success(message, whole(workspace))), agent_id=agent_id)
+        self.pages(name, at, who, message, limit, whole, agent_id=agent_id)
 
     @route("GET /v3/tools/{tool_id}", pick=picks, condition=conditions)
     def read_tool(self, at: int, who: str, pick: int, condition: str | None) -> None:

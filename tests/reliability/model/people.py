@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from chalicelib import clock
-from tests.reliability.model.agents import members, texts
+from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged
 from tests.reliability.model.machine import Workspace, conditions, picks, route
@@ -27,20 +27,21 @@ _organisations = members(
     lastModified=st.sampled_from([1, 2.5]),
 )
 _leads = members(name=texts, email=texts, phone=texts, channel=st.sampled_from(["voice", "webchat"]))
-_limits = st.sampled_from([1, 2, 100])
 DAY, YEAR = 86_400, 365 * 86_400
 
 
 class People(Talks):
     """Who uses a workspace, and with what."""
 
-    @route("GET /v2/clients")
-    def list_clients(self, at: int, who: str) -> None:
-        def expected(workspace: Workspace) -> Expected:
-            shown = [self.client(workspace, key, one) for key, one in sorted(workspace.of("client").items())]
-            return Expected(success("Clients retrieved successfully", shown))
+    @route("GET /v2/clients", limit=limits)
+    def list_clients(self, at: int, who: str, limit: int) -> None:
+        message = "Clients retrieved successfully"
 
-        self.ask("GET /v2/clients", at, who, expected)
+        def whole(workspace: Workspace) -> list[Document]:
+            return [self.client(workspace, key, one) for key, one in sorted(workspace.of("client").items())]
+
+        self.ask("GET /v2/clients", at, who, lambda workspace: Expected(success(message, whole(workspace))))
+        self.pages("GET /v2/clients", at, who, message, limit, whole)
 
     def client(self, workspace: Workspace, client_id: str, record: Record) -> Document:
         """A client as it is shown."""
@@ -150,7 +151,7 @@ class People(Talks):
 
         self.ask("GET /v3/leads/{lead_id}", at, who, expected, None, condition, known, lead_id=lead_id)
 
-    @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=_limits)
+    @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=limits)
     def list_leads(self, at: int, who: str, pick: int, limit: int) -> None:
         agent_id = self.agent(at, pick)
 
@@ -194,7 +195,7 @@ class People(Talks):
             del made["token"]
             self.workspace(at).of("token")[made["id"]] = Record(made)
 
-    @route("GET /v3/tokens", limit=_limits)
+    @route("GET /v3/tokens", limit=limits)
     def list_tokens(self, at: int, who: str, limit: int) -> None:
         """All that have not ended, oldest first."""
         self.pages("GET /v3/tokens", at, who, "Tokens retrieved successfully", limit, self.tokens)
