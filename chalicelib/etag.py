@@ -63,7 +63,8 @@ def is_conditional() -> bool:
 def names_what_was_read() -> bool:
     """Whether the request is for the one record that its sender has read, or for none: done over, it cannot undo unseen
     what somebody else did. `If-Match: *` is for any record, `If-None-Match` with tags for all but those."""
-    return _given(IF_MATCH) not in (None, [_ANY]) or _given(IF_NONE_MATCH) == [_ANY]
+    given = http.request().headers
+    return bool(given.get(IF_MATCH, _ANY).strip() != _ANY or given.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
 def _tag(row: storage.MarkedRow) -> str:
