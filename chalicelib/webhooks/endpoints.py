@@ -75,13 +75,13 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     row = WebhookRow(workspace_id, clock.new_id())
     # One that an earlier run of the request has made is not one more.
     if (used := sum(one.webhook_id != row.webhook_id for one in listed(workspace_id))) >= MOST:
-        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, used)
+        raise _is_full(used)
     secret = signature.new_secret()
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
     storage.save(row)
     if len(listed(workspace_id)) > MOST:  # somebody else was as fast
         storage.delete(row)
-        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, MOST)
+        raise _is_full(MOST)
     return row, secret
 
 
@@ -131,6 +131,10 @@ def note_slow(workspace_id: str, webhook_id: str) -> None:
 def delete(row: WebhookRow) -> None:
     """Delete an endpoint. Raises Stale when somebody was faster."""
     storage.delete(row)
+
+
+def _is_full(used: int) -> errors.LimitReached:
+    return errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, used)
 
 
 def _signs(secret: Document) -> bool:
