@@ -2,18 +2,20 @@
 
 from chalice.app import Chalice
 
-from chalicelib import auth, http, idempotency, telemetry
-from chalicelib.agents.functions import functions as sweeps
+from chalicelib import telemetry
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.routes import routes as conversations
+from chalicelib.deletion.functions import functions as cascades
+from chalicelib.deletion.routes import routes as deletion
+from chalicelib.http import auth, envelope, idempotency
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
 from chalicelib.tools.routes import routes as tools
+from chalicelib.webhooks.functions import functions
 from chalicelib.webhooks.routes import routes as webhooks
-from chalicelib.webhooks.streams import streams
 from chalicelib.workspaces.routes import routes as workspaces
 
 app = Chalice(app_name="cams")
@@ -21,14 +23,14 @@ app = Chalice(app_name="cams")
 # Outermost first: an error of any of the others is answered in the one error shape.
 for middleware in (
     telemetry.measured,
-    http.envelope,
+    envelope.envelope,
     auth.authenticate,
-    http.decode_path,
-    auth.confine,
-    idempotency.once,
+    envelope.decode_path,
+    auth.restrict_agent_key,
+    idempotency.idempotent,
 ):
     app.register_middleware(middleware, "http")
 
-resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces)
-for blueprint in (*resources, webhooks, openapi, streams, sweeps):
+resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
+for blueprint in (*resources, webhooks, openapi, functions, cascades):
     app.register_blueprint(blueprint)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 from benchmarks.transcripts import Message, other, transcript, turns
-from chalicelib import auth, storage
+from chalicelib import storage
+from chalicelib.http import auth
 from tests.api import Api
 from tests.capacity import metered
 
@@ -51,7 +52,7 @@ class Ours:
 
     def client(self, conversation: str) -> Any:
         """The process's one DynamoDB client."""
-        return storage.client("dynamodb")
+        return storage.sdk_client("dynamodb")
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
         """One request to the service."""

@@ -15,11 +15,12 @@ from unittest import mock
 
 from botocore.config import Config
 
-from chalicelib import auth, clock, connection, keyring, sequence, storage
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store
 from chalicelib.conversations.state import State, empty
-from chalicelib.documents import Document
+from chalicelib.http import auth
+from chalicelib.storage import Document, client, keyring, sequence
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.local import children
@@ -58,11 +59,11 @@ def service(engine_url: str) -> Iterator[Tenant]:
     """
     still = mock.patch.object(clock, "milliseconds", lambda: _NOW_MILLISECONDS)
     with still, mock.patch.dict(os.environ, children.address_of(engine_url)):
-        with mock.patch.object(connection, "Config", _patient):
+        with mock.patch.object(client, "Config", _patient):
             _connect()
         logging.disable(logging.INFO)
         try:
-            tables.create_missing(storage.client)
+            tables.create_missing(storage.sdk_client)
             yield tenant()
         finally:
             logging.disable(logging.NOTSET)
@@ -75,8 +76,8 @@ def _patient(**settings: Any) -> Config:
 
 def _connect() -> None:
     """Forget whatever engine the process knows, and what it remembers of it."""
-    connection.client.cache_clear()
-    connection.connection._client = connection.client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
+    client.sdk_client.cache_clear()
+    client.connection._client = client.sdk_client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
     for row in _row_classes(storage.Row):
         row._connection = None
     auth.forget()

@@ -5,7 +5,8 @@ from functools import lru_cache
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib import connection, errors, storage
+from chalicelib import errors, storage
+from chalicelib.storage import client
 
 _BATCH = 10
 
@@ -26,7 +27,7 @@ def send(queue: str, texts: Sequence[str], delay_seconds: int = 0) -> None:
             for number, text in enumerate(texts[start : start + _BATCH])
         ]
         try:
-            answer = connection.client("sqs").send_message_batch(QueueUrl=_url(queue), Entries=entries)
+            answer = client.sdk_client("sqs").send_message_batch(QueueUrl=_url(queue), Entries=entries)
         except (BotoCoreError, ClientError) as error:
             raise errors.Unavailable("The queue does not answer; try again.") from error
         if answer.get("Failed"):
@@ -35,5 +36,5 @@ def send(queue: str, texts: Sequence[str], delay_seconds: int = 0) -> None:
 
 @lru_cache
 def _url(queue: str) -> str:
-    url: str = connection.client("sqs").get_queue_url(QueueName=name(queue))["QueueUrl"]
+    url: str = client.sdk_client("sqs").get_queue_url(QueueName=name(queue))["QueueUrl"]
     return url

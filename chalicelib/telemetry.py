@@ -14,7 +14,8 @@ from typing import Any, TextIO
 
 from chalice.app import BaseLambdaEvent, Request, Response
 
-from chalicelib import clock, connection, settings
+from chalicelib import clock, settings
+from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
 _MEMBERS = "members"
@@ -25,7 +26,7 @@ _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 class _Line(logging.Formatter):
-    """A log record as one JSON object; with what `tell` was given, where it comes from there."""
+    """A log record as one JSON object; with what `log_metrics` was given, where it comes from there."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"level": record.levelname, "requestId": _request_id.get()}
@@ -65,11 +66,11 @@ def measured(request: Request, get_response: Callable[[Request], Response]) -> R
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
     begin(request_id)
-    with connection.metered() as meter, connection.in_time():
+    with client.metered() as meter, client.request_deadline():
         response = get_response(request)
     if request_id:
         response.headers[_HEADER] = request_id
-    tell(
+    log_metrics(
         {"durationMs": "Milliseconds", "readUnits": "Count", "writeUnits": "Count"},
         method=request.method,
         route=request.context.get("resourcePath"),
@@ -93,7 +94,7 @@ def begin(request_id: str | None) -> None:
     _request_id.set(request_id)
 
 
-def tell(metrics: dict[str, str], **members: Any) -> None:
+def log_metrics(metrics: dict[str, str], **members: Any) -> None:
     """Log one line of members; those that `metrics` names, each with its unit, are metrics at the same time."""
     about = [{"Name": name, "Unit": unit} for name, unit in metrics.items()]
     # The namespace is the deployment's, such as `cams-prod`: an alarm of one stage must not hear of another.

@@ -55,7 +55,7 @@ def metered(client: Any = None) -> Iterator[Meter]:
     The client of a boto3 resource is its `meta.client`. A request that the SDK repeats is counted once. Raises
     ValueError for an operation that has no rule.
     """
-    asked = client or storage.client("dynamodb")
+    asked = client or storage.sdk_client("dynamodb")
     meter, events = Meter(), asked.meta.events
     recorder = _Recorder(meter, _plain(asked.meta.endpoint_url, asked.meta.region_name))
     # As sent: the typed values of a client and the plain ones of a resource look the same there.

@@ -23,8 +23,10 @@ from moto.core.model_instances import reset_model_data
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
-from chalicelib import auth, clock, keyring, queues, settings, storage
+from chalicelib import clock, queues, settings, storage
 from chalicelib.agents import store as agents
+from chalicelib.http import auth
+from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.api import Api
@@ -42,7 +44,7 @@ def engine() -> Iterator[None]:
     """
     _cloud.start(reset=False)
     if not dynamodb_backends["123456789012"]["eu-west-1"].tables:
-        tables.create_missing(storage.client, settings.table_prefix())
+        tables.create_missing(storage.sdk_client, settings.table_prefix())
     clear()
     yield
     forget()

@@ -15,6 +15,6 @@ def shared_engine() -> Iterator[None]:
     """An empty engine with the resources of the template, as long as the block goes on."""
     with mock_aws():
         forget()
-        tables.create_missing(storage.client, settings.table_prefix())
+        tables.create_missing(storage.sdk_client, settings.table_prefix())
         yield
         forget()

@@ -13,8 +13,8 @@ from typing import Any
 
 from moto.dynamodb.models import dynamodb_backends
 
-from chalicelib import auth
 from chalicelib.agents import store as agents
+from chalicelib.http import auth
 from tests.api import Answer, Api
 from tests.conftest import drop_history
 

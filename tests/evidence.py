@@ -57,7 +57,7 @@ def refused(answer: Answer, status: int, *paths: str, interaction: bool = False,
 
 def stored() -> dict[str, list[dict[str, Any]]]:
     """Every item of every table as the engine holds it, in an order that does not depend on it."""
-    dynamodb = storage.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
     tables: dict[str, list[dict[str, Any]]] = {}
     for name in dynamodb.list_tables()["TableNames"]:
         pages = dynamodb.get_paginator("scan").paginate(TableName=name)

@@ -26,12 +26,12 @@ def counted() -> Iterator[Counter[str]]:
         sent[operation_name] += 1
 
     for service in _SERVICES:
-        storage.client(service).meta.events.register(f"request-created.{service}", note)
+        storage.sdk_client(service).meta.events.register(f"request-created.{service}", note)
     try:
         yield sent
     finally:
         for service in _SERVICES:
-            storage.client(service).meta.events.unregister(f"request-created.{service}", note)
+            storage.sdk_client(service).meta.events.unregister(f"request-created.{service}", note)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def answer_lost_once(operation_name: str) -> Iterator[None]:
             lost.append(event_name)
             raise ReadTimeoutError(endpoint_url="the engine")
 
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     events.register_last("before-send", lose)  # behind moto, which answers there
     try:
         yield
@@ -61,7 +61,7 @@ def refused_by_the_engine(operation_name: str, code: str) -> Iterator[None]:
     def refuse(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:
         return AWSResponse("", 400, {}, None), parsed
 
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     name = f"before-call.dynamodb.{operation_name}"
     events.register_first(name, refuse)
     try:

@@ -14,7 +14,7 @@ import pytest
 from chalicelib import clock, storage
 from chalicelib.agents import store
 from chalicelib.agents.store import AgentRow
-from chalicelib.workspaces import tokens
+from chalicelib.credentials import tokens
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document

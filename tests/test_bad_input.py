@@ -14,10 +14,11 @@ from typing import Any, NamedTuple, get_args
 import pytest
 
 from app import app
-from chalicelib import auth, storage
+from chalicelib import storage
+from chalicelib.http import auth
+from chalicelib.http.wire import IDENTIFIER
 from chalicelib.leads.models import Channel
 from chalicelib.webhooks.events import Type
-from chalicelib.wire import IDENTIFIER
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.engine import shared_engine

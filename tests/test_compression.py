@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from chalicelib import compression
+from chalicelib.storage import compression
 
 PART = 16_384
 _WORDS = random.Random(0).choices([f"word-{number}" for number in range(500)], k=40_000)

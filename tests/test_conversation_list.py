@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib import sequence, storage
+from chalicelib import storage
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.state import State, empty
+from chalicelib.storage import sequence
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 

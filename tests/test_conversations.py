@@ -9,11 +9,12 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib import http, storage
+from chalicelib import storage
 from chalicelib.conversations import received, store
 from chalicelib.conversations import turns as turns_
 from chalicelib.conversations.state import LIMIT, State
-from chalicelib.sealing import encode
+from chalicelib.http import messages
+from chalicelib.storage import encode_json
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
@@ -254,8 +255,8 @@ def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
     """Turns of exactly `size` bytes of JSON that do not compress."""
     sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
     sent[0]["messages"][0]["fill"] = ""
-    sent[0]["messages"][0]["fill"] = "x" * (size - len(encode(sent)))
-    assert len(encode(sent)) == size
+    sent[0]["messages"][0]["fill"] = "x" * (size - len(encode_json(sent)))
+    assert len(encode_json(sent)) == size
     return sent
 
 
@@ -274,7 +275,7 @@ def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
         assert api.post(STATE, {"turns": sent}).status == 200
         read = api.post(STATE)
         assert [turn["messages"] for turn in read.json["turns"]] == sent[0]["messages"]
-        assert http.fits(read.text)
+        assert messages.fits(read.text)
 
 
 def test_one_byte_more_is_too_large_and_changes_nothing(api: Api) -> None:
@@ -417,13 +418,13 @@ def test_old_turns_are_left_out_where_the_answer_would_not_fit(api: Api) -> None
     answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
     assert answer.status == 200
     assert "oldTurns" not in answer.json
-    assert len(json.dumps(answer.text)) < http.ANSWER_LIMIT
+    assert len(json.dumps(answer.text)) < messages.ANSWER_LIMIT
 
 
 def test_a_state_that_could_never_be_answered_is_refused_and_not_stored(api: Api) -> None:
     before = items()
     many = turns(*({} for _ in range(200_000)))
-    assert len(encode(many)) < LIMIT
+    assert len(encode_json(many)) < LIMIT
     assert api.post(STATE, {"turns": many}).status == 413
     assert items() == before
 

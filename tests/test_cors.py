@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from app import app
-from chalicelib import auth
-from chalicelib.workspaces import tokens
+from chalicelib.credentials import tokens
+from chalicelib.http import auth
 from tests.api import Api
 
 ROOT = Path(__file__).parent.parent
 ORIGIN = "access-control-allow-origin"
-OF_AGENTS = {path for path in app.routes if tokens.AGENT in auth.accepted(path)}
+OF_AGENTS = {path for path in app.routes if tokens.AGENT in auth.credentials_for(path)}
 
 
 def test_the_routes_that_an_agents_key_opens_answer_a_preflight_and_no_others() -> None:

@@ -9,13 +9,15 @@ import boto3
 import pytest
 from moto.sqs.models import sqs_backends
 
-from chalicelib import clock, errors, sequence, storage
-from chalicelib.agents import deletion, functions, routes
+from chalicelib import clock, errors, storage
+from chalicelib.agents import routes
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
-from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.deletion import cascade, functions
+from chalicelib.storage import sequence
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
@@ -165,7 +167,7 @@ def test_a_deleted_agent_leaves_nothing_behind(api: Api, workspace: NewWorkspace
     answer = api.delete("/v3/agents/support")
     assert answer.json == {"success": True, "message": "Agent deleted successfully"}
     assert [item for item in items(*tables) if str(item) not in before and "last_used_at" not in item] == []
-    assert workspaces.credentials(workspace.workspace_id, tokens.AGENT) == []
+    assert credentials.list_active(workspace.workspace_id, tokens.AGENT) == []
     assert Api(key).get("/v2/agents/support").status in (401, 404)
 
 
@@ -221,7 +223,7 @@ def as_record(body: str) -> dict[str, str]:
 
 def sweep_messages() -> list[dict[str, str]]:
     """What waits for the sweep function, as the queue hands it over; with the delay behind us."""
-    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("sweeps")]
+    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("cascades")]
     taken = [as_record(message.body) for message in waiting._messages]
     waiting._messages = []
     return taken
@@ -241,7 +243,7 @@ def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
     rounds = 0
     while messages := sweep_messages():
         rounds += 1
-        functions.sweep_agents({"Records": messages}, None)
+        functions.resume_cascade({"Records": messages}, None)
     assert rounds > 1
     assert items("conversations", "tools", "leads", "analytics") == []
     assert api.post("/v2/agents/support", {}).status == 200
@@ -253,7 +255,7 @@ def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
     def refused(*_: object) -> None:
         raise errors.Unavailable()
 
-    monkeypatch.setattr(deletion.queues, "send", refused)
+    monkeypatch.setattr(cascade.queues, "send", refused)
     assert api.delete("/v3/agents/support").status == 503
     assert api.get("/v3/agents/support").status == 200
 
@@ -261,7 +263,7 @@ def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
 def test_a_sweep_of_an_agent_that_is_there_deletes_nothing(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
     fill(api)
     before = items()
-    functions.sweep_agents({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
+    functions.resume_cascade({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
     assert items() == before
     assert sweep_messages() == []
 
@@ -275,9 +277,9 @@ def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_th
     with monkeypatch.context() as patch:
         patch.setattr(agents, "revoke_all", interrupted)
         assert api.delete("/v3/agents/support").status == 500
-    assert len(workspaces.credentials(workspace.workspace_id, tokens.AGENT)) == 1
+    assert len(credentials.list_active(workspace.workspace_id, tokens.AGENT)) == 1
     assert api.delete("/v3/agents/support").status == 200
-    assert workspaces.credentials(workspace.workspace_id, tokens.AGENT) == []
+    assert credentials.list_active(workspace.workspace_id, tokens.AGENT) == []
 
 
 def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
@@ -285,7 +287,7 @@ def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
 ) -> None:
     create(api, 5)
     monkeypatch.setattr(conversations, "some", lambda *_: [])
-    assert deletion.delete(*_ids(api), seconds=10, check=lambda agent: agent)
+    assert cascade.delete(*_ids(api), seconds=10, check=lambda agent: agent)
     assert items("conversations") == []
 
 
@@ -302,7 +304,7 @@ def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
         if b"#ann" in params["body"] and next(requests) == 2:
             raise errors.Unavailable()
 
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     events.register("before-call.dynamodb.BatchWriteItem", refuse_the_third)
     try:
         assert api.delete("/v3/agents/support").status == 503
@@ -311,7 +313,7 @@ def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
     assert items("conversations") != []
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
-    deletion.go_on(json.dumps([workspace.workspace_id, "support"]), 10)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
     assert items("conversations") == []
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urljoin, urlsplit
 
 import pytest
 
-from chalicelib import http
+from chalicelib.http import messages
 from tests.api import Api
 
 ASSETS = {
@@ -38,7 +38,7 @@ def test_the_page_is_served_without_a_token() -> None:
 def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
     asset = Api().get(f"/docs/{name}")
     assert (asset.status, asset.headers["content-type"]) == (200, media_type)
-    assert http.fits(asset.text)
+    assert messages.fits(asset.text)
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib import auth, clock, errors, idempotency, storage
+from chalicelib import clock, errors, storage
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.http import auth, idempotency
 from chalicelib.tools import store as tools
 from chalicelib.webhooks import endpoints, ledger, queue
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.contract.test_routes import OPERATIONS
@@ -421,7 +423,7 @@ def test_no_key_no_secret_and_no_body_is_in_the_table_in_clear(here: World) -> N
     }
     assert len(secrets) >= 4
     text = repr(stored()[TABLE])
-    (caller,) = workspaces.credentials(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
+    (caller,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
     for hidden in (*secrets, KEY, KEY.strip('"'), caller.credential_id, "new@x.test", "Changed"):
         assert hidden not in text
     assert all(item["request"]["S"].startswith(f"{here.workspace.workspace_id}#") for item in stored()[TABLE])
@@ -480,12 +482,12 @@ def test_an_attempt_that_fails_has_drawn_nothing() -> None:
     def attempt() -> str:
         ids.append(clock.new_id())
         if len(ids) < 3:
-            raise storage.Stale()
+            raise storage.ConditionFailed()
         return ids[-1]
 
     with clock.repeatable(b"seed", 1_000):
         clock.new_id()
-        assert storage.reapplied(attempt) == ids[0] == ids[1]
+        assert storage.retry_on_conflict(attempt) == ids[0] == ids[1]
         assert clock.new_id() not in ids
 
 
@@ -514,6 +516,6 @@ def test_a_caller_is_looked_up_before_time_stands_still(here: World) -> None:
     here.send(TOOL, KEY)
     auth.forget()
     revoked = errors.Unauthorized.STATUS_CODE
-    (row,) = workspaces.credentials(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
-    workspaces.revoke(row)
+    (row,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
+    credentials.revoke(row)
     assert here.send(TOOL, KEY).status == revoked

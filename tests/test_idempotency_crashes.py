@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 from moto.dynamodb.models import dynamodb_backends
 
-from chalicelib import sealing, storage
+from chalicelib import storage
+from chalicelib.storage import encryption
 from chalicelib.webhooks import queue
 from tests.api import Answer
 from tests.conftest import clear
@@ -58,7 +59,7 @@ def ending(at: int | None) -> Iterator[list[str]]:
     def after(model: Any, **_: Any) -> None:
         step(f"after {model.name}")
 
-    clients = [(service, storage.client(service).meta.events) for service in ("dynamodb", "sqs", "kms")]
+    clients = [(service, storage.sdk_client(service).meta.events) for service in ("dynamodb", "sqs", "kms")]
     for service, events in clients:
         events.register_first(f"before-call.{service}", before)
         events.register_last(f"after-call.{service}", after)
@@ -119,7 +120,7 @@ def opened(there: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
     keys = [key for key in (table.hash_key_attr, table.range_key_attr) if key]
     place = "/".join((name, *(item[key] for key in keys)))
     documents = {
-        attribute: sealing.unseal(there.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
+        attribute: encryption.unseal(there.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
         for attribute in SEALED & item.keys()
     }
     rest = {attribute: value for attribute, value in item.items() if attribute not in {*SEALED, *BY_DESIGN, *keys}}

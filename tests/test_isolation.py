@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib import clock, storage
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.engine import shared_engine
@@ -120,10 +121,10 @@ def tenant(mark: str) -> Tenant:
 
 def _ended(workspace_id: str, kind: str, how: str) -> str:
     agent_id = "same" if kind == tokens.AGENT else None
-    issued = workspaces.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
-    storage.transact(*workspaces.issue_steps(issued))
+    issued = credentials.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
+    storage.transact(*credentials.issue_steps(issued))
     if how == "revoked":
-        workspaces.revoke(issued.credential)
+        credentials.revoke(issued.credential)
     return issued.token
 
 
@@ -224,9 +225,9 @@ def test_a_revoked_credential_opens_nothing_after_thirty_seconds(
     ours = stage.ours
     held = ours.headers[kind]
     statuses = [send(REVOCATIONS[kind], held, ours.ids).status]
-    row = workspaces.living(tokens.fingerprint(held["Authorization"].removeprefix("Bearer ")))
+    row = credentials.find_active(tokens.fingerprint(held["Authorization"].removeprefix("Bearer ")))
     assert row is not None
-    workspaces.revoke(row)
+    credentials.revoke(row)
     for seconds in (29, 2):
         pass_time(seconds)
         statuses.append(send(REVOCATIONS[kind], held, ours.ids).status)

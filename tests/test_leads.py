@@ -4,8 +4,9 @@ from typing import Any, get_args
 
 import pytest
 
-from chalicelib import clock, http, storage
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
+from chalicelib.http import messages
 from chalicelib.leads import store as leads
 from chalicelib.leads.models import Channel
 from chalicelib.workspaces.store import NewWorkspace
@@ -183,7 +184,7 @@ def test_an_agent_may_have_the_longest_id(api: Api) -> None:
 def test_a_lead_has_an_id_that_stands_in_a_path_as_it_is(api: Api, agent_id: str) -> None:
     ids = [capture(api)["id"] for _ in range(3)]
     assert len(set(ids)) == 3
-    assert all(http.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
+    assert all(messages.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
 
 
 def test_nobody_changes_a_lead(api: Api, agent_id: str) -> None:
@@ -311,7 +312,7 @@ def test_a_cursor_of_another_list_shows_nobody_else_s_leads(
 
 def test_a_page_ends_early_where_an_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [capture(api, name="n" * 4_000) for _ in range(5)]
-    monkeypatch.setattr(http, "ANSWER_LIMIT", http._ENVELOPE + 9_000)
+    monkeypatch.setattr(messages, "ANSWER_LIMIT", messages._ENVELOPE + 9_000)
     pages = followed(api, 5)
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [one for page in pages for one in page] == made[::-1]

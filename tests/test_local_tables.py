@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from chalicelib import settings, storage
-from chalicelib.agents import deletion
+from chalicelib.deletion import cascade
 from chalicelib.webhooks import queue
 from infra import tables
 
@@ -23,7 +23,7 @@ def attributes(name: str) -> dict[str, str]:
     [
         pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
-        pytest.param(deletion.SWEEPS, "sweeps-dead", id="sweeps"),
+        pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )
 def test_what_fails_again_and_again_goes_to_the_dead_letters(engine: None, waiting: str, dead: str) -> None:
@@ -41,7 +41,7 @@ def test_a_queue_of_an_earlier_version_gets_what_the_template_says_now(engine: N
     sqs.set_queue_attributes(QueueUrl=url, Attributes=older)
     sqs.send_message(QueueUrl=url, MessageBody="waits")
 
-    tables.create_missing(storage.client, settings.table_prefix())
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
 
     found = attributes(queue.FAST)
     assert {name: found[name] for name in (*older, "QueueArn")} == {

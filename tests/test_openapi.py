@@ -13,13 +13,14 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
-from chalicelib import auth, clock
+from chalicelib import clock
+from chalicelib.credentials import tokens
+from chalicelib.http import auth
 from chalicelib.openapi import document as description
-from chalicelib.openapi import members, refusals
+from chalicelib.openapi import error_responses, members
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.shared import MADE_UP, NOW
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Api
 from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
 from tests.every_route import ROUTES
@@ -110,8 +111,15 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 
 def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
     models = members.NOTES.keys() | members.ALWAYS_ANSWERED.keys() | members.NULL_IN_ANSWERS.keys()
-    views = {*members.ALSO_ANSWERED, *description._BODY_OPTIONAL, *refusals._CREATING, *refusals._CONFLICTING}
-    views |= refusals._ON_OWN_CREDENTIAL | refusals._LIMITED | refusals._SMALL | refusals._NAMING
+    views = {
+        *members.ALSO_ANSWERED,
+        *description._BODY_OPTIONAL,
+        *error_responses._CREATING,
+        *error_responses._CONFLICTING,
+    }
+    views |= (
+        error_responses._ON_OWN_CREDENTIAL | error_responses._LIMITED | error_responses._SMALL | error_responses._NAMING
+    )
     assert models - document()["components"]["schemas"].keys() == set()
     assert views - {one.name for one in guarded()} == set()
 

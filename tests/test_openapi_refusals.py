@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 import boto3
 import pytest
 
-from chalicelib import auth, clock, http, idempotency, storage
+from chalicelib import clock, storage
+from chalicelib.credentials import store as credentials
+from chalicelib.http import auth, idempotency, messages
+from chalicelib.openapi.error_responses import _CONFLICTING as CONFLICTING
+from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.deletions import EXAMPLES as DELETIONS
-from chalicelib.openapi.refusals import _CONFLICTING as CONFLICTING
-from chalicelib.openapi.refusals import EXAMPLES as REFUSALS
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
@@ -125,8 +127,8 @@ def test_404(engine: None) -> None:
     new = workspaces.create("Empty")
     stage = Stage(Api(new.workspace_key), Stand())
     stage.api.get("/v2/clients")
-    (key,) = workspaces.credentials(new.workspace_id, "workspace")
-    workspaces.revoke(key)  # it is remembered, and opens routes meanwhile
+    (key,) = credentials.list_active(new.workspace_id, "workspace")
+    credentials.revoke(key)  # it is remembered, and opens routes meanwhile
 
     # What creates by id goes last, so that nothing is there before it.
     creating = {name: one for name, one in OPERATIONS.items() if name.startswith("save_")}
@@ -145,11 +147,11 @@ def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
             dynamodb.update_item(
                 **place, UpdateExpression="ADD version :one", ExpressionAttributeValues={":one": {"N": "1"}}
             )
-        elif isinstance(row, workspaces.CredentialRow) and is_stored(row):
+        elif isinstance(row, credentials.CredentialRow) and is_stored(row):
             dynamodb.delete_item(**place)
 
-    def is_stored(row: workspaces.CredentialRow) -> bool:
-        stored = storage.find(workspaces.CredentialRow, row.token_hash)
+    def is_stored(row: credentials.CredentialRow) -> bool:
+        stored = storage.find(credentials.CredentialRow, row.token_hash)
         return stored is not None and stored.credential_id == row.credential_id
 
     monkeypatch.setattr(storage, "put", lambda row, *condition: overtake(row) or put(row, *condition))
@@ -182,7 +184,7 @@ def test_413_of_a_body(stage: Stage) -> None:
 
 
 def test_413_of_a_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http, "ANSWER_LIMIT", 10)
+    monkeypatch.setattr(messages, "ANSWER_LIMIT", 10)
     lists = {name: one for name, one in OPERATIONS.items() if name.startswith("list_")}
     assert refused(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
 
@@ -217,7 +219,7 @@ def test_503(stage: Stage) -> None:
 @pytest.fixture
 def busy_database() -> Iterator[Callable[[], None]]:
     """Makes the database answer that it is throttling, without the pauses of the SDK."""
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}
 
     def throttle(**_: Any) -> Any:
@@ -263,7 +265,7 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         hook = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
         answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "save", lambda *_: (_ for _ in ()).throw(storage.Stale()))
+        patch.setattr(storage, "save", lambda *_: (_ for _ in ()).throw(storage.ConditionFailed()))
         patch.setattr(clock, "sleep", lambda duration: None)
         answers["Error stale"] = api.patch("/v3/agents/support", {"agent": {"title": "Other"}})
         answers["InteractionError stale"] = state(body={"metadata": {"userName": "Other"}})

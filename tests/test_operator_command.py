@@ -14,8 +14,11 @@ import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from chalicelib import auth, clock
-from chalicelib.workspaces import store, tokens
+from chalicelib import clock
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.http import auth
+from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams.commands import cams
 from tests.api import Api
@@ -175,7 +178,7 @@ def test_a_key_can_be_without_an_end(workspace: NewWorkspace, pass_time: PassTim
 
 
 def _credential_id(workspace: NewWorkspace, kind: str) -> str:
-    (row,) = store.credentials(workspace.workspace_id, kind)
+    (row,) = credentials.list_active(workspace.workspace_id, kind)
     return row.credential_id
 
 

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chalicelib import clock, etag
+from chalicelib import clock
+from chalicelib.http import etag
 from tests.api import Answer, Api
 from tests.described import operations
 from tests.evidence import refused, stored
@@ -355,7 +356,7 @@ def test_what_is_no_list_of_tags(text: str, service: Service) -> None:
 def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
     """Lets something happen once, when a record was held against the headers and is not saved yet."""
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
-    checked = etag.checked
+    checked = etag.check_preconditions
 
     def let(happen: Callable[[], object]) -> None:
         waiting = [happen]

@@ -14,9 +14,11 @@ from typing import Any, NamedTuple
 import pytest
 
 from app import app
-from chalicelib import auth, keyring, queues, sequence, storage
+from chalicelib import queues, storage
 from chalicelib.agents import store as agents
-from chalicelib.agents.deletion import SWEEPS
+from chalicelib.deletion.cascade import CASCADES
+from chalicelib.http import auth
+from chalicelib.storage import keyring, sequence
 from chalicelib.webhooks.queue import FAST
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -175,7 +177,7 @@ def service() -> Iterator[Service]:
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
-        for queue in (FAST, SWEEPS):
+        for queue in (FAST, CASCADES):
             queues._url(queue)  # a process looks it up once
         tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
         fill_the_list(api, new.workspace_id)

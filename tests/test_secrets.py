@@ -21,13 +21,16 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import ValidationError
 
-from chalicelib import auth, keyring, sealing, storage
+from chalicelib import storage
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.http import auth
+from chalicelib.http.wire import Wire
 from chalicelib.leads.models import LeadIn
+from chalicelib.storage import encryption, keyring
 from chalicelib.webhooks import events, queue
 from chalicelib.webhooks.models import WebhookChangeIn, WebhookIn
-from chalicelib.wire import Wire
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Answer, Api
 from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
@@ -273,7 +276,7 @@ def broken(api: Api) -> Iterator[Answer]:
                 yield api.call(method, path, body)
     for name in ("seal", "unseal"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sealing, name, lambda workspace_id, place, content: content["a fault of ours"])
+            patch.setattr(encryption, name, lambda workspace_id, place, content: content["a fault of ours"])
             yield api.post("/v2/clients/ann", secret)
     workspace_id = api.get("/v2/clients/ann").data["ownerID"]
     moved_to(workspace_id, "ann", "moved")
@@ -282,7 +285,7 @@ def broken(api: Api) -> Iterator[Answer]:
 
 def moved_to(workspace_id: str, client_id: str, other: str) -> None:
     """Copy the bytes of a client to another one, where they do not open."""
-    dynamodb = storage.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
     place = {"workspace": {"S": workspace_id}, "client_id": {"S": client_id}}
     item = dynamodb.get_item(TableName="cams-clients", Key=place)["Item"]
     dynamodb.put_item(TableName="cams-clients", Item={**item, "client_id": {"S": other}})
@@ -393,7 +396,7 @@ def test_no_log_line_has_it(secret: str, seen: Seen) -> None:
 
 def test_no_log_line_has_a_data_key_unless_botocore_itself_is_told_to_log_all(seen: Seen) -> None:
     secret = seen.data_key.secret
-    assert "chalicelib.http Caught exception" in seen.root_log
+    assert "chalicelib.http.envelope Caught exception" in seen.root_log
     for form in (secret.hex(), b64encode(secret).decode(), str(secret)):
         assert form not in seen.root_log
 
@@ -514,7 +517,7 @@ def test_a_row_shows_its_key_only(row: type[storage.Row]) -> None:
     [
         pytest.param(workspaces.NewWorkspace("01abc", CANARY, CANARY, CANARY), "01abc", id="a new workspace"),
         pytest.param(
-            workspaces.Issued(workspaces.CredentialRow("hash", credential_id="01abc"), CANARY), "01abc", id="issued"
+            credentials.Issued(credentials.CredentialRow("hash", credential_id="01abc"), CANARY), "01abc", id="issued"
         ),
         pytest.param(keyring.DataKey(b"\x00\xab\xcd\xef", CANARY.encode()), "00abcdef", id="a data key"),
     ],

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import errors, sealing
+from chalicelib import errors, storage
 from chalicelib.conversations.models import StateIn
 from chalicelib.conversations.state import LIMIT, Change, State, apply, check_limits, empty, prepare
 
@@ -160,7 +160,7 @@ def test_no_turns_at_all_create_a_conversation_once() -> None:
 @pytest.mark.parametrize("extra", [0, 1], ids=["2 MiB", "one byte more"])
 def test_turns_end_at_two_mebibytes_of_json(extra: int) -> None:
     bare = [turn({"mid": "a", "item": {"text": ""}})]
-    bare[0]["messages"][0]["item"]["text"] = "x" * (LIMIT - len(sealing.encode(bare)) + extra)
+    bare[0]["messages"][0]["item"]["text"] = "x" * (LIMIT - len(storage.encode_json(bare)) + extra)
     if extra:
         with pytest.raises(errors.TooLarge):
             apply(empty("c"), change(turns=bare), NOW)

@@ -13,7 +13,7 @@ from chalicelib.organisations.store import OrganisationRow
 
 @pytest.fixture
 def row(engine: None, monkeypatch: pytest.MonkeyPatch) -> OrganisationRow:
-    from chalicelib import keyring
+    from chalicelib.storage import keyring
 
     keyring.ensure()
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
@@ -31,7 +31,7 @@ def failing(operation: str, code: str, times: int) -> Iterator[None]:
             left[0] -= 1
             raise ClientError({"Error": {"Code": code, "Message": ""}}, operation)
 
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     events.register(f"before-call.dynamodb.{operation}", refuse)
     yield
     events.unregister(f"before-call.dynamodb.{operation}", refuse)
@@ -72,7 +72,7 @@ def test_what_somebody_has_changed_is_not_deleted(row: OrganisationRow) -> None:
     as_read = storage.find(OrganisationRow, "w", "acme")
     assert as_read is not None
     store.save(row, {"name": "Acme"}, {"name": "Other"})
-    with pytest.raises(storage.Stale):
+    with pytest.raises(storage.ConditionFailed):
         storage.delete(as_read)
 
 
@@ -101,7 +101,7 @@ def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_bu
     def leave(parsed: dict[str, Any], **_: Any) -> None:
         parsed["UnprocessedItems"] = sent[-1]
 
-    events = storage.client("dynamodb").meta.events
+    events = storage.sdk_client("dynamodb").meta.events
     events.register("before-parameter-build.dynamodb.BatchWriteItem", keep)
     events.register("after-call.dynamodb.BatchWriteItem", leave)
     try:
@@ -128,7 +128,7 @@ def test_what_was_deleted_and_made_anew_is_not_what_was_read(row: OrganisationRo
         lambda: storage.transact(storage.remove(read)),
     )
     for write in writes:
-        with pytest.raises(storage.Stale):
+        with pytest.raises(storage.ConditionFailed):
             write()
 
 

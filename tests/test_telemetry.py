@@ -9,7 +9,7 @@ from chalice.local import LambdaContext
 
 from chalicelib import telemetry
 from chalicelib.agents import store as agents
-from chalicelib.webhooks import streams
+from chalicelib.webhooks import functions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
@@ -94,7 +94,7 @@ def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
     delivery = api.post(f"/v3/webhooks/{created['id']}/test").data
     lines()
     context = LambdaContext("deliver", 256)
-    streams.deliver({"Records": take().records}, context)
+    functions.deliver({"Records": take().records}, context)
     (line,) = lines()
     assert line.pop("deliveryMs") >= 0
     assert [one["Name"] for one in line.pop("_aws")["CloudWatchMetrics"][0]["Metrics"]] == [
@@ -115,13 +115,13 @@ def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
 
 def test_what_is_told_outside_a_request_has_no_id(lines: Lines) -> None:
     telemetry.begin(None)
-    telemetry.tell({"failed": "Count"}, failed=1)
+    telemetry.log_metrics({"failed": "Count"}, failed=1)
     (line,) = lines()
     assert {name for name in line if name != "_aws"} == {"level", "failed"}
 
 
 def test_a_deployment_has_its_metrics_to_itself(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAMS_TABLE_PREFIX", "cams-prod-")
-    telemetry.tell({"failed": "Count"}, failed=1)
+    telemetry.log_metrics({"failed": "Count"}, failed=1)
     (line,) = lines()
     assert [one["Namespace"] for one in line["_aws"]["CloudWatchMetrics"]] == ["cams-prod"]

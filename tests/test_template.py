@@ -9,7 +9,7 @@ import boto3
 import pytest
 
 from chalicelib import queues, settings, storage
-from chalicelib.agents import deletion
+from chalicelib.deletion import cascade
 from chalicelib.webhooks import ledger, queue
 from infra import tables
 
@@ -67,7 +67,7 @@ def test_what_webhooks_watch_streams_old_and_new_images(described: dict[str, Any
 
 
 def test_creating_what_is_missing_may_be_repeated(engine: None) -> None:
-    tables.create_missing(storage.client, settings.table_prefix())
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
     aliases = boto3.client("kms").list_aliases()["Aliases"]
     assert [one["AliasName"] for one in aliases].count(settings.encryption_key()) == 1
 
@@ -76,7 +76,7 @@ def test_an_expiry_that_an_interrupted_creation_left_out_is_made_up_for(engine: 
     dynamodb, table = boto3.client("dynamodb"), storage.table("credentials")
     wanted = {"AttributeName": "expires_at", "Enabled": False}
     dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
-    tables.create_missing(storage.client, settings.table_prefix())
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
     described = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
 
@@ -87,8 +87,8 @@ def test_the_queues_of_the_template_are_there(engine: None) -> None:
         "cams-deliveries",
         "cams-deliveries-slow",
         "cams-deliveries-dead",
-        "cams-sweeps",
-        "cams-sweeps-dead",
+        "cams-cascades",
+        "cams-cascades-dead",
     }
 
 
@@ -97,7 +97,7 @@ def test_the_queues_of_the_template_are_there(engine: None) -> None:
     [
         pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
-        pytest.param(deletion.SWEEPS, "sweeps-dead", id="sweeps"),
+        pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )
 def test_what_a_function_failed_at_ten_times_goes_to_the_dead_letters(waiting: str, dead: str, engine: None) -> None:

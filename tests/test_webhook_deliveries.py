@@ -64,7 +64,7 @@ def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
         row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
         assert ledger.claim(row)
         if status in ENDED:
-            ledger.settle(row, ENDED[status])
+            ledger.record_outcome(row, ENDED[status])
         elif status == "expired":
             ledger.expire(row, "The event is not kept any more.")
 
@@ -217,7 +217,7 @@ def test_one_without_an_answer_has_no_status_of_one(api: Api, endpoint: str, wor
     delivery = tried(api, endpoint)
     row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
     ledger.claim(row)
-    ledger.settle(row, Outcome(None, "The host is not known.", 7))
+    ledger.record_outcome(row, Outcome(None, "The host is not known.", 7))
     shown = read(api, endpoint, delivery)
     assert (shown["status"], shown["responseStatus"], shown["error"]) == ("failed", None, "The host is not known.")
 

@@ -550,7 +550,7 @@ def test_nothing_of_an_endpoint_can_be_read_in_the_database(api: Api) -> None:
 
 def test_what_is_sealed_for_one_endpoint_opens_at_no_other(api: Api) -> None:
     first, second = create(api), create(api)
-    dynamodb = storage.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
     items = {item["webhook_id"]["S"]: item for item in stored()["cams-webhooks"]}
     moved = {**items[second["id"]], "document": items[first["id"]]["document"]}
     dynamodb.put_item(TableName="cams-webhooks", Item=moved)

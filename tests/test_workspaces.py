@@ -8,9 +8,12 @@ import pytest
 from chalice.app import Chalice, Response
 from chalice.test import Client
 
-from chalicelib import auth, clock, http, storage
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
-from chalicelib.workspaces import store, tokens
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.http import auth, envelope
+from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
@@ -257,12 +260,12 @@ def test_a_rotation_that_is_repeated_with_the_old_key_gives_a_key_for_its_full_t
 
 
 def test_a_rotation_does_not_revive_a_key_that_was_revoked_meanwhile(workspace: NewWorkspace) -> None:
-    key = store.living(tokens.fingerprint(workspace.workspace_key))
+    key = credentials.find_active(tokens.fingerprint(workspace.workspace_key))
     assert key
-    store.revoke(key)
+    credentials.revoke(key)
     before = everything()
-    with pytest.raises(storage.Stale):
-        store.rotate(key)
+    with pytest.raises(storage.ConditionFailed):
+        credentials.rotate(key)
     assert everything() == before
 
 
@@ -336,13 +339,13 @@ def test_the_thirty_seconds_begin_when_a_credential_is_looked_up(
 ) -> None:
     """To note its use may take long, and it may be revoked meanwhile."""
     made = issue(api)
-    note = store._note_use
+    note = credentials._note_use
 
     def revoked_meanwhile(row: Any) -> None:
         note(row)
         if row.credential_id == made["id"]:
             pass_time(8)
-            store.revoke(row)
+            credentials.revoke(row)
 
     monkeypatch.setattr(store, "_note_use", revoked_meanwhile)
     statuses = [opens(made["token"])]
@@ -396,11 +399,11 @@ def test_a_request_does_not_fail_because_its_use_cannot_be_noted(api: Api, code:
 def test_nothing_is_noted_of_a_token_that_was_revoked_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.get("/v3/tokens")
     before = items("cams-credentials")
-    token, living = issue(api)["token"], store.living
+    token, living = issue(api)["token"], credentials.find_active
 
-    def revoked_once_read(token_hash: str) -> store.CredentialRow | None:
+    def revoked_once_read(token_hash: str) -> credentials.CredentialRow | None:
         if row := living(token_hash):
-            store.revoke(row)
+            credentials.revoke(row)
         return row
 
     monkeypatch.setattr(store, "living", revoked_once_read)
@@ -425,7 +428,7 @@ def test_a_route_that_no_row_names_is_closed_to_every_credential(
     api: Api, workspace: NewWorkspace, agent_id: str, path: str
 ) -> None:
     new = Chalice("new")
-    for middleware in (http.envelope, auth.authenticate):
+    for middleware in (envelope.envelope, auth.authenticate):
         new.register_middleware(middleware, "http")
     new.route(path)(lambda **_: Response("opened"))
     statuses = []
@@ -571,8 +574,8 @@ def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(
     api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, write: Write, key: str | None
 ) -> None:
     shared = agent_key(api)
-    held = store.credentials(workspace.workspace_id, tokens.AGENT)
-    store.revoke(next(row for row in held if row.token_hash == tokens.fingerprint(shared)))
+    held = credentials.list_active(workspace.workspace_id, tokens.AGENT)
+    credentials.revoke(next(row for row in held if row.token_hash == tokens.fingerprint(shared)))
     theirs = Api(other_workspace.workspace_key)
     theirs.post("/v2/agents/sales", {"SECRET_API_KEY": shared})
     assert write(api, key).status == 200
@@ -587,7 +590,7 @@ def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
     before = first.open()
     winner, loser = tokens.new(tokens.AGENT), tokens.new(tokens.AGENT)
     agents.save(first, before, {**before, "SECRET_API_KEY": winner})
-    with pytest.raises(storage.Stale):
+    with pytest.raises(storage.ConditionFailed):
         agents.save(second, before, {**before, "SECRET_API_KEY": loser})
     assert [opens(winner, EDGE), opens(loser, EDGE)] == [200, 401]
 

@@ -69,7 +69,7 @@ _HEALTHY, _HANGING = "message_received", "agent_updated"
 
 def _messages(urls: list[str], count: int) -> list[queue.Message]:
     """Messages of events that are kept, for an endpoint of each URL in turn; all of it is made here."""
-    tables.create_missing(storage.client)
+    tables.create_missing(storage.sdk_client)
     rooms = [workspaces.create(str(number)).workspace_id for number in range(math.ceil(len(urls) / endpoints.MOST))]
     made = []
     for number, url in enumerate(urls):

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import copy_context
 
 from benchmarks.peers import plain_sender
-from chalicelib import clock, sealing
+from chalicelib import clock, storage
 from chalicelib.webhooks import delivery, queue, signature
 
 OURS, FLOOR = "CAMS", "sockets"
@@ -54,7 +54,7 @@ def message() -> tuple[bytes, dict[str, str]]:
 
     And in the thread that sends, where that has to share Python with the others.
     """
-    body = sealing.encode({**_EVENT, "payload": {**PAYLOAD, "workspaceSecret": _WORKSPACE_SECRET}})
+    body = storage.encode_json({**_EVENT, "payload": {**PAYLOAD, "workspaceSecret": _WORKSPACE_SECRET}})
     headers = signature.sign([_SIGNING_SECRET], _next_id(), clock.seconds(), body)
     return body, {"Content-Type": "application/json", **headers}
 

@@ -75,7 +75,7 @@ def _silence() -> TextIO:
 
 def _remember_for_long() -> None:
     # A counted process is fifty times as slow: its 30 seconds would be over in the middle of it.
-    from chalicelib import auth
+    from chalicelib.http import auth
 
     auth.REMEMBERED_SECONDS = 3_600
 

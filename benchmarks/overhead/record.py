@@ -81,12 +81,12 @@ def _fill(longest: int, native: bool) -> str:
     """Creates the records through ours, and copies them to the native tables if wanted; a token that opens them."""
     from benchmarks.peers import native_store
     from chalicelib import settings, storage
+    from chalicelib.credentials import tokens
     from chalicelib.workspaces import store as workspaces
-    from chalicelib.workspaces import tokens
     from infra import tables
     from tests.api import Api
 
-    tables.create_missing(storage.client, settings.table_prefix())
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
     made = workspaces.create("Benchmark")
     os.environ["WORKSPACE_ID"] = made.workspace_id
     api = Api(made.workspace_key)
@@ -126,12 +126,13 @@ def _put_back(item: dict[str, Any] | None) -> None:
 def _dynamodb() -> Any:
     from chalicelib import storage
 
-    return storage.client("dynamodb")
+    return storage.sdk_client("dynamodb")
 
 
 def _forget() -> None:
     """What a process keeps between requests: a stack's own process will ask for it, once."""
-    from chalicelib import auth, keyring
+    from chalicelib.http import auth
+    from chalicelib.storage import keyring
 
     auth.forget()
     keyring.current.cache_clear()

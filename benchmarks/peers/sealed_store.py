@@ -15,7 +15,7 @@ from botocore.session import Session
 
 from benchmarks.peers import answers
 from benchmarks.peers.answers import Document
-from chalicelib import sealing
+from chalicelib.storage import encryption
 
 _WORKSPACE = os.environ["WORKSPACE_ID"]
 _AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
@@ -92,7 +92,7 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
 
 def _opened_agent(agent_id: str, item: dict[str, Any]) -> Document:
     place = f"{_AGENTS}/{_WORKSPACE}/{agent_id}/document"
-    document: Document = json.loads(sealing.unseal(_WORKSPACE, place, item["document"]["B"]))
+    document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
     return document
 
 
@@ -102,11 +102,11 @@ def _opened(item: dict[str, Any], attribute: str) -> Document:
 
 
 def _unsealed(item: dict[str, Any], attribute: str) -> bytes:
-    return sealing.unseal(_WORKSPACE, _place(item["conversation"]["S"], attribute), item[attribute]["B"])
+    return encryption.unseal(_WORKSPACE, _place(item["conversation"]["S"], attribute), item[attribute]["B"])
 
 
 def _sealed(conversation: str, attribute: str, payload: bytes) -> bytes:
-    return sealing.seal(_WORKSPACE, _place(conversation, attribute), payload)
+    return encryption.seal(_WORKSPACE, _place(conversation, attribute), payload)
 
 
 def _place(conversation: str, attribute: str) -> str:

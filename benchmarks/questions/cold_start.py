@@ -43,9 +43,9 @@ _HANDLERS = {
     "FastAPI + Mangum": ("cold_fastapi", "handler"),
 }
 EVENTS = {
-    "fan-out": ("chalicelib.webhooks.streams", "fan_out_agents"),
-    "deliver": ("chalicelib.webhooks.streams", "deliver"),
-    "sweep": ("chalicelib.agents.functions", "sweep_agents"),
+    "fan-out": ("chalicelib.webhooks.functions", "fan_out_agents"),
+    "deliver": ("chalicelib.webhooks.functions", "deliver"),
+    "cascade": ("chalicelib.deletion.functions", "resume_cascade"),
 }
 MOST_INSTRUCTIONS, MOST_CPU, MOST_OF_EVENTS = 1.25, 1.15, 1.10
 MOST_BYTES = 6_500_000

@@ -172,7 +172,7 @@ def _stored(tenant: Tenant, conversation_id: str) -> float:
     """The bytes of a conversation's items, without those that expire: received messages stay for a day."""
     partition = store.key(tenant.workspace_id, populate.AGENT, conversation_id).partition
     pages = (
-        storage.client("dynamodb")
+        storage.sdk_client("dynamodb")
         .get_paginator("query")
         .paginate(
             TableName=store.ConversationRow.Meta.table_name,

@@ -2,7 +2,7 @@
 
 from pydantic import ConfigDict, Field
 
-from chalicelib.wire import STRICT, Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from chalicelib.http.wire import STRICT, Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 
 
 class ModelOptions(Wire):

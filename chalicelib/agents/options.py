@@ -1,6 +1,6 @@
 """The nested objects of an agent record that configure one thing each (§2.4, "Nested objects")."""
 
-from chalicelib.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 
 
 class KnowledgeBaseModel(Wire):

@@ -14,8 +14,7 @@ from pydantic_core import from_json
 from chalicelib import errors
 from chalicelib.agents import options, voice
 from chalicelib.agents.nodes import Node, NodesSettings
-from chalicelib.tools.models import Tool
-from chalicelib.wire import (
+from chalicelib.http.wire import (
     STRICT,
     Number,
     Open,
@@ -27,6 +26,7 @@ from chalicelib.wire import (
     not_finite,
     read_only,
 )
+from chalicelib.tools.models import Tool
 
 Document = dict[str, Any]
 

@@ -4,15 +4,15 @@ from functools import partial
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, etag, http, pages, storage
-from chalicelib.agents import deletion, store
-from chalicelib.documents import Document
-from chalicelib.openapi.operation import operation
+from chalicelib import clock, storage
+from chalicelib.agents import store
+from chalicelib.http import auth, cors, etag, messages, pages
+from chalicelib.http.operation import operation
+from chalicelib.storage import Document
 
 routes = Blueprint(__name__)
 
 _NEW = {"agentPlatform": "vg"}
-_SWEEP_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
@@ -20,7 +20,7 @@ _SWEEP_SECONDS = 10.0
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(http.success("Agent retrieved successfully", _shown(agent_id, row.open())), row)
+    return etag.tagged(messages.success("Agent retrieved successfully", _shown(agent_id, row.open())), row)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -41,9 +41,9 @@ def create_agent() -> Response:
     from chalicelib.agents import record
 
     agent_id = clock.new_id()
-    document = record.merge_v3(_NEW, http.body(record.AgentIn).agent)
+    document = record.merge_v3(_NEW, messages.body(record.AgentIn).agent)
     row, created = store.create(auth.caller().workspace_id, agent_id, document)
-    return etag.tagged(http.success("Agent created successfully", _v3_form(agent_id, created)), row)
+    return etag.tagged(messages.success("Agent created successfully", _v3_form(agent_id, created)), row)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
@@ -52,54 +52,42 @@ def change_agent(agent_id: str) -> Response:
     """Change an agent: objects merge, lists replace, `nodes` merge by id, `null` clears."""
     from chalicelib.agents import record
 
-    change = http.body(record.AgentIn).agent
+    change = messages.body(record.AgentIn).agent
 
     def changed() -> tuple[store.AgentRow, Document]:
-        row = etag.matched(store.find(auth.caller().workspace_id, agent_id), "agent")
+        row = etag.require_match(store.find(auth.caller().workspace_id, agent_id), "agent")
         return row, store.save(row, before := row.open(), record.merge_v3(before, change))
 
-    row, document = storage.reapplied(changed)
-    return etag.tagged(http.success("Agent updated successfully", _v3_form(agent_id, document)), row)
+    row, document = storage.retry_on_conflict(changed)
+    return etag.tagged(messages.success("Agent updated successfully", _v3_form(agent_id, document)), row)
 
 
-@routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
-@operation(headers=("If-Match",))
-def delete_agent(agent_id: str) -> Response:
-    """Delete an agent with its tools, conversations, leads, analytics and keys.
-
-    It is gone at once. What it had is swept for ten seconds; where that is not enough the message says so, and the
-    sweep goes on behind the scenes, or with the same request once more. Until all is swept its id cannot be used again.
-    """
-    done = deletion.delete(auth.caller().workspace_id, agent_id, _SWEEP_SECONDS, etag.checked)
-    return http.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
-
-
-@routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=http.CORS)
+@routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
 @operation(whole="record.AgentV2", headers=("If-None-Match",))
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, unwrapped."""
     from chalicelib.agents import record
 
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(http.answer(record.v2_form(row.open())), row)
+    return etag.tagged(messages.answer(record.v2_form(row.open())), row)
 
 
-@routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=http.CORS)
+@routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
 @operation(body="record.AgentV2", data="record.AgentV2", headers=("If-Match", "If-None-Match"))
 def save_agent(agent_id: str) -> Response:
     """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""
     from chalicelib.agents import record
 
-    change = http.body(record.AgentV2)
+    change = messages.body(record.AgentV2)
 
     def saved() -> tuple[str, store.AgentRow, Document]:
-        row = etag.checked(store.find(auth.caller().workspace_id, agent_id))
+        row = etag.check_preconditions(store.find(auth.caller().workspace_id, agent_id))
         if row is None:
             return "created", *store.create(auth.caller().workspace_id, agent_id, record.merge_v2(_NEW, change))
         return "updated", row, store.save(row, before := row.open(), record.merge_v2(before, change))
 
-    done, row, document = storage.reapplied(saved)
-    return etag.tagged(http.success(f"Agent {done} successfully", record.v2_form(document)), row)
+    done, row, document = storage.retry_on_conflict(saved)
+    return etag.tagged(messages.success(f"Agent {done} successfully", record.v2_form(document)), row)
 
 
 def _shown(agent_id: str, document: Document) -> Document:

@@ -7,11 +7,13 @@ make it a condition.
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, sequence, storage
-from chalicelib.documents import Document, DocumentRow, same
-from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
+from chalicelib import clock, errors, storage
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.storage import Document, DocumentRow, same, sequence
 
+# Characters of a title where a record of something else carries it.
+_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # A transaction has 100 items; each login is two of them.
 _LOGINS_AT_ONCE = 40
@@ -47,6 +49,12 @@ def found(row: AgentRow | None) -> AgentRow:
     return row
 
 
+def display_name(agent: Document) -> str | None:
+    """The agent's title as leads, conversations and events carry it: its first 1,000 characters, None without one."""
+    title: str | None = agent.get("title")
+    return title and title[:_DISPLAY_NAME]
+
+
 def require_known(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Nothing to read for one that this process saw within 30 seconds.
 
@@ -79,16 +87,16 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
     row = AgentRow(workspace_id, agent_id)
     row.seal(whole)
-    own_key = workspaces.issue_steps(issued) if whole[_SECRET] == issued.token else []
+    own_key = credentials.issue_steps(issued) if whole[_SECRET] == issued.token else []
     try:
         storage.transact(storage.put(row), sequence.create(workspace_id, agent_id), *own_key)
-    except storage.Stale as stale:
+    except storage.ConditionFailed as stale:
         raise _key_taken(stale, 2) from stale
     return row, whole
 
 
-def save(row: AgentRow, before: Document, after: Document, overlap: int = workspaces.OVERLAP) -> Document:
-    """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster.
+def save(row: AgentRow, before: Document, after: Document, overlap: int = credentials.OVERLAP) -> Document:
+    """Store a changed document; returns it. No change is no write. Raises ConditionFailed after another write.
 
     A key that is replaced goes on for `overlap` seconds.
     """
@@ -99,16 +107,16 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = worksp
     steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET), overlap)
     try:
         storage.transact(storage.put(row), *steps) if steps else storage.save(row)
-    except storage.Stale as stale:
+    except storage.ConditionFailed as stale:
         raise (_key_taken(stale, 1) if after.get(_SECRET) else stale) from stale
     return after
 
 
 def delete(row: AgentRow) -> None:
-    """Delete an agent and its logins; its sequence row becomes a tombstone. Raises Stale when somebody was faster."""
+    """Delete an agent and its logins; its sequence row becomes a tombstone. Raises ConditionFailed after a change."""
     last = sequence.find(row.workspace_id, row.agent_id)
     if last is None:
-        raise storage.Stale()
+        raise storage.ConditionFailed()
     storage.transact(storage.remove(row), sequence.close(last))
     _seen.pop((row.workspace_id, row.agent_id), None)
     revoke_all(row.workspace_id, row.agent_id)
@@ -116,11 +124,11 @@ def delete(row: AgentRow) -> None:
 
 def revoke_all(workspace_id: str, agent_id: str) -> None:
     """End every login of an agent now, those in their overlap too."""
-    for credential in workspaces.credentials(workspace_id, tokens.AGENT, agent_id):
-        workspaces.revoke(credential)
+    for credential in credentials.list_active(workspace_id, tokens.AGENT, agent_id):
+        credentials.revoke(credential)
 
 
-def rotate_key(workspace_id: str, agent_id: str, overlap: int = workspaces.OVERLAP) -> str:
+def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVERLAP) -> str:
     """Give an agent a new key, and return it; the old one goes on for `overlap` seconds. Raises NotFound."""
     token = tokens.new(tokens.AGENT)
 
@@ -128,7 +136,7 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = workspaces.OVERL
         row = read(workspace_id, agent_id)
         save(row, before := row.open(), {**before, _SECRET: token}, overlap)
 
-    storage.reapplied(rotated)
+    storage.retry_on_conflict(rotated)
     return token
 
 
@@ -140,7 +148,7 @@ def revoke_keys(workspace_id: str, agent_id: str) -> None:
         before = row.open()
         save(row, before, {name: value for name, value in before.items() if name != _SECRET})
 
-    storage.reapplied(cleared)
+    storage.retry_on_conflict(cleared)
     revoke_all(workspace_id, agent_id)
 
 
@@ -150,14 +158,14 @@ class KeyTaken(errors.Conflict):
     sentence = "SECRET_API_KEY is the key of another agent, or one that this agent had before."
 
 
-def _key_taken(stale: storage.Stale, step: int) -> errors.Conflict:
+def _key_taken(stale: storage.ConditionFailed, step: int) -> errors.Conflict:
     """Which condition failed: that of the key, by its place among the puts, or that of the record."""
     failed = [reason is not None for reason in stale.reasons]
     return KeyTaken() if step < len(failed) and failed[step] and not failed[0] else stale
 
 
-def _credential(workspace_id: str, agent_id: str, token: str | None) -> workspaces.Issued:
-    return workspaces.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
+def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
+    return credentials.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
 
 
 def _key_steps(row: AgentRow, before: str | None, after: str | None, overlap: int) -> list[storage.Step]:
@@ -172,16 +180,18 @@ def _key_steps(row: AgentRow, before: str | None, after: str | None, overlap: in
     if not after:
         return _revoke_steps(row.workspace_id, row.agent_id)
     if tokens.kind(after) == tokens.AGENT:
-        steps += workspaces.issue_steps(_credential(row.workspace_id, row.agent_id, after))
-    old = workspaces.living(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
+        steps += credentials.issue_steps(_credential(row.workspace_id, row.agent_id, after))
+    old = (
+        credentials.find_active(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
+    )
     if old is not None and (old.workspace, old.agent_id) == row.keys:
-        steps += workspaces.retire_steps(old, overlap)
+        steps += credentials.retire_steps(old, overlap)
     return steps
 
 
 def _revoke_steps(workspace_id: str, agent_id: str) -> list[storage.Step]:
     """The steps that end every login of an agent. More than a transaction takes are in their overlap: they end now."""
-    logins = workspaces.credentials(workspace_id, tokens.AGENT, agent_id)
+    logins = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
     for one in logins[:-_LOGINS_AT_ONCE]:
-        workspaces.revoke(one)
-    return [step for one in logins[-_LOGINS_AT_ONCE:] for step in workspaces.revoke_steps(one)]
+        credentials.revoke(one)
+    return [step for one in logins[-_LOGINS_AT_ONCE:] for step in credentials.revoke_steps(one)]

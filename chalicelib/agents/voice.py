@@ -1,6 +1,6 @@
 """`voiceConfig` of an agent record: how it hears and how it speaks (§2.4)."""
 
-from chalicelib.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from chalicelib.http.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 
 
 class SpeechFormat(Wire):

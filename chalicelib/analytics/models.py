@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from chalicelib.wire import OptionalNumber, OptionalText, Wire
+from chalicelib.http.wire import OptionalNumber, OptionalText, Wire
 
 
 class AnalyticsRecord(Wire):

@@ -2,35 +2,36 @@
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, errors, etag, http, storage
+from chalicelib import errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
-from chalicelib.openapi.operation import operation
+from chalicelib.http import auth, cors, etag, messages
+from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=http.CORS)
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=cors.CORS)
 @operation(body="models.AnalyticsRecord", headers=("If-Match", "If-None-Match"))
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
     from chalicelib.analytics.models import AnalyticsRecord
 
     workspace_id = auth.caller().workspace_id
-    document = http.body(AnalyticsRecord).merge_into({})
+    document = messages.body(AnalyticsRecord).merge_into({})
     agents.require_known(workspace_id, agent_id)
 
     def written() -> store.AnalyticsRow:
         place = (workspace_id, agent_id, convo_id)
         if not etag.is_conditional():
             return store.write(store.new(*place), document)
-        row = etag.checked(store.find(*place)) or store.new(*place)
-        return store.write(row, document, store.as_it_is(row))
+        row = etag.check_preconditions(store.find(*place)) or store.new(*place)
+        return store.write(row, document, store.unchanged_since_read(row))
 
-    return etag.tagged(http.success("Analytics added successfully"), storage.reapplied(written))
+    return etag.tagged(messages.success("Analytics added successfully"), storage.retry_on_conflict(written))
 
 
-@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=http.CORS)
+@routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
 @operation(data="models.AnalyticsRecord", headers=("If-None-Match",))
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
@@ -40,4 +41,4 @@ def read_analytics(agent_id: str, convo_id: str) -> Response:
     if row is None:
         raise errors.NotFound.of("analytics record")
     whole = {name: value for one in store.records(row) for name, value in one.items()}
-    return etag.tagged(http.success("Analytics retrieved successfully", whole), row)
+    return etag.tagged(messages.success("Analytics retrieved successfully", whole), row)

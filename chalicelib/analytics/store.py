@@ -8,10 +8,10 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import storage
-from chalicelib.documents import Document, seal, unseal
+from chalicelib.storage import Document, seal, unseal
 
 
-class AnalyticsRow(storage.MarkedRow):
+class AnalyticsRow(storage.TaggedRow):
     """The page load and the conversation record, sealed. The last write of a kind wins, so that it needs no version."""
 
     class Meta:
@@ -39,13 +39,13 @@ def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Store a record in place of the last one of its kind; returns `row`. One request. Raises Stale."""
+    """Store a record in place of the last one of its kind; returns `row`. One request. Raises ConditionFailed."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
 
 
-def as_it_is(row: AnalyticsRow) -> Condition:
+def unchanged_since_read(row: AnalyticsRow) -> Condition:
     """That nobody has written the item since it was read, or made it where it was not there."""
     mark = AnalyticsRow.written
     return mark.does_not_exist() if row.written is None else mark == row.written
@@ -56,6 +56,6 @@ def records(row: AnalyticsRow) -> list[Document]:
     return [unseal(row, kind) for kind in ("load", "convo") if getattr(row, kind) is not None]
 
 
-def some(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
+def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
     """At most `limit` items of an agent, to delete them."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

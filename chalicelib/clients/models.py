@@ -1,6 +1,6 @@
 """Clients on the wire (§2.9)."""
 
-from chalicelib.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
 
 
 class NotificationsSettings(Wire):

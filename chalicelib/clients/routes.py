@@ -5,9 +5,10 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, etag, http, pages, storage
+from chalicelib import storage
 from chalicelib.clients import store
-from chalicelib.openapi.operation import operation
+from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
 
@@ -28,7 +29,7 @@ def list_clients() -> Response:
 def read_client(client_id: str) -> Response:
     """Read a client."""
     row = store.read(auth.caller().workspace_id, client_id)
-    return etag.tagged(http.success("Client retrieved successfully", _shown(client_id, row.open())), row)
+    return etag.tagged(messages.success("Client retrieved successfully", _shown(client_id, row.open())), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
@@ -40,17 +41,17 @@ def save_client(client_id: str) -> Response:
     """
     from chalicelib.clients.models import Client
 
-    change = http.body(Client)
+    change = messages.body(Client)
 
     def saved() -> store.ClientRow:
         workspace_id = auth.caller().workspace_id
-        known = etag.checked(store.find(workspace_id, client_id))
+        known = etag.check_preconditions(store.find(workspace_id, client_id))
         row = known or store.new(workspace_id, client_id)
         before = known.open() if known else {}
         store.save(row, before, change.merge_into(before))
         return row
 
-    return etag.tagged(http.success("Client updated successfully"), storage.reapplied(saved))
+    return etag.tagged(messages.success("Client updated successfully"), storage.retry_on_conflict(saved))
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
@@ -58,8 +59,8 @@ def save_client(client_id: str) -> Response:
 def delete_client(client_id: str) -> Response:
     """Delete a client."""
     workspace_id = auth.caller().workspace_id
-    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, client_id), "client")))
-    return http.success("Client deleted successfully")
+    storage.retry_on_conflict(lambda: store.delete(etag.require_match(store.find(workspace_id, client_id), "client")))
+    return messages.success("Client deleted successfully")
 
 
 def _shown(client_id: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import hashlib
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, storage
-from chalicelib.documents import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, same
 
 
 class ClientRow(DocumentRow):
@@ -68,7 +68,7 @@ def new(workspace_id: str, client_id: str) -> ClientRow:
 
 
 def save(row: ClientRow, before: Document, after: Document) -> None:
-    """Store a client. No change is no write. Raises EmailTaken, and Stale when somebody was faster."""
+    """Store a client. No change is no write. Raises EmailTaken, and ConditionFailed when somebody was faster."""
     if same(after, before) and row.version is not None:
         return
     row.seal(after)
@@ -84,18 +84,18 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
         steps.append(storage.remove(_email(row, old), EmailRow.owner == row.client_id))
     try:
         storage.transact(*steps)
-    except storage.Stale as stale:
+    except storage.ConditionFailed as stale:
         raise _email_taken(stale, first_put=int(old is not None), claims=new is not None) from stale
 
 
 def delete(row: ClientRow) -> None:
-    """Delete a client and give its email back. Raises Stale when somebody has changed it."""
+    """Delete a client and give its email back. Raises ConditionFailed after another write."""
     claim = _claim(row, row.open().get("email"))
     steps = [] if claim is None else [storage.remove(_email(row, claim), EmailRow.owner == row.client_id)]
     storage.transact(storage.remove(row), *steps)
 
 
-def _email_taken(stale: storage.Stale, first_put: int, claims: bool) -> errors.Conflict:
+def _email_taken(stale: storage.ConditionFailed, first_put: int, claims: bool) -> errors.Conflict:
     """Which condition failed: reasons come in the order deletes, then puts (the client, the claim)."""
     claim = stale.reasons[first_put + 1] if claims else None
     client = stale.reasons[first_put]

@@ -6,7 +6,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict  # pydantic refuses that of `typing` before Python 3.12
 
 from chalicelib.agents.record import AgentV2
-from chalicelib.wire import STRICT, Open, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import STRICT, Open, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
 
 Origin = Literal["web-chat", "chatapp", "community", "gb-chat"]
 

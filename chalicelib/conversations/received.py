@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from chalicelib import sealing
-from chalicelib.documents import Document
+from chalicelib import storage
+from chalicelib.storage import Document
 
 # 48 bits: among the most that are remembered, a new message is taken for a known one once in 9,000 million.
 _MARK = 6
@@ -30,7 +30,7 @@ def may_forget(seen: bytes) -> bool:
     return len(seen) >= _MOST_SEEN * _MARK
 
 
-def fresh(
+def find_new_messages(
     turns: Sequence[Document], seen: bytes, before: Sequence[Document] = ()
 ) -> tuple[tuple[Document, ...], bytes]:
     """Of these turns of the user those that are neither marked in `seen` nor in the turns `before`, as `{mid, content,
@@ -38,7 +38,9 @@ def fresh(
     marks = {mark for (mark,) in struct.iter_unpack(f"{_MARK}s", seen)}
     marks.update(map(_mark, before))
     new = [(mark, turn) for turn in turns if (mark := _mark(turn)) not in marks]
-    return tuple(_said(turn) for _, turn in new), (seen + b"".join(mark for mark, _ in new))[-_MOST_SEEN * _MARK :]
+    return tuple(_webhook_message(turn) for _, turn in new), (seen + b"".join(mark for mark, _ in new))[
+        -_MOST_SEEN * _MARK :
+    ]
 
 
 def packed(messages: Sequence[Document], most: int) -> Iterator[list[Document]]:
@@ -46,7 +48,7 @@ def packed(messages: Sequence[Document], most: int) -> Iterator[list[Document]]:
     part: list[Document] = []
     size = 0
     for message in messages:
-        own = len(sealing.encode(message))
+        own = len(storage.encode_json(message))
         if part and size + own > most:
             yield part
             part, size = [], 0
@@ -56,7 +58,7 @@ def packed(messages: Sequence[Document], most: int) -> Iterator[list[Document]]:
         yield part
 
 
-def label(text: str | None) -> str | None:
+def _label(text: str | None) -> str | None:
     """A name or type as it may stand beside a message."""
     return text and text[:_LABEL_LIMIT]
 
@@ -67,22 +69,22 @@ def _mark(turn: Document) -> bytes:
     return mark.digest()
 
 
-def _said(turn: Document) -> Document:
+def _webhook_message(turn: Document) -> Document:
     message = turn["messages"]
-    said = {
-        "mid": label(message["mid"]),
+    metadata = {
+        "mid": _label(message["mid"]),
         "content": _content(message.get("item")),
-        "type": label(message.get("type")),
-        "from": label(message.get("from") or turn.get("from")),
+        "type": _label(message.get("type")),
+        "from": _label(message.get("from") or turn.get("from")),
     }
-    return {name: value for name, value in said.items() if value is not None}
+    return {name: value for name, value in metadata.items() if value is not None}
 
 
 def _content(item: Any) -> str:
     """The text where one of the usual members has it, else the whole item as JSON; empty where there is none."""
     text = _text(item)
     if text is None:
-        text = sealing.encode(item).decode() if item else ""
+        text = storage.encode_json(item).decode() if item else ""
     return text[:CONTENT_LIMIT]
 
 

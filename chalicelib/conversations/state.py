@@ -10,9 +10,9 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from chalicelib import errors, sealing
+from chalicelib import errors, storage
 from chalicelib.conversations import received
-from chalicelib.documents import Document, same
+from chalicelib.storage import Document, same
 
 if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
     from chalicelib.conversations.models import StateIn
@@ -67,13 +67,13 @@ def apply(before: State, change: Change, now: int) -> State:
     metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
     if turns is None:
         return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns, before.seen)
-    if replaces and len(text) > LIMIT and len(sealing.encode(asked.turns)) > LIMIT:
+    if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
     if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     human = _human(turns)
     known = _human(json.loads(before.turns)) if received.may_forget(before.seen) else []
-    new, seen = received.fresh(human, before.seen, known)
+    new, seen = received.find_new_messages(human, before.seen, known)
     return State(_touched({**metadata, **_counts(turns, human)}, now), text, seen, new)
 
 
@@ -116,7 +116,7 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
         own_ts = now if turn.get("ts") is None else turn["ts"]
         # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
         if len(messages) > 1:
-            size += len(sealing.encode({**_without_messages(turn), "ts": own_ts})) * len(messages)
+            size += len(storage.encode_json({**_without_messages(turn), "ts": own_ts})) * len(messages)
         if size > 3 * LIMIT:
             raise errors.TooLarge("turns may fill 6 MiB at most, each message counted with what its turn carries.")
         for message in messages:

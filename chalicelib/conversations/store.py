@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib import clock, errors, sealing, sequence, storage
+from chalicelib import clock, errors, storage
 from chalicelib.conversations import received, turns
 from chalicelib.conversations.listing import Numbers
 from chalicelib.conversations.rows import HEAD
@@ -21,7 +21,7 @@ from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
 from chalicelib.conversations.state import NO_TURNS, State
-from chalicelib.documents import Document
+from chalicelib.storage import Document, encryption, sequence
 
 # A page of 20 must come back in one answer of the index, which ends at 1 MB.
 _METADATA = 32_000
@@ -44,14 +44,14 @@ def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
 def read_state(row: ConversationRow, expected: bytes = b"") -> State:
     """What the row holds. One more request for a long conversation, unless its chunks are in the `expected` turns.
 
-    Raises Stale when a writer was in between.
+    Raises ConditionFailed when a writer was in between.
     """
     return State(read_metadata(row), *turns.read(row, expected))
 
 
 def read_metadata(row: ConversationRow) -> Document:
     """The metadata of a row, of the table or of its index."""
-    metadata: Document = json.loads(sealing.unseal(row.workspace_id, row.place("metadata"), row.metadata))
+    metadata: Document = json.loads(encryption.unseal(row.workspace_id, row.place("metadata"), row.metadata))
     return metadata
 
 
@@ -59,12 +59,12 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     """From a stored item that carries received messages: its workspace, agent and conversation; and
     `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`, `first` of all that the write brought."""
     row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
-    document: Document = json.loads(sealing.unseal(row.workspace_id, row.place("received"), row.received))
+    document: Document = json.loads(encryption.unseal(row.workspace_id, row.place("received"), row.received))
     return storage.parts(row.conversation), document
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
-    """Store a changed state. Raises Stale when somebody was faster; turns that did not change are not written."""
+    """Store a changed state. Raises ConditionFailed after another write; turns that did not change are not written."""
     _seal_metadata(row, after.metadata)
     changed = (after.turns, after.seen) != (before.turns, before.seen)
     steps = turns.steps(row, before.turns, after) if changed else []
@@ -81,12 +81,12 @@ def find(workspace_id: str, agent_id: str, conversation_id: str) -> Conversation
 
 
 def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
-    """Delete a conversation with its turns; its number becomes a hole. Raises Stale when somebody was faster."""
+    """Delete a conversation with its turns; its number becomes a hole. Raises ConditionFailed after another write."""
     chunks = map(storage.remove, turns.chunk_rows(row))
     storage.transact(storage.remove(row), *chunks, sequence.leave_hole(last, int(row.number)))
 
 
-def some(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
+def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
     """At most `limit` conversations of an agent as the index shows them, to delete them with their chunks."""
     return storage.query(ConversationRow, storage.key(workspace_id, agent_id), index="by_number", limit=limit)
 
@@ -95,7 +95,7 @@ def clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
     """Delete a conversation of an agent that is no more, whatever its size; whether it was there.
 
     Its own item goes last: without it nobody would find the others. And as it was read: who has read the agent before
-    it was deleted may write until then. Raises Stale when somebody did.
+    it was deleted may write until then. Raises ConditionFailed when somebody did.
     """
     found = storage.query(ConversationRow, storage.key(workspace_id, agent_id, conversation_id))
     own = [row for row in found if row.item == HEAD]
@@ -113,7 +113,7 @@ def create(
     last: sequence.SequenceRow,
     agent_name: str | None = None,
 ) -> ConversationRow:
-    """Store a new conversation under the number after `last`. Raises Stale when it exists, NotFound without agent."""
+    """Store a new conversation under the number after `last`. Raises ConditionFailed, NotFound."""
     end = clock.monotonic() + _PATIENCE_SECONDS
     for attempt in itertools.count():
         row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
@@ -125,7 +125,7 @@ def create(
                 received_steps = _received_steps(row, state, agent_name)
                 storage.transact(storage.put(row), *turns.steps(row, NO_TURNS, state), *received_steps, take_number)
             break
-        except storage.Stale as stale:
+        except storage.ConditionFailed as stale:
             if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
                 raise
             again = sequence.as_stored(stale.reasons[-1]) or sequence.find(workspace_id, agent_id)
@@ -175,8 +175,8 @@ def _indexed(agent: str, numbers: Sequence[int]) -> dict[int, ConversationRow]:
 
 
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
-    payload = sealing.encode(metadata)
-    row.metadata = sealing.seal(row.workspace_id, row.place("metadata"), payload)
+    payload = storage.encode_json(metadata)
+    row.metadata = encryption.seal(row.workspace_id, row.place("metadata"), payload)
     if len(row.metadata) > _METADATA or len(payload) > _METADATA_JSON:
         raise errors.TooLarge("metadata is too large to store.")
 
@@ -186,7 +186,7 @@ def _received_steps(row: ConversationRow, state: State, agent_name: str | None) 
     row.received = None
     if not state.received:
         return []
-    told = {"agentName": received.label(agent_name), "origin": state.metadata.get("origin")}
+    told = {"agentName": agent_name, "origin": state.metadata.get("origin")}
     sealed = _seal_received(row, {**told, "messages": state.received})
     if len(sealed) <= _RECEIVED:
         row.received = sealed
@@ -207,4 +207,4 @@ def _received_row(row: ConversationRow, written: str, document: Document) -> Rec
 
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:
-    return sealing.seal(row.workspace_id, row.place("received"), sealing.encode(document))
+    return encryption.seal(row.workspace_id, row.place("received"), storage.encode_json(document))

@@ -10,9 +10,10 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chalicelib import clock, compression, sealing, storage
+from chalicelib import clock, storage
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
+from chalicelib.storage import compression, encryption
 
 # Bytes of JSON that become a chunk as soon as there is this much behind them: the last turns are those that change. So
 # a conversation of some 300 messages is one item, and one of 5.5 MB, the most that can be answered, has 63 chunks: a
@@ -35,10 +36,10 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
     """The turns of a row, and the marks of the messages that were seen; one more request where there are chunks which
     `expected`, text of any turns, does not have in the same place.
 
-    Raises Stale when a writer was in between.
+    Raises ConditionFailed when a writer was in between.
     """
     known = chunks(row)
-    end, _, rest = sealing.unseal(row.workspace_id, row.place("turns"), row.turns).partition(_BETWEEN)
+    end, _, rest = encryption.unseal(row.workspace_id, row.place("turns"), row.turns).partition(_BETWEEN)
     digests, seen = rest[: _DIGEST * len(known)], rest[_DIGEST * len(known) :]
     pieces = {
         index: piece
@@ -88,8 +89,8 @@ def _seal_end(row: ConversationRow, before: bytes, state: State, start: int) -> 
     rest = b"".join(map(_digest, _cut(state.turns, chunks(row)))) + state.seen
     end = b"".join((state.turns[start:], _BETWEEN, rest)) if rest else state.turns[start:]
     if row.turns is None:
-        return sealing.seal(row.workspace_id, row.place("turns"), end)
-    return sealing.seal_again(row.workspace_id, row.place("turns"), end, before, row.turns)
+        return encryption.seal(row.workspace_id, row.place("turns"), end)
+    return encryption.seal_again(row.workspace_id, row.place("turns"), end, before, row.turns)
 
 
 def _cut(text: bytes, known: list[Chunk]) -> Iterator[bytes]:
@@ -112,20 +113,22 @@ def chunks(row: ConversationRow) -> list[Chunk]:
 def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, bytes]:
     """The texts of chunks by their places: what a glance does not show as it was written is read strongly."""
     found: dict[int, bytes] = {}
-    for look in (storage.glance_at_many, storage.find_many):
+    for consistent in (False, True):
         left = [index for index in wanted if index not in found]
-        stored: list[ChunkRow | None] = look([storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in left])
+        stored: list[ChunkRow | None] = storage.find_many(
+            [storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in left], consistent=consistent
+        )
         for index, one in zip(left, stored, strict=True):
             if one and one.writing == wanted[index].writing:
-                found[index] = sealing.unseal(row.workspace_id, one.place("part"), one.part)
+                found[index] = encryption.unseal(row.workspace_id, one.place("part"), one.part)
     if len(found) < len(wanted):
-        raise storage.Stale()
+        raise storage.ConditionFailed()
     return found
 
 
 def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
     chunk = _chunk_row(row, index)
-    chunk.writing, chunk.part = writing, sealing.seal(row.workspace_id, chunk.place("part"), text, compression.DENSE)
+    chunk.writing, chunk.part = writing, encryption.seal(row.workspace_id, chunk.place("part"), text, compression.DENSE)
     return chunk
 
 

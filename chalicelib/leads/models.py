@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from chalicelib.wire import Identifier, OptionalNumber, OptionalText, Wire, read_only
+from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, Wire, read_only
 
 Channel = Literal[
     "voice", "voiceplatform", "web-chat", "chatapp", "photoapp", "cloudchat", "community", "gb-chat",

@@ -5,11 +5,10 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, etag, http, pages
 from chalicelib.agents import store as agents
-from chalicelib.conversations import received
+from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http.operation import operation
 from chalicelib.leads import store
-from chalicelib.openapi.operation import operation
 
 routes = Blueprint(__name__)
 
@@ -22,11 +21,11 @@ def create_lead() -> Response:
     """Capture a lead of an agent; webhooks hear of it as `lead_captured`."""
     from chalicelib.leads.models import LeadIn
 
-    given = {**_NEW, **http.body(LeadIn).lead.merge_into({})}
+    given = {**_NEW, **messages.body(LeadIn).lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, given["agentId"]
-    title = received.label(agents.read(workspace_id, agent_id).open().get("title"))
+    title = agents.display_name(agents.read(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, {**given, "agentName": title} if title else given)
-    return etag.tagged(http.success("Lead created successfully", _shown(row)), row)
+    return etag.tagged(messages.success("Lead created successfully", _shown(row)), row)
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
@@ -42,15 +41,15 @@ def list_leads(agent_id: str) -> Response:
 def read_lead(lead_id: str) -> Response:
     """Read a lead."""
     row = store.read(auth.caller().workspace_id, lead_id)
-    return etag.tagged(http.success("Lead retrieved successfully", _shown(row)), row)
+    return etag.tagged(messages.success("Lead retrieved successfully", _shown(row)), row)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
 @operation(headers=("If-Match",))
 def delete_lead(lead_id: str) -> Response:
     """Delete a lead."""
-    store.delete(etag.matched(store.find(auth.caller().workspace_id, lead_id), "lead"))
-    return http.success("Lead deleted successfully")
+    store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
+    return messages.success("Lead deleted successfully")
 
 
 def _shown(row: store.LeadRow) -> dict[str, Any]:

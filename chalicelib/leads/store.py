@@ -2,8 +2,8 @@
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import children, clock, errors, sequence, storage
-from chalicelib.documents import Document, DocumentRow
+from chalicelib import clock, errors, storage
+from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, sequence
 
 
 class LeadRow(DocumentRow):
@@ -18,7 +18,7 @@ class LeadRow(DocumentRow):
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
     """The lead, or None. One request."""
-    return storage.find(LeadRow, children.partition_of(workspace_id, lead_id), lead_id)
+    return storage.find(LeadRow, parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
@@ -32,7 +32,7 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
 def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
     """At most `limit` leads of an agent, newest first, from the one before `before`. Raises NotFound without agent."""
     condition = LeadRow.lead_id < before if before else None
-    partition = children.partition(workspace_id, agent_id)
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
     rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
     if not rows and sequence.find(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
@@ -41,21 +41,21 @@ def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
     """Store a new lead of an agent. Raises NotFound for an unknown agent. One request."""
-    row = LeadRow(children.partition(workspace_id, agent_id), children.new_id(agent_id))
+    row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     row.seal({**document, "createdAt": clock.milliseconds()})
     try:
         is_new = storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
-    except storage.Stale:
+    except storage.ConditionFailed:
         raise errors.NotFound.of("agent") from None
     # Captured by an earlier run of the request, with the title that the agent had then.
     return row if is_new else storage.as_stored(row)
 
 
 def delete(row: LeadRow) -> None:
-    """Delete a lead. Raises Stale when somebody was faster."""
+    """Delete a lead. Raises ConditionFailed after another write."""
     storage.delete(row)
 
 
-def some(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
+def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
     """At most `limit` leads of an agent, to delete them."""
-    return storage.query(LeadRow, children.partition(workspace_id, agent_id), limit=limit)
+    return storage.query(LeadRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

@@ -5,17 +5,17 @@ What the code does not say stands beside it as data: `members` (notes on members
 `parameters`, and `examples`, which all run as tests.
 """
 
-import sys
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Any, NamedTuple
 
-from chalicelib import auth, etag, idempotency
-from chalicelib.openapi import members, parameters, refusals, schemas
+from chalicelib.credentials import tokens
+from chalicelib.http import auth, etag, idempotency
+from chalicelib.http.operation import Operation
+from chalicelib.openapi import error_responses, members, parameters, schemas
 from chalicelib.openapi.examples import EXAMPLES, Example
-from chalicelib.openapi.operation import Operation
 from chalicelib.openapi.schemas import Schema
 from chalicelib.openapi.text import public, summary_and_description
-from chalicelib.workspaces import tokens
 
 # The version of the document. The interface's own versions are in its paths.
 VERSION = "1.0.0"
@@ -93,9 +93,8 @@ class _View(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The resource: the package that the view is in."""
-        package: str = self.function.__module__.split(".")[-2]
-        return package
+        """The resource that the view belongs to."""
+        return self.operation.tag
 
 
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -116,9 +115,9 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
         "paths": paths,
         "components": {
-            "schemas": {**made.components, **refusals.schemas(), **parameters.SCHEMAS},
+            "schemas": {**made.components, **error_responses.schemas(), **parameters.SCHEMAS},
             "parameters": parameters.components(paths),
-            "responses": refusals.shared_responses(set(schemas.references(paths))),
+            "responses": error_responses.shared_responses(set(schemas.references(paths))),
             "securitySchemes": {
                 name: {"type": "http", "scheme": "bearer", "description": words} for name, words in _SCHEMES.values()
             },
@@ -134,7 +133,7 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
 
 def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = refusals.statuses(view.name, view.path, view.operation, view.is_guarded, view.is_repeatable)
+    possible = error_responses.statuses(view.name, view.path, view.operation, view.is_guarded, view.is_repeatable)
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     if description:
         described["description"] = description
@@ -145,7 +144,7 @@ def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     described["responses"] = {
         "200": _success(view, made),
         **_unchanged(view),
-        **refusals.responses(view.path, possible),
+        **error_responses.responses(view.path, possible),
     }
     return {**described, "security": _security(view)}
 
@@ -154,7 +153,7 @@ def _security(view: _View) -> list[dict[str, list[str]]]:
     """The kinds of credential that open the route, any of them: `auth.ACCEPTED`, by its first prefix."""
     if not view.is_guarded:
         return []
-    accepted = auth.accepted(view.path)
+    accepted = auth.credentials_for(view.path)
     return [{name: []} for kind, (name, _) in _SCHEMES.items() if kind in accepted]
 
 
@@ -227,5 +226,5 @@ def _answer_type(operation: Operation) -> Any:
 
 
 def _tag(view: _View) -> dict[str, str]:
-    package = sys.modules[view.function.__module__.rpartition(".")[0]]
+    package = import_module(f"chalicelib.{view.tag}")
     return {"name": view.tag, "description": public(package.__doc__ or "")}

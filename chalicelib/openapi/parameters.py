@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib import etag, http, idempotency
+from chalicelib.clock import IDENTIFIER
+from chalicelib.http import etag, idempotency
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.webhooks import ledger
@@ -15,7 +16,7 @@ SCHEMAS: dict[str, Schema] = {
         "type": "string",
         "minLength": 1,
         "maxLength": 128,
-        "pattern": f"^{http.IDENTIFIER.pattern}$",
+        "pattern": f"^{IDENTIFIER.pattern}$",
     }
 }
 

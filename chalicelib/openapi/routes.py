@@ -9,8 +9,9 @@ from pathlib import Path
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, http, sealing
-from chalicelib.openapi.operation import operation
+from chalicelib import errors, storage
+from chalicelib.http import messages
+from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
 
@@ -39,7 +40,7 @@ def read_document() -> Response:
 def read_page() -> Response:
     """Read the page that shows this document."""
     # Links are relative, so that they hold below any stage of a gateway; `/docs/` is the same page.
-    at_slash = http.request().context.get("path", "").endswith("/")
+    at_slash = messages.request().context.get("path", "").endswith("/")
     page = _read(_OWN / "docs.html").replace("{assets}", "" if at_slash else "docs/")
     return _answer(page, "text/html; charset=utf-8", "no-cache")
 
@@ -58,7 +59,7 @@ def read_asset(asset: str) -> Response:
 def _document() -> str:
     from chalicelib.openapi import document
 
-    return sealing.encode(document.build(routes.current_app.routes)).decode()
+    return storage.encode_json(document.build(routes.current_app.routes)).decode()
 
 
 @lru_cache

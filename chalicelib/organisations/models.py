@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from chalicelib.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
 
 
 class Organisation(Wire):

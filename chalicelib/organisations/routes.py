@@ -2,8 +2,9 @@
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, etag, http, storage
-from chalicelib.openapi.operation import operation
+from chalicelib import storage
+from chalicelib.http import auth, etag, messages
+from chalicelib.http.operation import operation
 from chalicelib.organisations import store
 
 routes = Blueprint(__name__)
@@ -16,7 +17,7 @@ def read_organisation(org_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     row = store.read(workspace_id, org_id)
     shown = {"ID": org_id, "userId": workspace_id, **row.open()}
-    return etag.tagged(http.success("Organization retrieved successfully", shown), row)
+    return etag.tagged(messages.success("Organization retrieved successfully", shown), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
@@ -25,17 +26,17 @@ def save_organisation(org_id: str) -> Response:
     """Create the organisation of this id, or edit it: members that are left out stay, `null` clears."""
     from chalicelib.organisations.models import OrganisationIn
 
-    change = http.body(OrganisationIn)
+    change = messages.body(OrganisationIn)
 
     def saved() -> store.OrganisationRow:
         workspace_id = auth.caller().workspace_id
-        known = etag.checked(store.find(workspace_id, org_id))
+        known = etag.check_preconditions(store.find(workspace_id, org_id))
         row = known or store.new(workspace_id, org_id)
         before = known.open() if known else {}
         store.save(row, before, change.merge_into(before))
         return row
 
-    return etag.tagged(http.success("Organization updated successfully"), storage.reapplied(saved))
+    return etag.tagged(messages.success("Organization updated successfully"), storage.retry_on_conflict(saved))
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
@@ -43,5 +44,7 @@ def save_organisation(org_id: str) -> Response:
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation."""
     workspace_id = auth.caller().workspace_id
-    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, org_id), "organisation")))
-    return http.success("Organization deleted successfully")
+    storage.retry_on_conflict(
+        lambda: store.delete(etag.require_match(store.find(workspace_id, org_id), "organisation"))
+    )
+    return messages.success("Organization deleted successfully")

@@ -3,7 +3,7 @@
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.documents import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, same
 
 
 class OrganisationRow(DocumentRow):
@@ -35,7 +35,7 @@ def new(workspace_id: str, org_id: str) -> OrganisationRow:
 
 
 def save(row: OrganisationRow, before: Document, after: Document) -> None:
-    """Store an organisation. No change is no write. Raises Stale when somebody was faster."""
+    """Store an organisation. No change is no write. Raises ConditionFailed after another write."""
     if same(after, before):
         return
     if after.get("lastModified") in (None, before.get("lastModified")):
@@ -45,5 +45,5 @@ def save(row: OrganisationRow, before: Document, after: Document) -> None:
 
 
 def delete(row: OrganisationRow) -> None:
-    """Delete an organisation. Raises Stale when somebody has changed it."""
+    """Delete an organisation. Raises ConditionFailed after another write."""
     storage.delete(row)

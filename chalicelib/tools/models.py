@@ -2,7 +2,7 @@
 
 from pydantic import create_model
 
-from chalicelib.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
 
 # A class body cannot name a member `in`, a keyword of the language.
 _Placed = create_model("_Placed", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]

@@ -5,8 +5,9 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, etag, http, pages, storage
-from chalicelib.openapi.operation import operation
+from chalicelib import clock, storage
+from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http.operation import operation
 from chalicelib.tools import store
 
 routes = Blueprint(__name__)
@@ -31,9 +32,9 @@ def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required, `method` is `GET` when it is left out."""
     from chalicelib.tools.models import ToolIn
 
-    document = _with_field_ids(http.body(ToolIn).tool.merge_into(_NEW))
+    document = _with_field_ids(messages.body(ToolIn).tool.merge_into(_NEW))
     row = store.create(auth.caller().workspace_id, agent_id, document)
-    return etag.tagged(http.success("Tool created successfully", _shown(row.tool_id, row.open())), row)
+    return etag.tagged(messages.success("Tool created successfully", _shown(row.tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
@@ -41,7 +42,7 @@ def create_tool(agent_id: str) -> Response:
 def read_tool(tool_id: str) -> Response:
     """Read a tool."""
     row = store.read(auth.caller().workspace_id, tool_id)
-    return etag.tagged(http.success("Tool retrieved successfully", _shown(tool_id, row.open())), row)
+    return etag.tagged(messages.success("Tool retrieved successfully", _shown(tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
@@ -50,14 +51,14 @@ def change_tool(tool_id: str) -> Response:
     """Change a tool: members that are left out stay, `fields` is replaced as a whole, `null` clears."""
     from chalicelib.tools.models import ToolChange
 
-    change = http.body(ToolChange).tool
+    change = messages.body(ToolChange).tool
 
     def changed() -> tuple[store.ToolRow, dict[str, Any]]:
-        row = etag.matched(store.find(auth.caller().workspace_id, tool_id), "tool")
+        row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
         return row, store.save(row, before := row.open(), _with_field_ids(change.merge_into(before)))
 
-    row, document = storage.reapplied(changed)
-    return etag.tagged(http.success("Tool updated successfully", _shown(tool_id, document)), row)
+    row, document = storage.retry_on_conflict(changed)
+    return etag.tagged(messages.success("Tool updated successfully", _shown(tool_id, document)), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
@@ -65,8 +66,8 @@ def change_tool(tool_id: str) -> Response:
 def delete_tool(tool_id: str) -> Response:
     """Delete a tool."""
     workspace_id = auth.caller().workspace_id
-    storage.reapplied(lambda: store.delete(etag.matched(store.find(workspace_id, tool_id), "tool")))
-    return http.success("Tool deleted successfully")
+    storage.retry_on_conflict(lambda: store.delete(etag.require_match(store.find(workspace_id, tool_id), "tool")))
+    return messages.success("Tool deleted successfully")
 
 
 def _shown(tool_id: str, document: dict[str, Any]) -> dict[str, Any]:

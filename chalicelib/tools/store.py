@@ -2,8 +2,8 @@
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import children, clock, errors, sequence, storage
-from chalicelib.documents import Document, DocumentRow, same
+from chalicelib import clock, errors, storage
+from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, same, sequence
 
 
 class ToolRow(DocumentRow):
@@ -18,7 +18,7 @@ class ToolRow(DocumentRow):
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
     """The tool, or None. One request."""
-    return storage.find(ToolRow, children.partition_of(workspace_id, tool_id), tool_id)
+    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), tool_id)
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
@@ -32,7 +32,7 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
     """At most `limit` tools of an agent, oldest first, from the one after `after`; all without. Raises NotFound."""
     condition = ToolRow.tool_id > after if after else None
-    rows = storage.query(ToolRow, children.partition(workspace_id, agent_id), condition, limit=limit)
+    rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
     if not rows and sequence.find(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
     return rows
@@ -40,18 +40,18 @@ def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: in
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
     """Store a new tool of an agent. Raises NotFound for an unknown agent. One request."""
-    row = ToolRow(children.partition(workspace_id, agent_id), children.new_id(agent_id))
+    row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
     try:
         storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
-    except storage.Stale:
+    except storage.ConditionFailed:
         raise errors.NotFound.of("agent") from None
     return row
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Store a changed document; returns it. No change is no write. Raises Stale when somebody was faster."""
+    """Store a changed document; returns it. No change is no write. Raises ConditionFailed after another write."""
     if same(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
@@ -61,10 +61,10 @@ def save(row: ToolRow, before: Document, after: Document) -> Document:
 
 
 def delete(row: ToolRow) -> None:
-    """Delete a tool. Raises Stale when somebody has changed it."""
+    """Delete a tool. Raises ConditionFailed after another write."""
     storage.delete(row)
 
 
-def some(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
+def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """At most `limit` tools of an agent, to delete them."""
-    return storage.query(ToolRow, children.partition(workspace_id, agent_id), limit=limit)
+    return storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

@@ -1,21 +1,18 @@
-"""Fan-out and delivery: from a change to a POST. What runs them is `streams`.
+"""Delivery: from a message of a queue to one POST and its outcome. `functions` runs it.
 
-Fan-out reads changes, keeps their events and puts a message for each interested endpoint on a queue; it
-sends nothing over HTTP. A delivery claims its place in the ledger, posts once, and writes down how it
-ended. What fails before the claim is repeated by the stream or the queue; after it nothing is.
+A delivery claims its place in the ledger, posts once, and records its outcome. What fails before the claim is repeated
+by the queue; after the claim nothing is (at-most-once delivery, §6 rule 3).
 """
 
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent import futures
 from contextlib import suppress
 from contextvars import copy_context
-from typing import Any
 
-from chalicelib import clock, errors, sealing, storage, telemetry
-from chalicelib.documents import Document
-from chalicelib.webhooks import change, endpoints, events, ledger, queue, sender, signature
+from chalicelib import clock, errors, storage, telemetry
+from chalicelib.storage import Document
+from chalicelib.webhooks import endpoints, ledger, queue, sender, signature
 from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)
@@ -26,20 +23,6 @@ _LOOK_SECONDS = 0.25
 # For all batches of the process, as making a thread costs a third of what a delivery does. A function has one batch
 # at a time, and room for no more than about so many deliveries: it may have 1,024 threads and as many open files.
 threads = futures.ThreadPoolExecutor(900, "delivery")
-
-
-def fan_out(records: Iterable[dict[str, Any]]) -> None:
-    """Turn stream records into deliveries. A record that cannot be read is buried and holds up no other.
-
-    Raises Unavailable when database, keys or queue fail: the stream repeats the batch, and every id stays.
-    """
-    # By its id: a batch may have a record twice.
-    happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
-    for record in records:
-        for event in _events(record):
-            happened[event.workspace_id][event.id] = event
-    for workspace_id, by_id in happened.items():
-        _announce(workspace_id, by_id.values())
 
 
 def deliver(messages: Sequence[queue.Message], lane: str) -> None:
@@ -59,57 +42,12 @@ def deliver(messages: Sequence[queue.Message], lane: str) -> None:
             slow = {(one.workspace_id, one.webhook_id) for one, since in list(posting.items()) if since <= late}
             for endpoint in slow - noted:
                 with suppress(errors.ApiError):
-                    endpoints.note_slow(*endpoint)
+                    endpoints.move_to_slow_queue(*endpoint)
             noted |= slow
     finally:
         futures.wait(running)  # a function whose call has ended is frozen, with whatever it is doing
     for one in running:
         one.result()
-
-
-def _events(record: dict[str, Any]) -> list[events.Event]:
-    try:
-        return events.of(change.from_record(record))
-    except errors.Unavailable:
-        raise
-    except Exception:
-        _log.exception("A stream record cannot be read; it is on the queue %s", queue.DEAD)
-        queue.bury(sealing.encode(_whereabouts(record)).decode())
-        return []
-
-
-def _whereabouts(record: Any) -> Document:
-    """What leads an operator to a record, nothing of what it says."""
-    if not isinstance(record, dict):
-        return {}
-    stream = record.get("dynamodb")
-    inner = {name: stream.get(name) for name in ("Keys", "SequenceNumber")} if isinstance(stream, dict) else {}
-    return {**{name: record.get(name) for name in ("eventID", "eventSourceARN")}, **inner}
-
-
-def _announce(workspace_id: str, happened: Iterable[events.Event]) -> None:
-    """Keep the events that an endpoint wants, then tell the queue: what is on it can be found."""
-    subscribed = list(_subscribed(workspace_id))
-    wanted: dict[str, events.Event] = {}
-    lanes: dict[str, list[queue.Message]] = {queue.FAST: [], queue.SLOW: []}
-    for event in happened:
-        for row, document in subscribed:
-            if endpoints.wants(document, event.type) and endpoints.was_there(document, event.payload["createdAt"]):
-                wanted[event.id] = event
-                message = queue.Message(workspace_id, row.webhook_id, event.id, event.type, event.id)
-                lanes[queue.SLOW if row.is_slow else queue.FAST].append(message)
-    ledger.record(wanted.values())
-    for lane, messages in lanes.items():
-        queue.send(messages, lane)
-
-
-def _subscribed(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Document]]:
-    for row in endpoints.listed(workspace_id):
-        try:
-            yield row, row.open()
-        except sealing.Unreadable:
-            # Altered or restored without its key: the other endpoints must not wait until the stream gives up.
-            _log.exception("An endpoint cannot be read, and is passed over: %s", row)
 
 
 def _deliver(message: queue.Message, lane: str, posting: dict[queue.Message, float]) -> None:
@@ -144,7 +82,7 @@ def _deliver(message: queue.Message, lane: str, posting: dict[queue.Message, flo
             posting[message] = clock.monotonic()
             outcome = _post(message, endpoint, *told)
             del posting[message]
-            ledger.settle(row, outcome)
+            ledger.record_outcome(row, outcome)
             _tell(message, outcome)
     except errors.ApiError:
         # It was sent or never will be; without an outcome it is listed as unknown.
@@ -152,7 +90,7 @@ def _deliver(message: queue.Message, lane: str, posting: dict[queue.Message, flo
 
 
 def _tell(message: queue.Message, outcome: sender.Outcome) -> None:
-    telemetry.tell(
+    telemetry.log_metrics(
         {"deliveryMs": "Milliseconds", "failedDeliveries": "Count"},
         workspace=message.workspace_id,
         webhook=message.webhook_id,
@@ -165,6 +103,6 @@ def _tell(message: queue.Message, outcome: sender.Outcome) -> None:
 
 
 def _post(message: queue.Message, endpoint: Document, event: Document, secret: str) -> sender.Outcome:
-    body = sealing.encode({"type": event["type"], "payload": {**event["payload"], "workspaceSecret": secret}})
+    body = storage.encode_json({"type": event["type"], "payload": {**event["payload"], "workspaceSecret": secret}})
     headers = signature.sign(endpoints.secrets(endpoint), message.event_id, clock.seconds(), body)
     return sender.post(endpoint["url"], body, headers)

@@ -3,7 +3,7 @@
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.documents import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, same
 from chalicelib.webhooks import signature
 
 # How long a replaced secret signs beside its successor, and how many sign at most.
@@ -33,7 +33,7 @@ class WebhookRow(DocumentRow):
         return self.slow_until is not None and clock.seconds() < self.slow_until
 
 
-class LaneRow(storage.Row):
+class EndpointThrottle(storage.Row):
     """Of an endpoint's item only what says how slow it is: to note that is no change of it, and meets no version."""
 
     class Meta:
@@ -86,7 +86,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
-    """Store a changed endpoint. No change is no write. Raises Stale when somebody was faster."""
+    """Store a changed endpoint. No change is no write. Raises ConditionFailed after another write."""
     if not same(before, after):
         row.seal(after)
         storage.save(row)
@@ -95,7 +95,7 @@ def save(row: WebhookRow, before: Document, after: Document) -> None:
 def rotate(row: WebhookRow) -> str:
     """A new signing secret, which is shown this once; those before it sign for a day more.
 
-    Raises Stale when somebody was faster.
+    Raises ConditionFailed after another write.
     """
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
     if any(one["secret"] == secret for one in document["secrets"]):
@@ -121,15 +121,15 @@ def was_there(document: Document, milliseconds: int) -> bool:
     return created <= milliseconds + _TOLERANCE_MILLISECONDS
 
 
-def note_slow(workspace_id: str, webhook_id: str) -> None:
-    """Send an endpoint's deliveries through the slow lane for a while. Raises Stale when it is not there any more."""
+def move_to_slow_queue(workspace_id: str, webhook_id: str) -> None:
+    """Send an endpoint's deliveries through the slow lane for a while. Raises ConditionFailed if it is gone."""
     until = clock.seconds() + _SLOW_SECONDS
-    row = LaneRow(workspace_id, webhook_id)
-    storage.update(row, [LaneRow.slow_until.set(until)], LaneRow.webhook_id.exists())
+    row = EndpointThrottle(workspace_id, webhook_id)
+    storage.update(row, [EndpointThrottle.slow_until.set(until)], EndpointThrottle.webhook_id.exists())
 
 
 def delete(row: WebhookRow) -> None:
-    """Delete an endpoint. Raises Stale when somebody was faster."""
+    """Delete an endpoint. Raises ConditionFailed after another write."""
     storage.delete(row)
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, NamedTuple, get_args
 from chalicelib.agents.store import AgentRow
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import store as conversations
-from chalicelib.documents import Document, DocumentRow, same
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
+from chalicelib.storage import Document, DocumentRow, same
 from chalicelib.webhooks.change import Change
 
 Type = Literal[

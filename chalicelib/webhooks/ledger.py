@@ -11,7 +11,7 @@ from contextlib import suppress
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.documents import Document, SealedRow
+from chalicelib.storage import Document, SealedRow
 from chalicelib.webhooks.events import Event
 from chalicelib.webhooks.sender import Outcome
 
@@ -108,7 +108,7 @@ def prepare(row: DeliveryRow) -> None:
 
     One that is there stays as it is: its request is run again, and the delivery may have been claimed meanwhile.
     """
-    with suppress(storage.Stale):
+    with suppress(storage.ConditionFailed):
         storage.save(row, DeliveryRow.delivery_id.does_not_exist())
 
 
@@ -117,24 +117,24 @@ def claim(row: DeliveryRow) -> bool:
     row.claim = clock.new_id()
     try:
         storage.save(row, DeliveryRow.claim.does_not_exist())
-    except storage.Stale:
+    except storage.ConditionFailed:
         # The answer to our own claim may have been lost, and the SDK asked again.
         stored = storage.find(DeliveryRow, *row.keys)
         return stored is not None and stored.claim == row.claim
     return True
 
 
-def settle(row: DeliveryRow, outcome: Outcome) -> None:
+def record_outcome(row: DeliveryRow, outcome: Outcome) -> None:
     """Write down how a claimed delivery ended."""
-    _settle(row, FAILED if outcome.error else DELIVERED, outcome)
+    _record_outcome(row, FAILED if outcome.error else DELIVERED, outcome)
 
 
 def expire(row: DeliveryRow, why: str) -> None:
     """Write down that a claimed delivery is not sent, and why."""
-    _settle(row, EXPIRED, Outcome(None, why, 0))
+    _record_outcome(row, EXPIRED, Outcome(None, why, 0))
 
 
-def _settle(row: DeliveryRow, status: str, outcome: Outcome) -> None:
+def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
     actions = [DeliveryRow.outcome.set(status), DeliveryRow.duration_ms.set(outcome.duration_ms)]
     if outcome.status is not None:
         actions.append(DeliveryRow.response_status.set(outcome.status))

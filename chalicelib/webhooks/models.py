@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
+from chalicelib.http.wire import Open, OptionalNumber, OptionalText, Wire, read_only
 from chalicelib.webhooks.events import Type
-from chalicelib.wire import Open, OptionalNumber, OptionalText, Wire, read_only
 
 
 def _some(types: list[Type]) -> list[Type]:

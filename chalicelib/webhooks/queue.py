@@ -37,6 +37,6 @@ def send(messages: Iterable[Message], lane: str) -> None:
     queues.send(lane, [json.dumps(message) for message in messages])
 
 
-def bury(text: str) -> None:
+def send_to_dead_letter(text: str) -> None:
     """Put what nobody can read where an operator finds it."""
     queues.send(DEAD, [text])

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, errors, etag, http, storage
-from chalicelib.openapi.operation import operation
+from chalicelib import clock, errors, storage
+from chalicelib.http import auth, etag, messages
+from chalicelib.http.operation import operation
 from chalicelib.webhooks import endpoints, events, ledger, queue, sender
 
 if TYPE_CHECKING:
@@ -23,10 +24,10 @@ def create_webhook() -> Response:
     """Create an endpoint. `signingSecret` is shown in this answer only."""
     from chalicelib.webhooks.models import WebhookIn
 
-    document = _valid(http.body(WebhookIn).webhook, _NEW)
+    document = _valid(messages.body(WebhookIn).webhook, _NEW)
     row, secret = endpoints.create(auth.caller().workspace_id, document)
     shown = {**_shown(row), "signingSecret": secret}
-    return etag.tagged(http.success("Webhook created successfully", shown), row)
+    return etag.tagged(messages.success("Webhook created successfully", shown), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
@@ -34,7 +35,7 @@ def create_webhook() -> Response:
 def list_webhooks() -> Response:
     """List the endpoints of the workspace, oldest first."""
     rows = endpoints.listed(auth.caller().workspace_id)
-    return http.success("Webhooks retrieved successfully", [_shown(row) for row in rows])
+    return messages.success("Webhooks retrieved successfully", [_shown(row) for row in rows])
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
@@ -42,7 +43,7 @@ def list_webhooks() -> Response:
 def read_webhook(webhook_id: str) -> Response:
     """Read an endpoint."""
     row = _found(webhook_id)
-    return etag.tagged(http.success("Webhook retrieved successfully", _shown(row)), row)
+    return etag.tagged(messages.success("Webhook retrieved successfully", _shown(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["PATCH"])
@@ -51,23 +52,23 @@ def change_webhook(webhook_id: str) -> Response:
     """Change an endpoint: members that are left out stay, `events` is replaced as a whole."""
     from chalicelib.webhooks.models import WebhookChangeIn
 
-    change = http.body(WebhookChangeIn).webhook
+    change = messages.body(WebhookChangeIn).webhook
 
     def changed() -> endpoints.WebhookRow:
         row = _matched(webhook_id)
         endpoints.save(row, before := row.open(), _valid(change, before))
         return row
 
-    row = storage.reapplied(changed)
-    return etag.tagged(http.success("Webhook updated successfully", _shown(row)), row)
+    row = storage.retry_on_conflict(changed)
+    return etag.tagged(messages.success("Webhook updated successfully", _shown(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
 @operation(headers=("If-Match",))
 def delete_webhook(webhook_id: str) -> Response:
     """Delete an endpoint with its list of deliveries; what is on its way to it is not sent any more."""
-    storage.reapplied(lambda: endpoints.delete(_matched(webhook_id)))
-    return http.success("Webhook deleted successfully")
+    storage.retry_on_conflict(lambda: endpoints.delete(_matched(webhook_id)))
+    return messages.success("Webhook deleted successfully")
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
@@ -78,7 +79,7 @@ def test_webhook(webhook_id: str) -> Response:
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(clock.new_id(), auth.caller().workspace_id, events.TEST, payload)
     ledger.record([event])
-    return http.success("Webhook test queued successfully", _sent(webhook_id, event.id, event.type))
+    return messages.success("Webhook test queued successfully", _sent(webhook_id, event.id, event.type))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
@@ -93,9 +94,9 @@ def rotate_webhook(webhook_id: str) -> Response:
         row = _matched(webhook_id)
         return row, endpoints.rotate(row)
 
-    row, secret = storage.reapplied(rotated)
+    row, secret = storage.retry_on_conflict(rotated)
     shown = {**_shown(row), "signingSecret": secret}
-    return etag.tagged(http.success("Webhook secret rotated successfully", shown), row)
+    return etag.tagged(messages.success("Webhook secret rotated successfully", shown), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
@@ -105,14 +106,14 @@ def list_deliveries(webhook_id: str) -> Response:
 
     `nextCursor` is there when there may be more: a page of one status looks at 1,000 deliveries, and may be short.
     """
-    status = http.query_value("status")
+    status = messages.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
-    cursor, limit = http.cursor(), http.limit()
+    cursor, limit = messages.cursor(), messages.limit()
     _found(webhook_id)
     rows, more = ledger.listed(auth.caller().workspace_id, webhook_id, cursor, limit, status)
     shown = [_delivery(row) for row in rows]
-    return http.listing("Deliveries retrieved successfully", shown, more and http.to_cursor(more))
+    return messages.listing("Deliveries retrieved successfully", shown, more and messages.to_cursor(more))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
@@ -122,7 +123,7 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
     row = _read(webhook_id, delivery_id)
     event = ledger.find_event(auth.caller().workspace_id, row.event_id)
     payload = {"payload": event["payload"]} if event else {}
-    return http.success("Delivery retrieved successfully", {**_delivery(row), **payload})
+    return messages.success("Delivery retrieved successfully", {**_delivery(row), **payload})
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
@@ -132,7 +133,7 @@ def redeliver(webhook_id: str, delivery_id: str) -> Response:
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
         raise errors.NotFound.of("event")
-    return http.success("Delivery queued successfully", _sent(webhook_id, row.event_id, row.type))
+    return messages.success("Delivery queued successfully", _sent(webhook_id, row.event_id, row.type))
 
 
 def _found(webhook_id: str) -> endpoints.WebhookRow:
@@ -140,7 +141,7 @@ def _found(webhook_id: str) -> endpoints.WebhookRow:
 
 
 def _matched(webhook_id: str) -> endpoints.WebhookRow:
-    return etag.matched(endpoints.find(auth.caller().workspace_id, webhook_id), "webhook")
+    return etag.require_match(endpoints.find(auth.caller().workspace_id, webhook_id), "webhook")
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chalicelib.wire import WHOLE, OptionalFlag, OptionalText, Wire
+from chalicelib.http.wire import WHOLE, OptionalFlag, OptionalText, Wire
 
 YEAR = 365 * 24 * 60 * 60
 

@@ -4,9 +4,12 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import auth, clock, http
-from chalicelib.openapi.operation import operation
-from chalicelib.workspaces import store, tokens
+from chalicelib import clock
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.http import auth, messages
+from chalicelib.http.operation import operation
+from chalicelib.workspaces import store
 
 routes = Blueprint(__name__)
 
@@ -17,11 +20,11 @@ def issue_token() -> Response:
     """Issue a v3 access token. `token` is shown in this answer only."""
     from chalicelib.workspaces.models import TokenIn
 
-    wanted = http.body(TokenIn).token
-    lifetime = wanted.expiresInSeconds or store.TOKEN_LIFETIME
+    wanted = messages.body(TokenIn).token
+    lifetime = wanted.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
     issued = store.issue(workspace_id, tokens.ACCESS, wanted.name, lifetime, read_only=bool(wanted.readOnly))
-    return http.success("Token created successfully", {**_shown(issued.credential), "token": issued.token})
+    return messages.success("Token created successfully", {**_shown(issued.credential), "token": issued.token})
 
 
 @routes.route("/v3/tokens", methods=["GET"])
@@ -31,17 +34,17 @@ def list_tokens() -> Response:
 
     `nextCursor` is there when there are more. One that has just ended may leave its page shorter.
     """
-    rows, more = store.listed(auth.caller().workspace_id, tokens.ACCESS, http.cursor(), http.limit())
+    rows, more = credentials.list_page(auth.caller().workspace_id, tokens.ACCESS, messages.cursor(), messages.limit())
     shown = [_shown(row) for row in rows]
-    return http.listing("Tokens retrieved successfully", shown, more and http.to_cursor(more))
+    return messages.listing("Tokens retrieved successfully", shown, more and messages.to_cursor(more))
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
 @operation()
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token; it opens nothing after 30 seconds at most."""
-    store.revoke(store.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
-    return http.success("Token deleted successfully")
+    credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
+    return messages.success("Token deleted successfully")
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
@@ -50,19 +53,19 @@ def rotate_key() -> Response:
     """Replace the workspace key that calls; the old one goes on for the overlap. A body is not needed."""
     from chalicelib.workspaces.models import Rotation
 
-    overlap = http.optional_body(Rotation).overlapSeconds
+    overlap = messages.optional_body(Rotation).overlapSeconds
     caller = auth.caller()
-    old = store.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
-    issued = store.rotate(old, store.OVERLAP if overlap is None else overlap)
+    old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
+    issued = credentials.rotate(old, credentials.OVERLAP if overlap is None else overlap)
     shown = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
-    return http.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})
+    return messages.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})
 
 
-def _shown(row: store.CredentialRow) -> dict[str, Any]:
+def _shown(row: credentials.CredentialRow) -> dict[str, Any]:
     shown = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
     return {**shown, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
 
 
-def _times(row: store.CredentialRow) -> dict[str, Any]:
+def _times(row: credentials.CredentialRow) -> dict[str, Any]:
     ends = {"expiresAt": clock.iso(row.ends_at)} if row.ends_at else {}
     return {**ends, "createdAt": clock.iso(int(row.created_at))}

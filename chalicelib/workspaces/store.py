@@ -1,27 +1,15 @@
-"""Workspaces and their credentials in the database (§5). Identity: every other store may rely on it.
+"""Workspaces in the database, and the credentials that are issued to them (§5)."""
 
-A credential is two items. `CredentialRow` is found by the token's hash and says who calls;
-`CredentialEntry`, in the workspace's own partition, lists it. They are written and deleted together.
-"""
-
-from contextlib import suppress
 from typing import NamedTuple
 
-from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, keyring, storage
-from chalicelib.documents import Document, DocumentRow
-from chalicelib.workspaces import tokens
-
-DAY = 24 * 60 * 60
-KEY_LIFETIME = 365 * DAY
-TOKEN_LIFETIME = 30 * DAY
-OVERLAP = DAY
-# How exact `lastUsedAt` is: one small write per credential and ten minutes, not one per request.
-_USE_NOTED_EVERY = 600
+from chalicelib import clock, errors, storage
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.storage import Document, DocumentRow, keyring
 
 _WORKSPACE = "workspace"
-_ENTRY = "credential"
 
 
 class WorkspaceRow(DocumentRow):
@@ -32,58 +20,6 @@ class WorkspaceRow(DocumentRow):
 
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
-
-
-class CredentialEntry(storage.Row):
-    """A credential as its workspace lists it."""
-
-    class Meta:
-        table_name = storage.table("workspaces")
-
-    workspace = UnicodeAttribute(hash_key=True)
-    item = UnicodeAttribute(range_key=True)
-    token_hash = UnicodeAttribute()
-    expires_at = TTLAttribute(null=True)
-
-
-class CredentialRow(storage.Row):
-    """A credential under the hash of its token. It holds nothing that opens anything."""
-
-    class Meta:
-        table_name = storage.table("credentials")
-
-    token_hash = UnicodeAttribute(hash_key=True)
-    workspace = UnicodeAttribute()
-    credential_id = UnicodeAttribute()
-    kind = UnicodeAttribute()
-    name = UnicodeAttribute()
-    agent_id = UnicodeAttribute(null=True)
-    read_only = BooleanAttribute(default=False)
-    created_at = NumberAttribute()
-    # What a successor gets; `expires_at` of one that was rotated says nothing about it. None for no end.
-    lifetime = NumberAttribute(null=True)
-    expires_at = TTLAttribute(null=True)
-    last_used_at = NumberAttribute(null=True)
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether it still opens something; the database may delete an expired item days later."""
-        return self.ends_at is None or clock.seconds() < self.ends_at
-
-    @property
-    def ends_at(self) -> int | None:
-        """The Unix second at which it ends, None for never."""
-        return int(self.expires_at.timestamp()) if self.expires_at else None
-
-
-class Issued(NamedTuple):
-    """A new credential and its token, which is shown this once."""
-
-    credential: CredentialRow
-    token: str
-
-    def __repr__(self) -> str:
-        return f"Issued({self.credential.credential_id})"
 
 
 class NewWorkspace(NamedTuple):
@@ -98,15 +34,17 @@ class NewWorkspace(NamedTuple):
         return f"NewWorkspace({self.workspace_id})"
 
 
-def create(name: str, key_lifetime: int | None = KEY_LIFETIME, token_lifetime: int = TOKEN_LIFETIME) -> NewWorkspace:
+def create(
+    name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
+) -> NewWorkspace:
     """A new workspace with a first workspace key and v3 access token; lifetimes in seconds, None for no end."""
     keyring.ensure()
     workspace_id, secret = clock.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)
     row.seal({"name": name, "createdAt": clock.seconds(), "workspaceSecret": secret})
-    key = prepare(workspace_id, tokens.WORKSPACE, "first key", key_lifetime)
-    access = prepare(workspace_id, tokens.ACCESS, "first token", token_lifetime)
-    storage.transact(storage.put(row), *issue_steps(key), *issue_steps(access))
+    key = credentials.prepare(workspace_id, tokens.WORKSPACE, "first key", key_lifetime)
+    access = credentials.prepare(workspace_id, tokens.ACCESS, "first token", token_lifetime)
+    storage.transact(storage.put(row), *credentials.issue_steps(key), *credentials.issue_steps(access))
     return NewWorkspace(workspace_id, key.token, access.token, secret)
 
 
@@ -123,145 +61,20 @@ def read(workspace_id: str) -> Document:
     return row.open()
 
 
-def every() -> dict[str, Document]:
+def list_all() -> dict[str, Document]:
     """The documents of all workspaces by id, oldest first. Reads the whole table: for an operator's command."""
     rows = storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
     return {row.workspace: row.open() for row in sorted(rows, key=lambda row: row.workspace)}
 
 
-def prepare(
-    workspace_id: str,
-    kind: str,
-    name: str,
-    lifetime: int | None,
-    *,
-    agent_id: str | None = None,
-    read_only: bool = False,
-    token: str | None = None,
-) -> Issued:
-    """A credential that is not stored yet; `token` only where a caller brings a well-formed one."""
-    token = token or tokens.new(kind)
-    row = CredentialRow(
-        tokens.fingerprint(token),
-        workspace=workspace_id,
-        credential_id=clock.new_id(),
-        kind=kind,
-        name=name,
-        agent_id=agent_id,
-        read_only=read_only,
-        created_at=clock.seconds(),
-        lifetime=lifetime,
-    )
-    if lifetime is not None:
-        row.expires_at = clock.moment(clock.seconds() + lifetime)
-    return Issued(row, token)
-
-
-def issue_steps(issued: Issued) -> list[storage.Step]:
-    """The steps that store a prepared credential. They fail where the token is known already."""
-    row = issued.credential
-    return [storage.put(row, CredentialRow.token_hash.does_not_exist()), storage.put(_entry(row))]
-
-
-def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False) -> Issued:
+def issue(
+    workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False
+) -> credentials.Issued:
     """A new credential of a workspace, stored. Raises NotFound for an unknown workspace."""
-    issued = prepare(workspace_id, kind, name, lifetime, read_only=read_only)
+    issued = credentials.prepare(workspace_id, kind, name, lifetime, read_only=read_only)
     exists = storage.require(key(workspace_id), WorkspaceRow.workspace.exists())
     try:
-        storage.transact(exists, *issue_steps(issued))
-    except storage.Stale:
+        storage.transact(exists, *credentials.issue_steps(issued))
+    except storage.ConditionFailed:
         raise errors.NotFound.of("workspace") from None
     return issued
-
-
-def find(token_hash: str) -> CredentialRow | None:
-    """The living credential with this hash, or None. Notes that it is in use."""
-    row = living(token_hash)
-    if row:
-        _note_use(row)
-    return row
-
-
-def living(token_hash: str) -> CredentialRow | None:
-    """The same where nobody came with the token: notes nothing."""
-    row = storage.find(CredentialRow, token_hash)
-    return row if row and row.is_alive else None
-
-
-def credentials(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """All living credentials of a workspace and kind, oldest first; of one agent where it is given."""
-    beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
-    entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
-    return _living(entries)
-
-
-def listed(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """A page of the same: at most `limit`, behind the id `after`; and the id to go on behind when there are more."""
-    beyond = CredentialEntry.item > _item(kind, after or "")
-    entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
-    entries = [entry for entry in entries if entry.item.startswith(_item(kind, ""))]
-    more = entries[limit - 1].item.removeprefix(_item(kind, "")) if len(entries) > limit else None
-    return _living(entries[:limit]), more
-
-
-def _living(entries: list[CredentialEntry]) -> list[CredentialRow]:
-    rows: list[CredentialRow | None] = storage.find_many(
-        [storage.Key(CredentialRow, entry.token_hash) for entry in entries]
-    )
-    return [row for row in rows if row and row.is_alive]
-
-
-def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """One living workspace key or access token. Raises NotFound."""
-    entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
-    row = living(entry.token_hash) if entry else None
-    if row is None:
-        raise errors.NotFound.of("credential")
-    return row
-
-
-def revoke(row: CredentialRow) -> None:
-    """End a credential now. Processes that have just seen it know within 30 seconds (`auth`)."""
-    storage.transact(*revoke_steps(row))
-
-
-def revoke_steps(row: CredentialRow) -> list[storage.Step]:
-    """The steps that delete a credential."""
-    return [storage.remove(_entry(row)), storage.remove(row)]
-
-
-def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
-    """A successor with the same rights and lifetime; the old one goes on for `overlap` seconds.
-
-    May be repeated with the old one, whose answer was lost: every successor lives its full time.
-    """
-    lifetime = None if row.lifetime is None else int(row.lifetime)
-    issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
-    storage.transact(*issue_steps(issued), *retire_steps(row, overlap))
-    return issued
-
-
-def retire_steps(row: CredentialRow, overlap: int) -> list[storage.Step]:
-    """The steps that end a credential after `overlap` seconds, or when it would have ended if that is earlier."""
-    end = clock.seconds() + overlap
-    row.expires_at = clock.moment(min(end, row.ends_at or end))
-    return [storage.put(row, CredentialRow.token_hash.exists()), storage.put(_entry(row))]
-
-
-def _item(*parts: str) -> str:
-    """Where an entry stands in its workspace's partition: by kind, agent keys by agent, then in order of time."""
-    return storage.key(_ENTRY, *parts)
-
-
-def _entry(row: CredentialRow) -> CredentialEntry:
-    item = _item(row.kind, *([row.agent_id] if row.agent_id else []), row.credential_id)
-    return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
-
-
-def _note_use(row: CredentialRow) -> None:
-    now = clock.seconds()
-    if now - (row.last_used_at or 0) < _USE_NOTED_EVERY:
-        return
-    # Revoked meanwhile, or busy: a request must not fail because its use could not be noted.
-    with suppress(storage.Stale, errors.Unavailable):
-        storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

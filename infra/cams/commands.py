@@ -2,10 +2,11 @@
 
 import click
 
-from chalicelib import keyring
 from chalicelib.agents import store as agents
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
+from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from infra.cams import options
 from infra.cams.output import (
     Commands,
@@ -70,7 +71,7 @@ def list_workspaces(as_json: bool) -> None:
 
     Reads the whole table of workspaces and of what each has issued, and pays for it.
     """
-    print_list([workspace_record(*one) for one in workspaces.every().items()], as_json)
+    print_list([workspace_record(*one) for one in workspaces.list_all().items()], as_json)
 
 
 # ---- workspace keys -------------------------------------------------------------------------------
@@ -204,7 +205,7 @@ def list_agent_keys(workspace_id: str, as_json: bool) -> None:
     One that expires was replaced. The use of a key is noted every ten minutes at most.
     """
     workspaces.read(workspace_id)
-    rows = workspaces.credentials(workspace_id, tokens.AGENT)
+    rows = credentials.list_active(workspace_id, tokens.AGENT)
     print_list([agent_key_record(row) for row in rows], as_json)
 
 
@@ -262,19 +263,19 @@ def rotate_data_key() -> None:
 
 def _list(kind: str, workspace_id: str, as_json: bool) -> None:
     workspaces.read(workspace_id)
-    rows = workspaces.credentials(workspace_id, kind)
+    rows = credentials.list_active(workspace_id, kind)
     print_list([listed_record(row) for row in rows], as_json)
 
 
 def _rotate(kind: str, workspace_id: str, credential_id: str, overlap: int, as_json: bool) -> None:
-    old = workspaces.credential(workspace_id, credential_id, kind)
-    issued = workspaces.rotate(old, overlap)
+    old = credentials.credential(workspace_id, credential_id, kind)
+    issued = credentials.rotate(old, overlap)
     print_secret({**issued_record(issued), "previous_expires_at": moment(old.ends_at)}, as_json)
 
 
 def _revoke(kind: str, workspace_id: str, credential_id: str, yes: bool) -> None:
-    row = workspaces.credential(workspace_id, credential_id, kind)
+    row = credentials.credential(workspace_id, credential_id, kind)
     if not yes:
         click.confirm(f'Revoke "{shown(row.name)}" ({row.credential_id})?', abort=True)
-    workspaces.revoke(row)
+    credentials.revoke(row)
     click.echo("Revoked; nothing is opened any more after 30 seconds at most.")

@@ -10,9 +10,9 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib import clock, errors
-from chalicelib.documents import Document
-from chalicelib.workspaces import tokens
-from chalicelib.workspaces.store import CredentialRow, Issued
+from chalicelib.credentials import tokens
+from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.storage import Document
 
 Record = dict[str, Any]
 

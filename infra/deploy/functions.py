@@ -106,7 +106,7 @@ FUNCTIONS = (
             "deliveries": "GetItem PutItem Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem UpdateItem",
         },
-        sends=("deliveries", "sweeps"),
+        sends=("deliveries", "cascades"),
     ),
     _fan_out("agents"),
     # Most writes of conversations have received nothing, or are expiry: those need not call anybody.
@@ -123,7 +123,7 @@ FUNCTIONS = (
     # So many hang at most, and leave the rest of the account's functions alone.
     _deliver("deliver_slow", "deliveries-slow", sends=(DEAD,), most=50),
     Function(
-        "sweep_agents",
+        "resume_cascade",
         memory=256,
         seconds=60,
         tables={
@@ -135,8 +135,8 @@ FUNCTIONS = (
             "analytics": "BatchWriteItem Query",
             "leads": "BatchWriteItem Query",
         },
-        sends=("sweeps",),
-        queue="sweeps",
+        sends=("cascades",),
+        queue="cascades",
     ),
 )
 """Every function that `app.py` registers; a test compares."""

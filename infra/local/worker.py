@@ -26,7 +26,8 @@ from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from app import app
-from chalicelib import connection, errors
+from chalicelib import errors
+from chalicelib.storage import client
 from infra.local import lifeline
 from infra.local.triggers import News, Positions, Queue, Stream
 
@@ -81,9 +82,9 @@ def _begin(directory: Path, ended: threading.Event) -> list[Queue]:
     for source in app.event_sources:
         trigger: Stream | Queue
         if isinstance(source, DynamoDBEventConfig):
-            trigger = Stream(source, connection.client, positions)
+            trigger = Stream(source, client.sdk_client, positions)
         elif isinstance(source, SQSEventConfig):
-            trigger = Queue(source, connection.client, report)
+            trigger = Queue(source, client.sdk_client, report)
             queues.append(trigger)
         else:
             _log.warning("%s is not called in the local run: it has no stream and no queue.", source.name)

@@ -71,5 +71,5 @@ def sizes(tenant: populate.Tenant) -> dict[str, int]:
     """The attributes of the first conversation's item as stored, and how large each is."""
     key = store.key(tenant.workspace_id, populate.AGENT, populate.conversation_id(1))
     stored = {"conversation": {"S": key.partition}, "item": {"S": key.sort}}
-    item = storage.client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]
+    item = storage.sdk_client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]
     return {name: size({name: value}) for name, value in item.items()}

@@ -14,7 +14,7 @@ import pytest
 from chalice.test import Client
 
 from app import app
-from chalicelib import auth
+from chalicelib.http import auth
 
 ROUTES: dict[str, Any] = json.loads(Path(__file__).with_name("routes.json").read_text(encoding="utf-8"))
 OPERATIONS: list[dict[str, str]] = ROUTES["specification"] + ROUTES["extensions"]

@@ -26,7 +26,7 @@ from infra.package.__main__ import zipped
 from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
-API, STREAMS, SWEEPS = "app", "chalicelib.webhooks.streams", "chalicelib.agents.functions"
+API, STREAMS, SWEEPS = "app", "chalicelib.webhooks.functions", "chalicelib.deletion.functions"
 _PROCESS = Path(__file__).with_name("package_process.py")
 _TURNS = [{"from": "human", "messages": [{"from": "human", "type": "text", "item": {"text": "Hello"}, "ts": 1}]}]
 Event = dict[str, Any]
@@ -97,7 +97,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         delivered = run(package, STREAMS, [("deliver", _messages(engine))], where)
         assert len(listening.requests) == 3, "two agents were created, and a message was received"
     sweep = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
-    swept = run(package, SWEEPS, [("sweep_agents", sweep)], where)
+    swept = run(package, SWEEPS, [("resume_cascade", sweep)], where)
     return {"preparing": prepared, "serving": served, "fanning out": fanned, "delivering": delivered, "sweeping": swept}
 
 

@@ -304,12 +304,12 @@ def _other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
     sent = here.sdk("dynamodb").scan(TableName=f"{_NAME}-deliveries")["Items"][0]
     workspace_id, webhook_id = sent["webhook"]["S"].split("#")
     again = json.dumps([workspace_id, webhook_id, sent["event_id"]["S"], sent["type"]["S"], clock.new_id()])
-    for queue, text in (("deliveries-slow", again), ("sweeps", json.dumps([workspace_id, "nobody"]))):
+    for queue, text in (("deliveries-slow", again), ("cascades", json.dumps([workspace_id, "nobody"]))):
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > known, lambda: "the slow lane delivers nothing")
-    for queue in ("deliveries", "deliveries-slow", "sweeps"):
+    for queue in ("deliveries", "deliveries-slow", "cascades"):
         _until(lambda queue=queue: _waiting(sqs, queue) == 0, lambda queue=queue: f"messages stay on {queue}")
-    for queue in ("deliveries-dead", "sweeps-dead"):
+    for queue in ("deliveries-dead", "cascades-dead"):
         if _waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 

@@ -12,8 +12,8 @@ from botocore.client import BaseClient
 
 import tests.api
 from chalicelib import storage
-from chalicelib.agents import functions
-from chalicelib.webhooks import streams
+from chalicelib.deletion import functions as cascades
+from chalicelib.webhooks import functions
 from infra.deploy.functions import API, FUNCTIONS
 from tests.conftest import forget
 
@@ -61,7 +61,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", noted)
         patch.setattr(tests.api, "app", in_a_new_process(API, tests.api.app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            module = functions if hasattr(functions, name) else streams
+            module = functions if hasattr(functions, name) else cascades
             patch.setattr(module, name, in_a_new_process(name, getattr(module, name)))
         yield used
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.agents import functions
 from chalicelib.agents import store as agents
+from chalicelib.credentials import tokens
+from chalicelib.deletion import functions
 from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Api
 from tests.requests import refused_by_the_engine
 from tests.test_deletions import fill, sweep_messages
@@ -73,9 +73,9 @@ def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
     with patch.context() as hurried:
         moments = iter(range(0, 1_000, 100))
         hurried.setattr(clock, "monotonic", lambda: float(next(moments)))
-        functions.sweep_agents({"Records": [message]}, None)
+        functions.resume_cascade({"Records": [message]}, None)
     (message,) = sweep_messages()
-    functions.sweep_agents({"Records": [message]}, None)
+    functions.resume_cascade({"Records": [message]}, None)
     assert sweep_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
@@ -103,7 +103,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         _happen(api)
         records = stream.read()
         pipeline.fan_out(records)
-        endpoints.note_slow(new.workspace_id, slow)
+        endpoints.move_to_slow_queue(new.workspace_id, slow)
         pipeline.fan_out(records)  # repeated, now that an endpoint is in the other lane
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD)) == len(records)

@@ -9,7 +9,7 @@ import pytest
 from botocore.loaders import Loader
 from moto import mock_aws
 
-from chalicelib.openapi import refusals
+from chalicelib.openapi import error_responses
 from infra.deploy import answers
 from infra.tables import declared
 
@@ -50,7 +50,7 @@ def test_every_case_that_the_gateway_knows_has_an_answer() -> None:
 
 
 def test_an_answer_is_the_envelope_and_repeats_nothing_that_was_sent(api_id: str) -> None:
-    codes = refusals.schemas()["Error"]["properties"]["code"]["examples"]
+    codes = error_responses.schemas()["Error"]["properties"]["code"]["examples"]
     for case, said in told(api_id).items():
         assert list(said["responseTemplates"]) == ["application/json"]
         template = said["responseTemplates"]["application/json"]

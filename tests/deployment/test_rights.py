@@ -88,7 +88,7 @@ def test_only_the_functions_of_the_table_do_anything(used: set[Right]) -> None:
 
 def test_what_nobody_runs_is_nobodys_use(service: Service) -> None:
     with recorded() as rights:
-        storage.client("dynamodb").scan(TableName=storage.table("agents"))
+        storage.sdk_client("dynamodb").scan(TableName=storage.table("agents"))
         assert rights == set()
         assert service.api.get("/v2/orgs/unknown").status == 404
     assert Right("api_handler", "dynamodb:GetItem", "table/organisations") in rights

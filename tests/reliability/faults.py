@@ -96,7 +96,7 @@ class Line:
 def line_to(engine: Engine) -> Iterator[Line]:
     """Inside the block the process's clients are on the line; nobody waits between two attempts."""
     line = Line(engine)
-    clients = [(name, storage.client(name).meta.events) for name in _SERVICES]
+    clients = [(name, storage.sdk_client(name).meta.events) for name in _SERVICES]
     forget()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))

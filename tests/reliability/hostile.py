@@ -181,7 +181,7 @@ def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Ite
     monkeypatch.setattr(clock, "milliseconds", lambda: int(cloud.now * 1000))
     # A process that has not used up what the SDK allows it of attempts: nobody waits longer.
     monkeypatch.setattr(RetryQuota, "acquire", lambda quota, amount: True)
-    clients = [storage.client(service).meta.events for service in _SERVICES]
+    clients = [storage.sdk_client(service).meta.events for service in _SERVICES]
     for events in clients:
         events.unregister("before-send", botocore_stubber)
         events.register("before-send", cloud.answer)

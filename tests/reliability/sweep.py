@@ -11,11 +11,11 @@ from typing import Any
 from chalicelib import clock, queues, storage
 from chalicelib.clients import store as client_rows
 from chalicelib.conversations import store as conversations
+from chalicelib.credentials import store as credential_rows
+from chalicelib.credentials import tokens
 from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
-from chalicelib.workspaces import store as workspaces
-from chalicelib.workspaces import tokens
 from tests.api import Answer, Api
 from tests.repeating import CASES, NOISE, RECORDS, STATE, Case, World, turns
 from tests.webhooks import pipeline
@@ -162,18 +162,20 @@ def _looks(case: Case) -> list[Callable[[World], Any]]:
 def agents_(there: World) -> Any:
     """Every agent, and whether its key opens something."""
     found = there.api.get("/v3/agents").data
-    alive = [workspaces.living(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in found]
+    alive = [
+        credential_rows.find_active(tokens.fingerprint(one.get("SECRET_API_KEY", ""))) is not None for one in found
+    ]
     return [found, alive]
 
 
 def credentials(there: World) -> Any:
     """Every credential, which rows of both kinds agree on: what it opens, and whether it ends soon."""
-    begin = workspaces.CredentialEntry.item.startswith("credential")
-    entries = storage.query(workspaces.CredentialEntry, there.workspace.workspace_id, begin)
-    rows = storage.find_many([storage.Key(workspaces.CredentialRow, entry.token_hash) for entry in entries])
+    begin = credential_rows.CredentialEntry.item.startswith("credential")
+    entries = storage.query(credential_rows.CredentialEntry, there.workspace.workspace_id, begin)
+    rows = storage.find_many([storage.Key(credential_rows.CredentialRow, entry.token_hash) for entry in entries])
     assert all(rows), "an entry without its credential"
     assert [row.expires_at for row in rows] == [entry.expires_at for entry in entries]
-    soon = clock.seconds() + 2 * workspaces.DAY
+    soon = clock.seconds() + 2 * credential_rows.DAY
     # Of the same moment, they have no order.
     return sorted([row.kind, row.name, row.read_only, (row.ends_at or soon) < soon] for row in rows)
 
@@ -221,7 +223,7 @@ def conversations_(there: World) -> Any:
     if listed == [None]:
         return None
     workspace_id = there.workspace.workspace_id
-    indexed = conversations.some(workspace_id, "support", 100)
+    indexed = conversations.batch_to_delete(workspace_id, "support", 100)
     names = [storage.parts(row.conversation)[2] for row in reversed(indexed)]
     assert [one["ID"] for one in listed] == names, "the list and the index do not agree"
     (numbers,) = _items("conversations", "conversation", there, "support")
@@ -266,7 +268,7 @@ def _got(there: World, path: str) -> Any:
 
 def _items(table: str, attribute: str, there: World, *parts: str) -> list[dict[str, Any]]:
     """The items of a partition as they are stored."""
-    found = storage.client("dynamodb").query(
+    found = storage.sdk_client("dynamodb").query(
         TableName=storage.table(table),
         KeyConditionExpression="#key = :key",
         ExpressionAttributeNames={"#key": attribute},
@@ -280,12 +282,12 @@ def _items(table: str, attribute: str, there: World, *parts: str) -> list[dict[s
 def left(there: World) -> list[Any]:
     """What a deleted agent has left behind, in whatever table."""
     owner = (there.workspace.workspace_id, "support")
-    children = [*tool_rows.some(*owner, 1), *lead_rows.some(*owner, 1)]
+    children = [*tool_rows.batch_to_delete(*owner, 1), *lead_rows.batch_to_delete(*owner, 1)]
     items = [
         item for more in ([], ["ann"]) for item in _items("conversations", "conversation", there, "support", *more)
     ]
     items += _items("analytics", "agent", there, "support")
-    return [*children, *items, *workspaces.credentials(owner[0], tokens.AGENT, "support")]
+    return [*children, *items, *credential_rows.list_active(owner[0], tokens.AGENT, "support")]
 
 
 _LOOKS: dict[str, list[Callable[[World], Any]]] = {

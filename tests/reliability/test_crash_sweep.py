@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.agents import deletion
+from chalicelib.deletion import cascade
 from infra import tables
 from tests.api import Answer
 from tests.conftest import forget
@@ -47,7 +47,7 @@ class Place(NamedTuple):
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with running_engine(tmp_path_factory.mktemp("sweep")) as engine, line_to(engine) as line:
-        tables.create_missing(storage.client)
+        tables.create_missing(storage.sdk_client)
         yield Place(line, pipeline.Stream())
 
 
@@ -243,7 +243,7 @@ def test_an_agent_is_gone_or_not_and_then_all_it_had(again: str, kind: Kind, pla
         elif not is_gone:
             continue
         with a_minute_later():  # the message was sent with a delay of as much
-            deletion.go_on(json.dumps([there.workspace.workspace_id, "support"]), 10)
+            cascade.resume(json.dumps([there.workspace.workspace_id, "support"]), 10)
         assert sweep.left(there) == [], at
         assert there.api.post("/v2/agents/support", {}).status == 200, at
         shown(faults=1, states=3)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from moto.sqs.models import sqs_backends
 
-from chalicelib import sealing
+from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import forget
 from tests.every_route import GUARDED, STATE, items, populate, restore, send, snapshot, tables
@@ -63,8 +63,8 @@ def opened(table: str, item: dict[str, dict[str, Any]]) -> str:
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
         if name == "part":
             told[name] = len(sealed)
-        elif sealed[:1] == sealing._LAYOUT:
-            told[name] = sealing.unseal(keys[0].split("#")[0], "/".join((table, *keys, name)), sealed)
+        elif sealed[:1] == encryption._LAYOUT:
+            told[name] = encryption.unseal(keys[0].split("#")[0], "/".join((table, *keys, name)), sealed)
     return f"{table} {sorted(told.items())}"
 
 

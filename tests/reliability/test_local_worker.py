@@ -121,7 +121,7 @@ def test_what_the_app_deploys_is_what_is_called() -> None:
     assert {name for name in sources if name.startswith("fan_out_")} == {
         f"fan_out_{table}" for table in ("agents", "conversations", "clients", "organisations", "leads")
     }
-    assert {"deliver", "deliver_slow", "sweep_agents"} <= set(sources)
+    assert {"deliver", "deliver_slow", "resume_cascade"} <= set(sources)
     assert {type(source) for source in sources.values()} == {DynamoDBEventConfig, SQSEventConfig}
 
 

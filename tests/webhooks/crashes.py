@@ -125,7 +125,7 @@ def watched(process: Process, patch: Callable[[Any, str, Any], None]) -> Iterato
         return outcome
 
     patch(sender, "post", post)
-    clients = [(service, storage.client(service).meta.events) for service in SERVICES]
+    clients = [(service, storage.sdk_client(service).meta.events) for service in SERVICES]
     for service, events in clients:
         events.register_first(f"before-call.{service}", before)
         events.register_last(f"after-call.{service}", after)
@@ -174,7 +174,7 @@ class Queues:
             self._texts.setdefault(lane, []).extend(one["MessageBody"] for one in sent["Entries"])
             return AWSResponse("", 200, {}, None), {}
 
-        events = storage.client("sqs").meta.events
+        events = storage.sdk_client("sqs").meta.events
         events.register_last("before-call.sqs", take)
         try:
             yield

@@ -18,7 +18,7 @@ import pytest
 from moto.dynamodb.models.table import Table
 
 from chalicelib import queues, storage
-from chalicelib.webhooks import change, events, queue, streams
+from chalicelib.webhooks import change, events, functions, queue
 from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
 
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
@@ -29,7 +29,7 @@ class Stream:
     """The streams of the watched tables from here on."""
 
     def __init__(self) -> None:
-        self._client = storage.client("dynamodbstreams")
+        self._client = storage.sdk_client("dynamodbstreams")
         self._arns = {table: _arn(table) for table in WATCHED}
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
@@ -72,7 +72,7 @@ def _plain(value: Any) -> Any:
 
 
 def _arn(table: str) -> str:
-    described = storage.client("dynamodb").describe_table(TableName=storage.table(table))
+    described = storage.sdk_client("dynamodb").describe_table(TableName=storage.table(table))
     arn: str = described["Table"]["LatestStreamArn"]
     return arn
 
@@ -82,7 +82,7 @@ def fan_out(records: Sequence[Record]) -> None:
     for table in WATCHED:
         own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table)]
         if own:
-            getattr(streams, f"fan_out_{table}")({"Records": own}, None)
+            getattr(functions, f"fan_out_{table}")({"Records": own}, None)
 
 
 class Held(NamedTuple):
@@ -105,7 +105,7 @@ class Held(NamedTuple):
 
     def run(self) -> None:
         """Hand them to the function of their lane; what it raises comes through, and they stay where they are."""
-        function = {queue.FAST: streams.deliver, queue.SLOW: streams.deliver_slow}[self.lane]
+        function = {queue.FAST: functions.deliver, queue.SLOW: functions.deliver_slow}[self.lane]
         function({"Records": self.records}, None)
 
     def delete(self) -> None:
@@ -145,7 +145,7 @@ def waiting(lane: str) -> list[str]:
 
 
 def _sqs() -> Any:
-    return storage.client("sqs")
+    return storage.sdk_client("sqs")
 
 
 def _url(lane: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, storage
-from chalicelib.webhooks import delivery, endpoints, ledger, queue, streams
+from chalicelib.webhooks import delivery, endpoints, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import stored
@@ -211,8 +211,8 @@ def test_a_message_that_comes_again_or_twice_at_once_is_sent_once(stream: Stream
     happen(stream, api)
     held = pipeline.take()
     body = {"Records": [{"body": held.bodies[0]}] * 10}
-    streams.deliver(body, None)
-    streams.deliver_slow(body, None)
+    functions.deliver(body, None)
+    functions.deliver_slow(body, None)
     held.run()
     assert len(inbox.posts) == 1
     assert statuses(api, webhook) == ["delivered"]
@@ -312,7 +312,7 @@ def test_a_message_that_cannot_be_read_is_buried_and_holds_up_no_other(
     listen(api, inbox.url())
     happen(stream, api, "one", "two")
     one, two = pipeline.take().bodies
-    streams.deliver({"Records": [{"body": body} for body in (one, text, two)]}, None)
+    functions.deliver({"Records": [{"body": body} for body in (one, text, two)]}, None)
     assert names(inbox) == ["one", "two"]
     assert waiting(queue.DEAD) == [text]
 
@@ -325,7 +325,7 @@ def test_a_message_of_an_endpoint_that_has_become_slow_moves_to_the_slow_lane(
 ) -> None:
     webhook = listen(api, inbox.url())
     happen(stream, api)
-    endpoints.note_slow(workspace.workspace_id, webhook["id"])
+    endpoints.move_to_slow_queue(workspace.workspace_id, webhook["id"])
     drain(queue.FAST)
     assert inbox.posts == []
     assert stored()["cams-deliveries"] == []
@@ -383,8 +383,8 @@ def test_an_endpoint_that_is_deleted_while_it_hangs_does_not_come_back(
 ) -> None:
     webhook = listen(api, "http://127.0.0.1:9/")
     api.delete(f"/v3/webhooks/{webhook['id']}")
-    with pytest.raises(storage.Stale):
-        endpoints.note_slow(workspace.workspace_id, webhook["id"])
+    with pytest.raises(storage.ConditionFailed):
+        endpoints.move_to_slow_queue(workspace.workspace_id, webhook["id"])
     assert stored()["cams-webhooks"] == []
 
 
@@ -473,21 +473,22 @@ def test_the_list_goes_through_thousands_of_deliveries_each_once(
 
 IMPORTED = """
 import sys
-from chalicelib.webhooks import streams
-print(sorted({"app", "pydantic", "chalicelib.wire", "chalicelib.http", "chalicelib.auth"} & set(sys.modules)))
+from chalicelib.webhooks import functions
+edge = {"app", "pydantic", "chalicelib.http.wire", "chalicelib.http.messages", "chalicelib.http.auth"}
+print(sorted(edge & set(sys.modules)))
 """
 RUN = """
 import sys
 from moto import mock_aws
 from chalicelib import storage
-from chalicelib.webhooks import streams
+from chalicelib.webhooks import functions
 from infra import tables
 with mock_aws():
     tables.create_missing(storage.client)
     for name in ("agents", "conversations", "clients", "organisations", "leads"):
-        getattr(streams, "fan_out_" + name)({"Records": [{"eventID": "1", "dynamodb": {}}]}, None)
+        getattr(functions, "fan_out_" + name)({"Records": [{"eventID": "1", "dynamodb": {}}]}, None)
     for name in ("deliver", "deliver_slow"):
-        getattr(streams, name)({"Records": [{"body": "junk"}, {"body": '["w","e","i","t","d"]'}]}, None)
+        getattr(functions, name)({"Records": [{"body": "junk"}, {"body": '["w","e","i","t","d"]'}]}, None)
     sqs = storage.client("sqs")
     url = sqs.get_queue_url(QueueName="cams-deliveries-dead")["QueueUrl"]
     print(len(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]), "app" in sys.modules)

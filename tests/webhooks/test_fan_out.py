@@ -9,7 +9,7 @@ import pytest
 from botocore.awsrequest import AWSResponse
 
 from chalicelib import clock, errors, storage
-from chalicelib.webhooks import delivery, endpoints, queue
+from chalicelib.webhooks import endpoints, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import forget
@@ -119,7 +119,7 @@ def test_a_slow_endpoint_has_a_lane_of_its_own(
 ) -> None:
     listen(api, inbox, "organisation_created", path="quick")
     slow = listen(api, inbox, "organisation_created", path="slow")
-    endpoints.note_slow(workspace.workspace_id, slow)
+    endpoints.move_to_slow_queue(workspace.workspace_id, slow)
     organisations(api, "acme")
     records = stream.read()
     fan_out(records)
@@ -165,7 +165,7 @@ def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
     listen(api, inbox, "organisation_created")
     organisations(api, "before", "after")
     before, after = stream.read()
-    delivery.fan_out([before, bad, after])
+    fan_out([before, bad, after])
     drain()
     assert posted_names(inbox) == ["after", "before"]
     assert len(waiting_dead()) == 1
@@ -244,7 +244,7 @@ def unavailable(request: str) -> Iterator[None]:
     def refuse(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:
         return AWSResponse("", 500, {}, None), {"Error": {"Code": "InternalError", "Message": "Refused for a test"}}
 
-    known = storage.client(service).meta.events
+    known = storage.sdk_client(service).meta.events
     known.register_first(f"before-call.{service}.{operation}", refuse)
     try:
         yield
@@ -283,7 +283,7 @@ def test_a_queue_that_takes_some_of_the_messages_only_is_told_all_of_them_again(
     def some(parsed: dict[str, Any], **_: Any) -> None:
         parsed["Failed"] = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
 
-    known = storage.client("sqs").meta.events
+    known = storage.sdk_client("sqs").meta.events
     known.register("after-call.sqs.SendMessageBatch", some)
     try:
         with pytest.raises(errors.Unavailable):

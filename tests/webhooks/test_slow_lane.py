@@ -54,7 +54,7 @@ class Lanes:
                 self.lanes[lane].put(text)
             return AWSResponse("", 200, {}, None), {}
 
-        known = storage.client("sqs").meta.events
+        known = storage.sdk_client("sqs").meta.events
         known.register_first("before-call.sqs.SendMessageBatch", take)
         try:
             yield

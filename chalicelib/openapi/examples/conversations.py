@@ -3,16 +3,7 @@
 from typing import Any
 
 from chalicelib.openapi.examples.agents import SUPPORT_V2_IN_THE_END
-from chalicelib.openapi.examples.shared import (
-    AGENT,
-    CONVERSATION_ID,
-    NOW,
-    NOW_ISO,
-    VISITOR,
-    Example,
-    Examples,
-    success,
-)
+from chalicelib.openapi.examples.shared import AGENT, CONVERSATION_ID, NOW, NOW_ISO, VISITOR, Example, Examples, success
 
 _HELLO = {"mid": "m-1", "from": "human", "type": "text", "item": {"text": "Where is my order?"}, "ts": NOW - 60}
 _REPLY = {"mid": "m-2", "type": "text", "item": {"text": "What is its number?"}, "delay": 300}

@@ -6,7 +6,8 @@ one strongly consistent request finds it by its id, and one lists all of its par
 
 import hashlib
 
-from chalicelib import clock, storage
+from chalicelib import clock
+from chalicelib.storage import rows
 
 _PREFIX = 11
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -19,12 +20,12 @@ def new_id(parent_id: str) -> str:
 
 def partition(workspace_id: str, parent_id: str) -> str:
     """The partition of everything of this parent."""
-    return storage.key(workspace_id, _prefix(parent_id))
+    return rows.key(workspace_id, _prefix(parent_id))
 
 
 def partition_of(workspace_id: str, child_id: str) -> str:
     """The partition that something with this id is in."""
-    return storage.key(workspace_id, child_id[:_PREFIX])
+    return rows.key(workspace_id, child_id[:_PREFIX])
 
 
 def _prefix(parent_id: str) -> str:

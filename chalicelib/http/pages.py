@@ -9,25 +9,25 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import http
-from chalicelib.rows import AnyRow
+from chalicelib.http import messages
+from chalicelib.storage import AnyRow
 
 Shown = Callable[[AnyRow], dict[str, Any]]
 
 
 def page(message: str, listed: Callable[[str | None, int], list[AnyRow]], shown: Shown[AnyRow]) -> Response:
     """The records that `limit` and `cursor` of the query ask for, fewer where an answer is full. Raises Invalid."""
-    limit = http.limit()
-    rows = listed(http.cursor(), limit + 1)
-    records = http.as_many_as_fit(map(shown, rows[:limit]))
-    more = http.to_cursor(rows[len(records) - 1].keys[-1]) if len(rows) > len(records) else None
-    return http.listing(message, records, more)
+    limit = messages.limit()
+    rows = listed(messages.cursor(), limit + 1)
+    records = messages.as_many_as_fit(map(shown, rows[:limit]))
+    more = messages.to_cursor(rows[len(records) - 1].keys[-1]) if len(rows) > len(records) else None
+    return messages.listing(message, records, more)
 
 
 def whole_or_page(
     message: str, listed: Callable[[str | None, int | None], list[AnyRow]], shown: Shown[AnyRow]
 ) -> Response:
     """All records without `limit` and `cursor`, a page with either. Raises Invalid; TooLarge for more than fit."""
-    if http.query_value("limit") is None and http.query_value("cursor") is None:
-        return http.success(message, [*map(shown, listed(None, None))])
+    if messages.query_value("limit") is None and messages.query_value("cursor") is None:
+        return messages.success(message, [*map(shown, listed(None, None))])
     return page(message, listed, shown)

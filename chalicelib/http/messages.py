@@ -8,22 +8,21 @@ Models are imported when a body is there to be read: they cost half as much as t
 
 import base64
 import json
-import logging
 import re
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from chalice.app import CORSConfig, Request, Response
+from chalice.app import Request, Response
 
-from chalicelib import errors, sealing, settings
-from chalicelib.clock import IDENTIFIER as IDENTIFIER
+from chalicelib import errors, storage
+from chalicelib.clock import IDENTIFIER
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from chalicelib.wire import Place, Wire
+    from chalicelib.http.wire import Place, Wire
 
 GetResponse = Callable[[Request], Response]
 Model = TypeVar("Model", bound="Wire")
@@ -36,50 +35,7 @@ _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + =
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MOST_ISSUES = 20
 
-_current: ContextVar[Request] = ContextVar("request")
-_log = logging.getLogger(__name__)
-
-
-# For the routes that an agent's key opens: its widget calls them from a page of somebody else. No credential of the
-# browser's takes part, so that any origin may; see the setting.
-CORS = (
-    CORSConfig(
-        settings.cors_origin(),
-        allow_headers=["If-Match", "If-None-Match", "Idempotency-Key"],
-        expose_headers=["ETag", "Idempotency-Replayed", "X-Request-Id"],
-        max_age=86_400,
-    )
-    if settings.cors_origin()
-    else None
-)
-_FROM_PAGES = ("/v2/agents/", "/agents/")
-
-
-# ---- middleware, in the order app.py registers it -------------------------------------------------
-
-
-def envelope(request: Request, get_response: GetResponse) -> Response:
-    """Outermost: whatever goes wrong below, ours or the framework's, is answered in the one error shape."""
-    token = _current.set(request)
-    try:
-        response = get_response(request)
-    except errors.ApiError as error:
-        response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
-    except Exception:
-        # Chalice does the same for what a view raises; this was a middleware, such as the look-up of a credential.
-        _log.exception("Caught exception for path %s", request.path)
-        response = Response({}, status_code=500)
-    finally:
-        _current.reset(token)
-    return response if response.status_code < 400 else _refusal(request, response)
-
-
-def decode_path(request: Request, get_response: GetResponse) -> Response:
-    """Decode every path value once, and refuse what is no identifier before a view sees it."""
-    values = request.uri_params or {}
-    for name in values:
-        values[name] = identifier(name, values[name])
-    return get_response(request)
+current: ContextVar[Request] = ContextVar("request")
 
 
 def identifier(name: str, encoded: str) -> str:
@@ -98,7 +54,7 @@ def identifier(name: str, encoded: str) -> str:
 
 def request() -> Request:
     """The request that is being answered."""
-    return _current.get()
+    return current.get()
 
 
 def body(model: type[Model]) -> Model:
@@ -117,7 +73,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
     """JSON bytes as a `model`. Raises Invalid with a path and a rule for each broken one."""
     from pydantic import ValidationError
 
-    from chalicelib.wire import not_finite
+    from chalicelib.http.wire import not_finite
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
@@ -188,7 +144,7 @@ def query_value(name: str) -> str | None:
 
 def answer(body: dict[str, Any]) -> Response:
     """A JSON object as it is, status 200. Raises TooLarge beyond what a function can answer."""
-    return text_answer(sealing.encode(body).decode())
+    return text_answer(storage.encode_json(body).decode())
 
 
 def text_answer(text: str) -> Response:
@@ -216,7 +172,7 @@ def as_many_as_fit(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     fitting: list[dict[str, Any]] = []
     size = 0
     for record in records:
-        size += len(json.dumps(sealing.encode(record).decode()))
+        size += len(json.dumps(storage.encode_json(record).decode()))
         if fitting and size > ANSWER_LIMIT - _ENVELOPE:
             break
         fitting.append(record)
@@ -231,37 +187,6 @@ def fits(text: str, room: int = 0) -> bool:
 
 
 # ---- below ----------------------------------------------------------------------------------------
-
-_FRAMEWORK = {
-    400: (errors.Invalid.code, errors.Invalid.sentence),
-    405: ("METHOD_NOT_ALLOWED", "This route has no such method."),
-    415: (errors.UnsupportedMediaType.code, errors.UnsupportedMediaType.sentence),
-}
-
-
-def _refusal(request: Request, response: Response) -> Response:
-    """The one error shape. The interaction route adds its own two members (§4.3)."""
-    message = response.body.get("Message", "") if isinstance(response.body, dict) else ""
-    if message.startswith('{"success":false'):
-        refused = json.loads(message)
-    else:
-        code, sentence = _FRAMEWORK.get(response.status_code, (errors.ApiError.code, errors.ApiError.sentence))
-        refused = {"success": False, "message": sentence, "code": code}
-    if request.path.endswith("/state"):
-        refused["appError"] = refused["message"]
-        if platform := request.context.get("platformName"):
-            refused["platformName"] = platform
-    # Chalice adds these to what a view answers or raises, not to what was refused before it.
-    cors = CORS.get_access_control_headers() if CORS and request.path.startswith(_FROM_PAGES) else {}
-    headers = {**cors, **response.headers, **_JSON, **_ADVICE.get(refused["code"], {})}
-    return Response(sealing.encode(refused).decode(), headers=headers, status_code=response.status_code)
-
-
-_ADVICE = {
-    "UNAUTHORIZED": {"WWW-Authenticate": "Bearer"},
-    "UNAVAILABLE": {"Retry-After": "1"},
-    "IN_PROGRESS": {"Retry-After": "1"},
-}
 
 
 def _raw_body() -> bytes:

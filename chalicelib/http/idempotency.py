@@ -16,8 +16,9 @@ from contextlib import suppress
 from chalice.app import MultiDict, Request, Response
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 
-from chalicelib import auth, clock, errors, sealing, storage
-from chalicelib.documents import SealedRow
+from chalicelib import clock, errors, storage
+from chalicelib.http import auth
+from chalicelib.storage import SealedRow, encryption
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -75,7 +76,7 @@ class InProgress(errors.Conflict):
     sentence = f"A request with this {HEADER} is being answered; try again."
 
 
-def once(request: Request, get_response: Callable[[Request], Response]) -> Response:
+def idempotent(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Innermost middleware: answer a request with a key once. Raises Invalid, KeyReused, InProgress."""
     key = request.headers.get(HEADER)
     if key is None or request.method not in METHODS:
@@ -102,7 +103,7 @@ def _fingerprint(request: Request) -> str:
     given = request.query_params or MultiDict({})
     query = sorted((name, given.getlist(name)) for name in given)
     raw = request.raw_body if isinstance(request.raw_body, bytes) else request.raw_body.encode()
-    about = sealing.encode([request.method, request.path, request.uri_params, query])
+    about = storage.encode_json([request.method, request.path, request.uri_params, query])
     return hashlib.sha256(about + b"\x00" + raw).hexdigest()
 
 
@@ -123,7 +124,7 @@ def _claimed(claim: ClaimRow) -> ClaimRow:
     try:
         storage.save(claim, is_free)
         return claim
-    except storage.Stale:
+    except storage.ConditionFailed:
         stored = storage.find(ClaimRow, *claim.keys)
     if stored is None:
         raise InProgress()
@@ -143,7 +144,7 @@ def _take_over(claim: ClaimRow, run: str) -> None:
     as_read = ClaimRow.run.does_not_exist() if claim.run is None else ClaimRow.run == claim.run
     try:
         storage.update(claim, [ClaimRow.run.set(run)], as_read & ClaimRow.answer.does_not_exist())
-    except storage.Stale:
+    except storage.ConditionFailed:
         stored = storage.find(ClaimRow, *claim.keys)
         if stored is None or stored.run != run or stored.answer is not None:
             raise InProgress() from None
@@ -153,7 +154,7 @@ def _take_over(claim: ClaimRow, run: str) -> None:
 def _keep(claim: ClaimRow, response: Response) -> None:
     """Keep an answer: its pieces first, so that whoever sees the claim answered finds them."""
     answer = {"status": response.status_code, "headers": response.headers, "body": response.body}
-    sealed = sealing.seal(claim.workspace_id, claim.place("answer"), sealing.encode(answer))
+    sealed = encryption.seal(claim.workspace_id, claim.place("answer"), storage.encode_json(answer))
     first, *more = (sealed[start : start + _PIECE] for start in range(0, len(sealed), _PIECE))
     rows = [_piece(claim, number) for number in range(len(more))]
     for row, piece in zip(rows, more, strict=True):
@@ -167,7 +168,7 @@ def _replayed(claim: ClaimRow) -> Response:
     rows = [_piece(claim, number) for number in range(int(claim.pieces))]
     pieces = storage.find_many([storage.Key(PieceRow, *row.keys) for row in rows])
     sealed = b"".join(row.answer for row in (claim, *pieces))
-    answer = json.loads(sealing.unseal(claim.workspace_id, claim.place("answer"), sealed))
+    answer = json.loads(encryption.unseal(claim.workspace_id, claim.place("answer"), sealed))
     return Response(answer["body"], {**answer["headers"], REPLAYED: "true"}, answer["status"])
 
 

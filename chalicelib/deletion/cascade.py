@@ -9,14 +9,15 @@ goes on where it ended. A message that says so is on a queue before anything is 
 import json
 from collections.abc import Callable, Iterator
 
-from chalicelib import clock, errors, queues, sequence, storage
+from chalicelib import clock, errors, queues, storage
 from chalicelib.agents import store
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store as conversations
 from chalicelib.leads import store as leads
+from chalicelib.storage import sequence
 from chalicelib.tools import store as tools
 
-SWEEPS = "sweeps"
+CASCADES = "cascades"
 _BATCH = 100
 # After the request that deletes has done what it could.
 _LATER_SECONDS = 60
@@ -31,35 +32,35 @@ Check = Callable[[store.AgentRow | None], store.AgentRow | None]
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
     """Delete an agent; False when `seconds` were not enough for all it had. Raises NotFound, and what `check` raises
     for the agent as it was read."""
-    storage.reapplied(lambda: _close(workspace_id, agent_id, check))
-    return _sweep(workspace_id, agent_id, seconds)
+    storage.retry_on_conflict(lambda: _close(workspace_id, agent_id, check))
+    return _cascade(workspace_id, agent_id, seconds)
 
 
-def go_on(message: str, seconds: float) -> None:
+def resume(message: str, seconds: float) -> None:
     """Sweep on for so long after an agent that is deleted, as a message of the queue says, and come again if needed.
 
     Raises ValueError or TypeError for what is no such message.
     """
     workspace_id, agent_id = json.loads(message)
-    if not _sweep(workspace_id, agent_id, seconds):
-        queues.send(SWEEPS, [message], _AGAIN_SECONDS)
+    if not _cascade(workspace_id, agent_id, seconds):
+        queues.send(CASCADES, [message], _AGAIN_SECONDS)
 
 
 def _close(workspace_id: str, agent_id: str, check: Check) -> None:
     row = check(store.find(workspace_id, agent_id))
     if row is not None:
-        queues.send(SWEEPS, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
+        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
         store.delete(row)
     elif sequence.find_tombstone(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
 
 
-def _sweep(workspace_id: str, agent_id: str, seconds: float) -> bool:
+def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
     end, conversations_found = clock.monotonic() + seconds, 0
     tombstone = sequence.find_tombstone(workspace_id, agent_id)
     if tombstone is None:
         return True
-    for found in _swept(workspace_id, agent_id, tombstone):
+    for found in _delete_batches(workspace_id, agent_id, tombstone):
         conversations_found += found
         if clock.monotonic() > end:
             return False
@@ -71,19 +72,19 @@ def _sweep(workspace_id: str, agent_id: str, seconds: float) -> bool:
     return True
 
 
-def _swept(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[bool]:
+def _delete_batches(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[bool]:
     """Delete what an agent has left, some at a time; whether that was a conversation."""
-    for some in (tools.some, leads.some, analytics.some):
-        while rows := some(workspace_id, agent_id, _BATCH):
+    for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete, analytics.batch_to_delete):
+        while rows := batch_to_delete(workspace_id, agent_id, _BATCH):
             storage.delete_many(rows)
             yield False
     for conversation_id in tombstone.recent.split():
         if _cleared(workspace_id, agent_id, conversation_id):
             yield True
-    while conversation_rows := conversations.some(workspace_id, agent_id, _BATCH):
+    while conversation_rows := conversations.batch_to_delete(workspace_id, agent_id, _BATCH):
         for row in conversation_rows:  # the index may show one for a while that is gone
             yield _cleared(*storage.parts(row.conversation))
 
 
 def _cleared(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
-    return storage.reapplied(lambda: conversations.clear(workspace_id, agent_id, conversation_id))
+    return storage.retry_on_conflict(lambda: conversations.clear(workspace_id, agent_id, conversation_id))

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from chalice.app import Request, Response
 
 from chalicelib import clock, errors
-from chalicelib.workspaces import store, tokens
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
 
 REMEMBERED_SECONDS = 30
 _MOST_REMEMBERED = 10_000
@@ -22,7 +23,7 @@ OPEN_ROUTES = frozenset({"/openapi.json", "/docs", "/docs/{asset}"})
 
 # The table of §5: a route is opened by the credentials of the first prefix it begins with. Tokens and
 # keys are issued from the workspace key only, or a token that expires could make one that does not.
-ACCEPTED: tuple[tuple[str, frozenset[str]], ...] = (
+ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace/", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
@@ -59,7 +60,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     if request.path in OPEN_ROUTES:
         return get_response(request)
     known = _known(_bearer(request.headers.get("authorization", "")))
-    if known.kind not in accepted(request.path) or (known.read_only and request.method != "GET"):
+    if known.kind not in credentials_for(request.path) or (known.read_only and request.method != "GET"):
         raise errors.Forbidden()
     request.context["workspaceId"] = known.workspace_id
     token = _caller.set(known)
@@ -69,7 +70,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
         _caller.reset(token)
 
 
-def confine(request: Request, get_response: Callable[[Request], Response]) -> Response:
+def restrict_agent_key(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Middleware, once path values are decoded: an agent key opens its own agent, whatever else exists."""
     if request.path not in OPEN_ROUTES:
         own = caller().agent_id
@@ -78,9 +79,9 @@ def confine(request: Request, get_response: Callable[[Request], Response]) -> Re
     return get_response(request)
 
 
-def accepted(path: str) -> frozenset[str]:
+def credentials_for(path: str) -> frozenset[str]:
     """The kinds of credential that open a route, none for one that the table does not have."""
-    return next((kinds for prefix, kinds in ACCEPTED if path.startswith(prefix)), frozenset())
+    return next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset())
 
 
 def forget() -> None:
@@ -105,7 +106,7 @@ def _known(token: str) -> Caller:
 
 def _looked_up(fingerprint: str) -> Caller:
     asked = clock.milliseconds()  # from here on it may be revoked
-    row = store.find(fingerprint)
+    row = credentials.find(fingerprint)
     if row is None:
         _remembered.pop(fingerprint, None)
         raise errors.Unauthorized()

@@ -9,30 +9,20 @@ Layout: 1 byte of layout, 4 bytes of key id, 12 bytes of nonce, ciphertext and t
 """
 
 import hmac
-import json
 import os
 from functools import lru_cache
-from typing import Any
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from chalicelib import compression, keyring
+from chalicelib.storage import compression, keyring
 
 _LAYOUT = b"\x02"
 _HEADER = 1 + 4 + 12
 
-# Made once, and what was JSON before holds no circle to look for.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
-
 
 class Unreadable(Exception):
     """The bytes are not what was sealed at this place; they were altered, moved or cut."""
-
-
-def encode(document: Any) -> bytes:
-    """`document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
-    return _ENCODER.encode(document).encode()
 
 
 def seal(workspace_id: str, place: str, payload: bytes, level: int = compression.QUICK) -> bytes:

@@ -11,7 +11,7 @@ from pynamodb.connection.table import TableConnection
 from pynamodb.models import Model
 
 from chalicelib import settings
-from chalicelib.connection import connection
+from chalicelib.storage.client import connection
 
 _SEPARATOR = "#"  # no identifier may contain it, see http.identifier
 
@@ -77,7 +77,7 @@ class Row(Model):
         return f"{type(self).__name__}({'/'.join(self.keys)})"
 
 
-class MarkedRow(Row):
+class TaggedRow(Row):
     """An item of which `written` marks each save, and says when it was; callers see it as the record's `ETag`.
 
     When the answer to a save is lost, the SDK repeats it, and the repetition fails its own condition; the mark tells
@@ -87,7 +87,7 @@ class MarkedRow(Row):
     written = UnicodeAttribute()
 
 
-class VersionedRow(MarkedRow):
+class VersionedRow(TaggedRow):
     """An item that is read, changed and written: a stale save is a conflict."""
 
     version = VersionAttribute()

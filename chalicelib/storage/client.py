@@ -26,11 +26,11 @@ _session_lock = threading.Lock()
 
 
 @lru_cache
-def client(service: str) -> Any:
+def sdk_client(service: str) -> Any:
     """The process's one SDK client for `service`.
 
     The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
-    the write still happens. Four attempts of at most 5 s stay inside, and `in_time` holds several calls there.
+    the write still happens. Four attempts of at most 5 s stay inside, and `request_deadline` holds several calls there.
     """
     config = Config(
         connect_timeout=1,
@@ -54,7 +54,7 @@ _no_attempt_after: ContextVar[float | None] = ContextVar("no_attempt_after", def
 
 
 @contextmanager
-def in_time() -> Iterator[None]:
+def request_deadline() -> Iterator[None]:
     """Around what a gateway waits for, in this thread: Unavailable instead of an attempt that would outlast it."""
     token = _no_attempt_after.set(clock.monotonic() + _ATTEMPTS_SECONDS)
     try:
@@ -103,10 +103,10 @@ def _count(parsed: dict[str, Any], model: Any, **_: Any) -> None:
 
 connection = Connection()
 with suppress(BotoCoreError):  # no region in the environment: the first request says so, see _translation
-    connection._client = client("dynamodb")  # at import: start-up is the part that a caller does not wait for
+    connection._client = sdk_client("dynamodb")  # at import: start-up is the part that a caller does not wait for
 
 
-class Stale(errors.Conflict):
+class ConditionFailed(errors.Conflict):
     """A condition did not hold: the item is not as it was when it was read.
 
     `reasons` has one entry for each step of a transaction, in PynamoDB's order (checks, deletes, puts,
@@ -118,13 +118,13 @@ class Stale(errors.Conflict):
         self.reasons = list(reasons)
 
 
-class Collided(errors.Unavailable):
+class TransactionConflict(errors.Unavailable):
     """A transaction of somebody else was at the item; nothing has changed, and the SDK does not try again."""
 
 
 @contextmanager
-def translated() -> Iterator[None]:
-    """Around every call of the database: its errors become ours, or Stale where a condition failed."""
+def translate_errors() -> Iterator[None]:
+    """Around every call of the database: its errors become ours, or ConditionFailed where a condition failed."""
     try:
         yield
     except DoesNotExist:
@@ -143,13 +143,13 @@ def _translation(error: Exception) -> Exception:
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
-        return Stale()
+        return ConditionFailed()
     if code == "TransactionCanceledException" and isinstance(error, TransactWriteError):
         return _cancelled(error.cancellation_reasons)
     if code == "ResourceNotFoundException":
         return errors.Unavailable("The tables of the service are not there; create them first.")
     if code == "TransactionConflictException":
-        return Collided()
+        return TransactionConflict()
     if code == "ValidationException" and "size" in cause.response["Error"].get("Message", ""):
         return errors.TooLarge("The record is too large to store.")  # an item of 400 KB, a transaction of 4 MB
     # What stands before the database fails without a code; to the SDK its status is one.
@@ -172,7 +172,7 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
     """Which of a transaction's reasons counts: a failed condition says more than a collision."""
     codes = {reason.code for reason in reasons if reason}
     if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-        return Stale(reasons)
+        return ConditionFailed(reasons)
     if "ValidationError" in codes:
         return errors.TooLarge("The record is too large to store.")
     return errors.Unavailable()

@@ -11,17 +11,21 @@ from typing import Any, NamedTuple
 from botocore.exceptions import BotoCoreError, ClientError
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 
-from chalicelib import clock, errors, settings, storage
+from chalicelib import clock, errors, settings
+from chalicelib.storage.client import sdk_client
+from chalicelib.storage.reads import find as find_row
+from chalicelib.storage.rows import Row, table
+from chalicelib.storage.writes import put, transact
 
 _CURRENT = "current"
 _CONTEXT = {"service": "cams"}
 
 
-class KeyRow(storage.Row):
+class KeyRow(Row):
     """A wrapped data key under the hex of its four-byte id, and the newest one once more as `current`."""
 
     class Meta:
-        table_name = storage.table("keyring")
+        table_name = table("keyring")
 
     name = UnicodeAttribute(hash_key=True)
     key_id = UnicodeAttribute()
@@ -54,7 +58,7 @@ def find(key_id: bytes) -> DataKey:
 
 def ensure() -> None:
     """Make the first data key where there is none. Needs `kms:GenerateDataKeyWithoutPlaintext`: operators only."""
-    if storage.find(KeyRow, _CURRENT) is None:
+    if find_row(KeyRow, _CURRENT) is None:
         rotate()
 
 
@@ -70,12 +74,12 @@ def rotate() -> None:
         for name in (_CURRENT, key_id)
     )
     # An id that exists must never come to mean another key: what the old one sealed could not be opened again.
-    storage.transact(storage.put(own_row, KeyRow.name.does_not_exist()), storage.put(current_row))
+    transact(put(own_row, KeyRow.name.does_not_exist()), put(current_row))
     current.cache_clear()
 
 
 def _unwrapped(name: str) -> DataKey:
-    row = storage.find(KeyRow, name)
+    row = find_row(KeyRow, name)
     if row is None:
         raise errors.Unavailable("The keyring has no such key; create a workspace first.")
     answer = _kms("decrypt", CiphertextBlob=row.wrapped)
@@ -84,7 +88,7 @@ def _unwrapped(name: str) -> DataKey:
 
 def _kms(operation: str, **parameters: Any) -> Any:
     try:
-        return getattr(storage.client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
+        return getattr(sdk_client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
         raise errors.Unavailable(f"The encryption key cannot be used ({code}); see the key and its policy.") from error

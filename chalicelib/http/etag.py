@@ -1,6 +1,6 @@
 """What a caller knows of a record: the `ETag` of an answer, and what `If-Match` and `If-None-Match` ask of the record.
 
-RFC 9110, section 13. The tag is the mark of the record's last save (`storage.MarkedRow`) and no hash of an answer: it
+RFC 9110, section 13. The tag is the mark of the record's last save (`storage.TaggedRow`) and no hash of an answer: it
 costs nothing, and is the same whichever form the record is shown in. A view holds a record that it saves against the
 headers between reading it and the conditional save, so that no other writer slips between.
 """
@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from chalice.app import Response
 
-from chalicelib import clock, errors, http, storage
+from chalicelib import clock, errors, storage
+from chalicelib.http import messages
 
 IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
 
-Marked = TypeVar("Marked", bound=storage.MarkedRow)
-Perhaps = TypeVar("Perhaps", bound=storage.MarkedRow | None)
+Tagged = TypeVar("Tagged", bound=storage.TaggedRow)
+OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
@@ -24,25 +25,25 @@ _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
 _RULE = "must be * or a list of tags in quotes, as ETag has them"
 
 
-def tagged(response: Response, row: storage.MarkedRow | None) -> Response:
+def tagged(response: Response, row: storage.TaggedRow | None) -> Response:
     """The answer with the tag of the one record in it; 304 without a body where a GET says that it has this one."""
     if row is None:
         return response
-    if http.request().method == "GET" and _names_weakly(_given(IF_NONE_MATCH), row):
+    if messages.request().method == "GET" and _names_weakly(_given(IF_NONE_MATCH), row):
         return Response("", {"ETag": _tag(row)}, status_code=304)
     response.headers["ETag"] = _tag(row)
     return response
 
 
-def matched(row: Marked | None, kind: str) -> Marked:
+def require_match(row: Tagged | None, kind: str) -> Tagged:
     """`row`, a record of this `kind` as it was read. Raises PreconditionFailed, Invalid, and NotFound for None."""
-    found = checked(row)
+    found = check_preconditions(row)
     if found is None:
         raise errors.NotFound.of(kind)
     return found
 
 
-def checked(row: Perhaps) -> Perhaps:
+def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """`row`, a record as it was read, or None where there is none. Raises PreconditionFailed, and Invalid for a header
     that is no list of tags."""
     wanted = _given(IF_MATCH)
@@ -57,28 +58,28 @@ def checked(row: Perhaps) -> Perhaps:
 
 def is_conditional() -> bool:
     """Whether the request says which record it is to meet."""
-    return any(name in http.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
+    return any(name in messages.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
-def names_what_was_read() -> bool:
+def pins_a_version() -> bool:
     """Whether the request is for the one record that its sender has read, or for none: done over, it cannot undo unseen
     what somebody else did. `If-Match: *` is for any record, `If-None-Match` with tags for all but those."""
-    given = http.request().headers
+    given = messages.request().headers
     return bool(given.get(IF_MATCH, _ANY).strip() != _ANY or given.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
-def _tag(row: storage.MarkedRow) -> str:
+def _tag(row: storage.TaggedRow) -> str:
     return f'"{row.written}"'
 
 
-def _names_weakly(tags: list[str] | None, row: storage.MarkedRow) -> bool:
+def _names_weakly(tags: list[str] | None, row: storage.TaggedRow) -> bool:
     """Whether the tags have this one, weak or not, or are for any record."""
     return bool({_ANY, _tag(row)} & {tag.removeprefix("W/") for tag in tags or ()})
 
 
 def _given(name: str) -> list[str] | None:
     """The tags of a header of the request, None without the header."""
-    text = http.request().headers.get(name)
+    text = messages.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]
     if not _TAGS.fullmatch(text):

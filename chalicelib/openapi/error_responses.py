@@ -6,8 +6,9 @@ every operation into every error that stands here (`tests/test_openapi_refusals.
 
 from typing import Any, get_origin
 
-from chalicelib import errors, etag, idempotency
-from chalicelib.openapi.operation import Operation
+from chalicelib import errors
+from chalicelib.http import etag, idempotency
+from chalicelib.http.operation import Operation
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import public
 

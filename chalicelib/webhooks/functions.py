@@ -12,9 +12,9 @@ from typing import Any
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, telemetry
-from chalicelib.webhooks import delivery, queue
+from chalicelib.webhooks import delivery, fan_out, queue
 
-streams = Blueprint(__name__)
+functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _RECORDS = 100
@@ -22,43 +22,43 @@ _DELIVERIES = 10
 _FIRST = "TRIM_HORIZON"  # the default loses what is written while the trigger is created
 
 
-@streams.on_dynamodb_record(settings.stream("agents"), _RECORDS, _FIRST, "fan_out_agents")
+@functions.on_dynamodb_record(settings.stream("agents"), _RECORDS, _FIRST, "fan_out_agents")
 def fan_out_agents(event: DynamoDBEvent) -> None:
     """Changes of agents."""
-    delivery.fan_out(_records(event))
+    fan_out.fan_out(_records(event))
 
 
-@streams.on_dynamodb_record(settings.stream("conversations"), _RECORDS, _FIRST, "fan_out_conversations")
+@functions.on_dynamodb_record(settings.stream("conversations"), _RECORDS, _FIRST, "fan_out_conversations")
 def fan_out_conversations(event: DynamoDBEvent) -> None:
     """Changes of conversations: the messages that they received."""
-    delivery.fan_out(_records(event))
+    fan_out.fan_out(_records(event))
 
 
-@streams.on_dynamodb_record(settings.stream("clients"), _RECORDS, _FIRST, "fan_out_clients")
+@functions.on_dynamodb_record(settings.stream("clients"), _RECORDS, _FIRST, "fan_out_clients")
 def fan_out_clients(event: DynamoDBEvent) -> None:
     """Changes of clients."""
-    delivery.fan_out(_records(event))
+    fan_out.fan_out(_records(event))
 
 
-@streams.on_dynamodb_record(settings.stream("organisations"), _RECORDS, _FIRST, "fan_out_organisations")
+@functions.on_dynamodb_record(settings.stream("organisations"), _RECORDS, _FIRST, "fan_out_organisations")
 def fan_out_organisations(event: DynamoDBEvent) -> None:
     """Changes of organisations."""
-    delivery.fan_out(_records(event))
+    fan_out.fan_out(_records(event))
 
 
-@streams.on_dynamodb_record(settings.stream("leads"), _RECORDS, _FIRST, "fan_out_leads")
+@functions.on_dynamodb_record(settings.stream("leads"), _RECORDS, _FIRST, "fan_out_leads")
 def fan_out_leads(event: DynamoDBEvent) -> None:
     """Changes of leads."""
-    delivery.fan_out(_records(event))
+    fan_out.fan_out(_records(event))
 
 
-@streams.on_sqs_message(queues.name(queue.FAST), _DELIVERIES, "deliver")
+@functions.on_sqs_message(queues.name(queue.FAST), _DELIVERIES, "deliver")
 def deliver(event: SQSEvent) -> None:
     """Deliveries to receivers that have been quick."""
     _deliver(_records(event), queue.FAST)
 
 
-@streams.on_sqs_message(queues.name(queue.SLOW), _DELIVERIES, "deliver_slow")
+@functions.on_sqs_message(queues.name(queue.SLOW), _DELIVERIES, "deliver_slow")
 def deliver_slow(event: SQSEvent) -> None:
     """Deliveries to receivers that have been slow; they wait for each other and for nobody else."""
     _deliver(_records(event), queue.SLOW)
@@ -82,4 +82,4 @@ def _messages(records: list[dict[str, Any]]) -> Iterator[queue.Message]:
             yield queue.from_text(record["body"])
         except (TypeError, ValueError):
             _log.exception("A message of the queue cannot be read; it is on the queue %s", queue.DEAD)
-            queue.bury(record["body"])
+            queue.send_to_dead_letter(record["body"])

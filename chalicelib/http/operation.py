@@ -18,10 +18,10 @@ class Operation:
     the query parameters and the request's own headers by name."""
 
     def __init__(
-        self, package: str, body: Any, data: Any, whole: Any, query: tuple[str, ...], headers: tuple[str, ...]
+        self, package: str, body: Any, data: Any, whole: Any, query: tuple[str, ...], headers: tuple[str, ...], tag: str
     ) -> None:
         self._package, self._body, self._data, self._whole = package, body, data, whole
-        self.query, self.headers = query, headers
+        self.query, self.headers, self.tag = query, headers, tag
 
     @property
     def body(self) -> Any:
@@ -52,12 +52,14 @@ def operation(
     whole: Any = None,
     query: tuple[str, ...] = (),
     headers: tuple[str, ...] = (),
+    tag: str | None = None,
 ) -> Callable[[View], View]:
     """Note on a view what `Operation` says; the view's docstring is the operation's description."""
 
     def note(view: View) -> View:
         package = view.__module__.rpartition(".")[0]
-        view.operation = Operation(package, body, data, whole, query, headers)  # type: ignore[attr-defined]
+        own = tag or package.rpartition(".")[2]
+        view.operation = Operation(package, body, data, whole, query, headers, own)  # type: ignore[attr-defined]
         return view
 
     return note

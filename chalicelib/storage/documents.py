@@ -5,9 +5,14 @@ from typing import Any
 
 from pynamodb.attributes import BinaryAttribute
 
-from chalicelib import errors, sealing, storage
+from chalicelib import errors
+from chalicelib.storage import encryption
+from chalicelib.storage.rows import Row, VersionedRow
 
 Document = dict[str, Any]
+
+# Made once, and what was JSON before holds no circle to look for.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
 # An item ends at 400 KB with its keys and other attributes.
 _LIMIT = 390_000
@@ -15,30 +20,35 @@ _LIMIT = 390_000
 _ANSWER_LIMIT = 3_000_000
 
 
+def encode_json(document: Any) -> bytes:
+    """`document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
+    return _ENCODER.encode(document).encode()
+
+
 def same(one: Document, other: Document) -> bool:
     """Whether two documents are the same JSON; to Python 1, 1.0 and true are equal, too."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 
-def seal(row: storage.Row, attribute: str, document: Document) -> bytes:
+def seal(row: Row, attribute: str, document: Document) -> bytes:
     """What an attribute of an item is to hold for `document`.
 
     Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON.
     """
-    payload = sealing.encode(document)
-    sealed = sealing.seal(row.workspace_id, row.place(attribute), payload)
+    payload = encode_json(document)
+    sealed = encryption.seal(row.workspace_id, row.place(attribute), payload)
     if len(sealed) > _LIMIT or _escaped_is_too_long(payload):
         raise errors.TooLarge("The record is too large to store.")
     return sealed
 
 
-def unseal(row: storage.Row, attribute: str) -> Document:
+def unseal(row: Row, attribute: str) -> Document:
     """The document that an attribute of an item holds."""
-    document: Document = json.loads(sealing.unseal(row.workspace_id, row.place(attribute), getattr(row, attribute)))
+    document: Document = json.loads(encryption.unseal(row.workspace_id, row.place(attribute), getattr(row, attribute)))
     return document
 
 
-class SealedRow(storage.Row):
+class SealedRow(Row):
     """An item with one document. `open()` reads it, `seal()` replaces it before a save."""
 
     document = BinaryAttribute(legacy_encoding=False)
@@ -52,7 +62,7 @@ class SealedRow(storage.Row):
         return unseal(self, "document")
 
 
-class DocumentRow(SealedRow, storage.VersionedRow):
+class DocumentRow(SealedRow, VersionedRow):
     """The same for a document that is read, changed and saved: a stale save is a conflict."""
 
 

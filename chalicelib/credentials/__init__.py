@@ -1,0 +1,1 @@
+"""Credentials: tokens, their store, and who may issue them (§5)."""

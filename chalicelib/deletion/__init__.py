@@ -1,0 +1,1 @@
+"""The cascading deletion of an agent with everything that belongs to it."""
