@@ -9,7 +9,7 @@ from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
-from chalicelib.http import auth, envelope, idempotency
+from chalicelib.http import auth, commit, envelope
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -20,14 +20,14 @@ from chalicelib.workspaces.routes import routes as workspaces
 
 app = Chalice(app_name="cams")
 
-# Outermost first: an error of any of the others is answered in the one error shape.
+# Outermost first: an error of any inner one leaves in the one envelope.
 for middleware in (
     telemetry.measured,
     envelope.envelope,
     auth.authenticate,
     envelope.decode_path,
     auth.restrict_agent_key,
-    idempotency.idempotent,
+    commit.commit,
 ):
     app.register_middleware(middleware, "http")
 

@@ -15,7 +15,7 @@ from unittest import mock
 
 from botocore.config import Config
 
-from chalicelib import clock, storage
+from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store
 from chalicelib.conversations.state import State, empty
@@ -102,7 +102,7 @@ def tenant() -> Tenant:
 
 def conversation_id(number: int) -> str:
     """The id of a conversation; as long as the service's own, and like those they sort by time."""
-    return clock.id_at(_FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
+    return ids.id_at(_FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
 
 
 def metadata(number: int) -> Document:

@@ -83,11 +83,18 @@ class NotFound(ApiError):
 
 
 class Conflict(ApiError):
-    """Somebody else changed the record meanwhile, or a value that must be unique is taken."""
+    """The state of a record does not allow the request; each cause is a class of its own with a `code` of its own."""
 
     STATUS_CODE = 409
     code = "CONFLICT"
-    sentence = "The record was changed by somebody else at the same time; read it and try again."
+    sentence = "The request conflicts with what is stored."
+
+
+class Stale(Conflict):
+    """Another write changed the record first."""
+
+    code = "STALE"
+    sentence = "The record has changed since it was read; read it again, apply your change and send that."
 
 
 class PreconditionFailed(ApiError):

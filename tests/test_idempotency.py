@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, idempotency
@@ -460,7 +460,7 @@ def test_a_claim_is_no_more_than_its_owner_may_see(here: World) -> None:
 
 
 def drawn() -> tuple[Any, ...]:
-    return clock.new_id(), clock.random_text(43), clock.random_bytes(32), clock.milliseconds()
+    return ids.new_id(), ids.random_text(43), ids.random_bytes(32), clock.milliseconds()
 
 
 def test_every_run_of_a_request_draws_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -480,23 +480,23 @@ def test_an_attempt_that_fails_has_drawn_nothing() -> None:
     ids: list[str] = []
 
     def attempt() -> str:
-        ids.append(clock.new_id())
+        ids.append(ids.new_id())
         if len(ids) < 3:
             raise storage.ConditionFailed()
         return ids[-1]
 
     with clock.repeatable(b"seed", 1_000):
-        clock.new_id()
+        ids.new_id()
         assert storage.retry_on_conflict(attempt) == ids[0] == ids[1]
-        assert clock.new_id() not in ids
+        assert ids.new_id() not in ids
 
 
 def test_a_request_knows_its_own_and_nobody_elses() -> None:
     with clock.repeatable(b"seed", 1_000):
-        own = [clock.new_id(), clock.new_mark(), f"prefix{clock.new_id()}"]
-    others_own = [clock.new_id(), clock.new_mark()]
+        own = [ids.new_id(), ids.new_id(), f"prefix{ids.new_id()}"]
+    others_own = [ids.new_id(), ids.new_id()]
     with clock.repeatable(b"other", 1_000):
-        others_own.append(clock.new_id())
+        others_own.append(ids.new_id())
     with clock.repeatable(b"seed", 2_000):
         assert [clock.is_own(one) for one in own] == [True] * 3
         assert [clock.is_own(one) for one in (*others_own, "", "#")] == [False] * 5
@@ -507,9 +507,9 @@ def test_a_mark_is_never_drawn_twice_and_has_the_time_of_its_moment() -> None:
     marks = set()
     for _ in range(2):
         with clock.repeatable(b"seed", 1_000):
-            marks |= {clock.new_mark() for _ in range(10)}
+            marks |= {ids.new_id() for _ in range(10)}
     assert len(marks) == 20
-    assert min(map(clock.moment_of, marks)) > 1_000
+    assert min(map(ids.moment_of, marks)) > 1_000
 
 
 def test_a_caller_is_looked_up_before_time_stands_still(here: World) -> None:

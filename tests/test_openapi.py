@@ -13,7 +13,7 @@ import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
-from chalicelib import clock
+from chalicelib import clock, ids
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.openapi import document as description
@@ -70,7 +70,7 @@ def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
     """The API with the key of a workspace that was created at the moment of the examples, which lasts."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
-    monkeypatch.setattr(clock, "new_id", lambda: clock.id_at(NOW * 1000, next(counter)))  # lists sort by it
+    monkeypatch.setattr(clock, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
     return Api(workspaces.create("Examples").workspace_key)
 
 

@@ -8,7 +8,7 @@ import pytest
 from chalice.app import Chalice, Response
 from chalice.test import Client
 
-from chalicelib import clock, storage
+from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
@@ -185,7 +185,7 @@ def test_what_is_no_token_of_the_workspace_is_not_found_and_goes_on(
     api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace, whose: str
 ) -> None:
     token_id = {
-        "nobody's": clock.new_id(),
+        "nobody's": ids.new_id(),
         "another workspace's": issue(Api(other_workspace.workspace_key))["id"],
         "a workspace key's": credential_item(workspace.workspace_key)["credential_id"]["S"],
     }[whose]

@@ -15,7 +15,7 @@ from concurrent import futures
 from benchmarks.fanout import hanging as hanging_receivers
 from benchmarks.fanout import senders
 from benchmarks.fanout.rates import Rate
-from chalicelib import clock, storage
+from chalicelib import ids, storage
 from chalicelib.webhooks import endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -79,7 +79,7 @@ def _messages(urls: list[str], count: int) -> list[queue.Message]:
     messages = []
     for number in range(count):
         row, type_ = made[number % len(made)]
-        id_ = clock.new_id()
+        id_ = ids.new_id()
         messages.append(queue.Message(row.workspace, row.webhook_id, id_, type_, id_))
     ledger.record(events.Event(one.event_id, one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
     return messages

@@ -1,8 +1,7 @@
 """Agents in the database: one sealed document each, in the partition of their workspace.
 
-Beside it every agent has a sequence row (`sequence`): it numbers the agent's
-conversations, and as it is there exactly as long as the agent is, writers of what belongs to the agent
-make it a condition.
+Beside it every agent has a sequence row (`storage.sequence`): it numbers the agent's conversations. It exists exactly
+as long as the agent does, so writers of the agent's records make it a condition.
 """
 
 from pynamodb.attributes import UnicodeAttribute
@@ -80,118 +79,122 @@ def listed(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
-    """Store a new agent with a key of its own; returns it with its document. Raises Conflict when the id is taken."""
+    """Stage a new agent with a key of its own; returns it with its document.
+
+    Fails with AgentBeingDeleted while one of this id is being deleted, KeyTaken for a `SECRET_API_KEY` in use.
+    """
     given = document.get(_SECRET)
     issued = _credential(workspace_id, agent_id, given if tokens.kind(given or "") == tokens.AGENT else None)
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
     row = AgentRow(workspace_id, agent_id)
     row.seal(whole)
-    own_key = credentials.issue_steps(issued) if whole[_SECRET] == issued.token else []
-    try:
-        storage.transact(storage.put(row), sequence.create(workspace_id, agent_id), *own_key)
-    except storage.ConditionFailed as stale:
-        raise _key_taken(stale, 2) from stale
+    storage.put(row)
+    sequence.create(workspace_id, agent_id, AgentBeingDeleted())
+    if whole[_SECRET] == issued.token:
+        credentials.stage(issued, KeyTaken())
     return row, whole
 
 
 def save(row: AgentRow, before: Document, after: Document, overlap: int = credentials.OVERLAP) -> Document:
-    """Store a changed document; returns it. No change is no write. Raises ConditionFailed after another write.
+    """Stage a changed document; returns it. No change is no write. A replaced key works for `overlap` more seconds.
 
-    A key that is replaced goes on for `overlap` seconds.
+    Fails with KeyTaken for a `SECRET_API_KEY` in use.
     """
     if same(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    steps = _key_steps(row, before.get(_SECRET), after.get(_SECRET), overlap)
-    try:
-        storage.transact(storage.put(row), *steps) if steps else storage.save(row)
-    except storage.ConditionFailed as stale:
-        raise (_key_taken(stale, 1) if after.get(_SECRET) else stale) from stale
+    storage.put(row)
+    _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
     return after
 
 
 def delete(row: AgentRow) -> None:
-    """Delete an agent and its logins; its sequence row becomes a tombstone. Raises ConditionFailed after a change."""
+    """Stage the deletion of an agent; its sequence row becomes a tombstone. Raises ConditionFailed after another
+    deletion."""
     last = sequence.find(row.workspace_id, row.agent_id)
     if last is None:
         raise storage.ConditionFailed()
-    storage.transact(storage.remove(row), sequence.close(last))
+    storage.delete(row)
+    sequence.close(last)
     _seen.pop((row.workspace_id, row.agent_id), None)
-    revoke_all(row.workspace_id, row.agent_id)
 
 
 def revoke_all(workspace_id: str, agent_id: str) -> None:
-    """End every login of an agent now, those in their overlap too."""
+    """End every login of an agent now, those in their overlap too, each in a unit of work of its own."""
     for credential in credentials.list_active(workspace_id, tokens.AGENT, agent_id):
-        credentials.revoke(credential)
+        with storage.unit_of_work():
+            credentials.revoke(credential)
 
 
+@storage.in_unit_of_work
 def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVERLAP) -> str:
-    """Give an agent a new key, and return it; the old one goes on for `overlap` seconds. Raises NotFound."""
+    """Give an agent a new key, and return it; the old one works for `overlap` more seconds. Raises NotFound."""
     token = tokens.new(tokens.AGENT)
-
-    def rotated() -> None:
-        row = read(workspace_id, agent_id)
-        save(row, before := row.open(), {**before, _SECRET: token}, overlap)
-
-    storage.retry_on_conflict(rotated)
+    row = read(workspace_id, agent_id)
+    save(row, before := row.open(), {**before, _SECRET: token}, overlap)
     return token
 
 
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
-    """Clear an agent's key, and end now whatever key of it still opens something. Raises NotFound."""
-
-    def cleared() -> None:
-        row = read(workspace_id, agent_id)
-        before = row.open()
-        save(row, before, {name: value for name, value in before.items() if name != _SECRET})
-
-    storage.retry_on_conflict(cleared)
+    """Clear an agent's key, and end now every key that still opens it. Raises NotFound."""
+    _clear_key(workspace_id, agent_id)
     revoke_all(workspace_id, agent_id)
+
+
+@storage.in_unit_of_work
+def _clear_key(workspace_id: str, agent_id: str) -> None:
+    row = read(workspace_id, agent_id)
+    before = row.open()
+    save(row, before, {name: value for name, value in before.items() if name != _SECRET})
+
+
+class AgentBeingDeleted(errors.Conflict):
+    """An agent of this id is being deleted: what belonged to it is not gone yet."""
+
+    code = "AGENT_BEING_DELETED"
+    sentence = "The agent of this id is still being deleted; try again in a minute, or use another id."
 
 
 class KeyTaken(errors.Conflict):
     """The `SECRET_API_KEY` of a request is a login already."""
 
-    sentence = "SECRET_API_KEY is the key of another agent, or one that this agent had before."
-
-
-def _key_taken(stale: storage.ConditionFailed, step: int) -> errors.Conflict:
-    """Which condition failed: that of the key, by its place among the puts, or that of the record."""
-    failed = [reason is not None for reason in stale.reasons]
-    return KeyTaken() if step < len(failed) and failed[step] and not failed[0] else stale
+    code = "KEY_TAKEN"
+    sentence = (
+        "SECRET_API_KEY is the key of another agent, or one that this agent had before; "
+        "send another key, or none to get a new one."
+    )
 
 
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
     return credentials.prepare(workspace_id, tokens.AGENT, agent_id, None, agent_id=agent_id, token=token)
 
 
-def _key_steps(row: AgentRow, before: str | None, after: str | None, overlap: int) -> list[storage.Step]:
-    """The steps by which the agent's login follows its `SECRET_API_KEY`.
+def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
+    """Stage that the agent's login follows its `SECRET_API_KEY`.
 
-    A new key that has our form becomes the login, any other text does not. The login that it replaces
-    goes on for `overlap` seconds; where the member is cleared it ends at once, and those in their overlap, too.
+    A new key in our form becomes the login, any other text does not. The login that it replaces works for `overlap`
+    more seconds; clearing the member ends all logins at once.
     """
-    steps: list[storage.Step] = []
     if before == after:
-        return steps
+        return
     if not after:
-        return _revoke_steps(row.workspace_id, row.agent_id)
+        _stage_revocation(row.workspace_id, row.agent_id)
+        return
     if tokens.kind(after) == tokens.AGENT:
-        steps += credentials.issue_steps(_credential(row.workspace_id, row.agent_id, after))
-    old = (
-        credentials.find_active(tokens.fingerprint(before)) if before and tokens.kind(before) == tokens.AGENT else None
-    )
+        credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
+    is_ours = before is not None and tokens.kind(before) == tokens.AGENT
+    old = credentials.find_active(tokens.fingerprint(before)) if before and is_ours else None
     if old is not None and (old.workspace, old.agent_id) == row.keys:
-        steps += credentials.retire_steps(old, overlap)
-    return steps
+        credentials.retire(old, overlap)
 
 
-def _revoke_steps(workspace_id: str, agent_id: str) -> list[storage.Step]:
-    """The steps that end every login of an agent. More than a transaction takes are in their overlap: they end now."""
+def _stage_revocation(workspace_id: str, agent_id: str) -> None:
+    """Stage the end of every login of an agent. Those beyond the transaction's room end now."""
     logins = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
-    for one in logins[:-_LOGINS_AT_ONCE]:
-        credentials.revoke(one)
-    return [step for one in logins[-_LOGINS_AT_ONCE:] for step in credentials.revoke_steps(one)]
+    for login in logins[:-_LOGINS_AT_ONCE]:
+        with storage.unit_of_work():
+            credentials.revoke(login)
+    for login in logins[-_LOGINS_AT_ONCE:]:
+        credentials.revoke(login)

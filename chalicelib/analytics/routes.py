@@ -1,5 +1,7 @@
 """Analytics over HTTP (§4.2)."""
 
+from typing import TYPE_CHECKING
+
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
@@ -8,31 +10,39 @@ from chalicelib.analytics import store
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.operation import operation
 
+if TYPE_CHECKING:
+    from chalicelib.analytics import models
+
 routes = Blueprint(__name__)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=cors.CORS)
-@operation(body="models.AnalyticsRecord", headers=("If-Match", "If-None-Match"))
+@operation(
+    body="models.AnalyticsRecord",
+    headers=("If-Match", "If-None-Match"),
+    raises=(errors.NotFound, errors.TooLarge),
+    examples="analytics.WRITE_ANALYTICS",
+)
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
-    from chalicelib.analytics.models import AnalyticsRecord
-
-    workspace_id = auth.caller().workspace_id
-    document = messages.body(AnalyticsRecord).merge_into({})
-    agents.require_known(workspace_id, agent_id)
-
-    def written() -> store.AnalyticsRow:
-        place = (workspace_id, agent_id, convo_id)
-        if not etag.is_conditional():
-            return store.write(store.new(*place), document)
-        row = etag.check_preconditions(store.find(*place)) or store.new(*place)
-        return store.write(row, document, store.unchanged_since_read(row))
-
-    return etag.tagged(messages.success("Analytics added successfully"), storage.retry_on_conflict(written))
+    record: models.AnalyticsRecord = messages.body()
+    place = (auth.caller().workspace_id, agent_id, convo_id)
+    agents.require_known(*place[:2])
+    row, condition = store.new(*place), None
+    if etag.is_conditional():
+        row = etag.check_preconditions(store.find(*place)) or row
+        condition = store.unchanged_since_read(row)
+    store.write(row, record.merge_into({}), condition)
+    return etag.tagged(messages.success("Analytics added successfully"), row)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
-@operation(data="models.AnalyticsRecord", headers=("If-None-Match",))
+@operation(
+    data="models.AnalyticsRecord",
+    headers=("If-None-Match",),
+    raises=(errors.NotFound,),
+    examples="analytics.READ_ANALYTICS",
+)
 def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
     workspace_id = auth.caller().workspace_id

@@ -39,16 +39,16 @@ def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Store a record in place of the last one of its kind; returns `row`. One request. Raises ConditionFailed."""
+    """Stage a record in place of the last one of its kind; returns `row`."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
 
 
 def unchanged_since_read(row: AnalyticsRow) -> Condition:
-    """That nobody has written the item since it was read, or made it where it was not there."""
-    mark = AnalyticsRow.written
-    return mark.does_not_exist() if row.written is None else mark == row.written
+    """That the item has not been written since it was read, or still does not exist."""
+    tag = AnalyticsRow.version_tag
+    return tag.does_not_exist() if row.version_tag is None else tag == row.version_tag
 
 
 def records(row: AnalyticsRow) -> list[Document]:

@@ -1,8 +1,7 @@
 """Clients in the database: one sealed document each; an email belongs to one client of a workspace.
 
-A claim row stands for an email. It is taken and given back in the transaction that saves the client, so
-that two clients cannot take the same one at the same time. Its key is a hash: an email is not readable
-in the table.
+A claim row holds an email for its client. It is written and deleted in the transaction that saves the client, so two
+clients cannot take the same email at the same time. Its key is a hash: the table shows no email in clear.
 """
 
 import hashlib
@@ -37,7 +36,8 @@ class EmailRow(storage.Row):
 class EmailTaken(errors.Conflict):
     """Another client of the workspace has this email."""
 
-    sentence = "email belongs to another client of this workspace."
+    code = "EMAIL_TAKEN"
+    sentence = "email belongs to another client of this workspace; use another one."
 
 
 def find(workspace_id: str, client_id: str) -> ClientRow | None:
@@ -68,38 +68,27 @@ def new(workspace_id: str, client_id: str) -> ClientRow:
 
 
 def save(row: ClientRow, before: Document, after: Document) -> None:
-    """Store a client. No change is no write. Raises EmailTaken, and ConditionFailed when somebody was faster."""
-    if same(after, before) and row.version is not None:
+    """Stage a client. No change is no write. Fails with EmailTaken for the email of another client."""
+    if same(after, before) and row.version_tag is not None:
         return
     row.seal(after)
+    storage.put(row)
     old, new = _claim(row, before.get("email")), _claim(row, after.get("email"))
     if old == new:
-        storage.save(row)
         return
-    steps = [storage.put(row)]
     if new is not None:
         unclaimed = EmailRow.owner.does_not_exist() | (EmailRow.owner == row.client_id)
-        steps.append(storage.put(_email(row, new), unclaimed))
+        storage.put(_email(row, new), unclaimed, EmailTaken())
     if old is not None:
-        steps.append(storage.remove(_email(row, old), EmailRow.owner == row.client_id))
-    try:
-        storage.transact(*steps)
-    except storage.ConditionFailed as stale:
-        raise _email_taken(stale, first_put=int(old is not None), claims=new is not None) from stale
+        storage.delete(_email(row, old), EmailRow.owner == row.client_id)
 
 
 def delete(row: ClientRow) -> None:
-    """Delete a client and give its email back. Raises ConditionFailed after another write."""
+    """Stage the deletion of a client; its email is free again."""
+    storage.delete(row)
     claim = _claim(row, row.open().get("email"))
-    steps = [] if claim is None else [storage.remove(_email(row, claim), EmailRow.owner == row.client_id)]
-    storage.transact(storage.remove(row), *steps)
-
-
-def _email_taken(stale: storage.ConditionFailed, first_put: int, claims: bool) -> errors.Conflict:
-    """Which condition failed: reasons come in the order deletes, then puts (the client, the claim)."""
-    claim = stale.reasons[first_put + 1] if claims else None
-    client = stale.reasons[first_put]
-    return EmailTaken() if claim is not None and client is None else stale
+    if claim is not None:
+        storage.delete(_email(row, claim), EmailRow.owner == row.client_id)
 
 
 def _claim(row: ClientRow, email: str | None) -> str | None:

@@ -4,75 +4,35 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
+from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, messages
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
-from chalicelib.storage import Document, encode_json, sequence
+from chalicelib.storage import Document, sequence
 
 if TYPE_CHECKING:
-    from chalicelib.conversations.models import StateIn
+    from chalicelib.agents import record
+    from chalicelib.conversations import models
+else:
+    record = LazyModule("chalicelib.agents.record")
 
 routes = Blueprint(__name__)
 
-# For the rest of the answer beside the turns: a state that was stored can always be read.
-_ROOM = 500_000
-
-
-@routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
-@operation(body="models.ConversationIn", data="models.CreatedConversation")
-def create_conversation(agent_id: str) -> Response:
-    """Create a conversation of an agent; its id is made here. All members of `conversation` are optional."""
-    from chalicelib.conversations.models import ConversationIn
-
-    given = messages.body(ConversationIn).conversation.merge_into({})
-    conversation_id, now = clock.new_id(), clock.seconds()
-    counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
-    state = empty(conversation_id)
-    row = _create(agent_id, conversation_id, State({**state.metadata, **counts, **given}, state.turns))
-    created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
-    return etag.tagged(messages.success("Conversation created successfully", created), row)
-
-
-@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
-@operation(data="list[models.ConvoMeta]", query=("page", "cursor"))
-def list_conversations(agent_id: str) -> Response:
-    """List the conversations of an agent, newest first, 20 on a page.
-
-    With `cursor`, the `nextCursor` of an earlier answer, the list goes on behind the last conversation of
-    that answer, whatever has been created meanwhile; with `page` a new conversation shifts the pages.
-    """
-    cursor, page = messages.cursor(), messages.page()
-
-    def choose(known: listing.Numbers) -> list[int]:
-        return known.page(page) if cursor is None else _behind(cursor, known)
-
-    conversations, more = store.listed(auth.caller().workspace_id, agent_id, choose)
-    return messages.listing(
-        "Agent conversations retrieved successfully",
-        _shown(conversations),
-        None if more is None else messages.to_cursor(str(more)),
-    )
-
-
-@routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
-@operation(headers=("If-Match",))
-def delete_conversation(agent_id: str, convo_id: str) -> Response:
-    """Delete a conversation. The pages of the list close up; its id can be used again."""
-
-    def delete() -> None:
-        workspace_id = auth.caller().workspace_id
-        last = _numbers(sequence.find(workspace_id, agent_id))
-        store.delete(etag.require_match(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
-
-    storage.retry_on_conflict(delete)
-    return messages.success("Conversation deleted successfully")
-
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.CORS)
-@operation(body="models.StateIn", whole="models.StateOut", headers=("If-Match", "If-None-Match"))
+@operation(
+    body="models.StateIn",
+    body_optional=True,
+    whole="models.StateOut",
+    headers=("If-Match", "If-None-Match"),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
+    always=("chatState", "actionMessages", "turns", "agentData", "userID", "agentID"),
+    examples="conversations.EXCHANGE_STATE",
+)
 def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read, replace, shorten or describe the state of a conversation.
 
@@ -80,100 +40,120 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     `metadata` merges. The first write creates the conversation. `oldTurns` is the state before; it is left
     out when the answer would grow beyond what a function can answer, and then `agentData`.
     """
-    from chalicelib.conversations.models import StateIn
-
-    change = messages.optional_body(StateIn)
-    # A replacement rests on what its sender has read: applied to something newer it would undo it unseen.
-    attempts = 1 if change.turns is not None and not etag.pins_a_version() else 5
-    return storage.retry_on_conflict(lambda: _exchange(agent_id, user_id, change), attempts)
-
-
-def _exchange(agent_id: str, user_id: str, asked: "StateIn") -> Response:
-    from chalicelib.agents import record
-
-    workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
-    if asked.model_fields_set:
-        keys.append(sequence.key(workspace_id, agent_id))
-    agent_row, row, *last = storage.find_many(keys)
-    agent = agents.found(agent_row).open()
-    messages.request().context["platformName"] = record.platform(agent)
+    asked: models.StateIn = messages.body()
+    agent, row, last = _load(agent_id, user_id, is_change=bool(asked.model_fields_set))
     etag.check_preconditions(row)
     now = clock.seconds()
     change = prepare(asked, now)
+    if change.turns is not None:
+        etag.pin(row)  # it replaces what its sender has read, and nothing newer
     before = store.read_state(row, change.text) if row else empty(user_id)
     after = apply(before, change, now)
     check_limits(agent, before, after)
-    # Saved by an earlier run of the request: what was before it is not known any more.
-    is_done = row is not None and clock.is_own(row.written)
-    turns = after.turns.decode()
-    if after is not before and not messages.fits(turns, _ROOM):
-        raise errors.TooLarge("turns are too large to be answered.")
-    answer = _state_answer(agent_id, user_id, agent, None if is_done else before, after, turns)
-    if after is not before and row is not None:
-        store.save(row, before, after, agents.display_name(agent))
-    elif after is not before:
-        row = store.create(workspace_id, agent_id, user_id, after, _numbers(*last), agents.display_name(agent))
+    answer = state_answer(agent_id, user_id, agent, before, after)
+    if after is not before:
+        row = _stage(agent_id, user_id, agent, row, before, after, last)
     return etag.tagged(answer, row)
 
 
-def _behind(cursor: str, known: listing.Numbers) -> list[int]:
+def _load(
+    agent_id: str, user_id: str, *, is_change: bool
+) -> tuple[Document, store.ConversationRow | None, sequence.SequenceRow | None]:
+    """The agent, the conversation, and for a change the agent's sequence row, in one request. Raises NotFound."""
+    workspace_id = auth.caller().workspace_id
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
+    if is_change:
+        keys.append(sequence.key(workspace_id, agent_id))
+    agent_row, row, *last = storage.find_many(keys)
+    agent = agents.found(agent_row).open()
+    messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
+    return agent, row, *(last or [None])
+
+
+def _stage(
+    agent_id: str,
+    user_id: str,
+    agent: Document,
+    row: store.ConversationRow | None,
+    before: State,
+    after: State,
+    last: sequence.SequenceRow | None,
+) -> store.ConversationRow:
+    """Stage the changed state; returns the row that is written."""
+    name = agents.display_name(agent)
+    if row is None:
+        return store.create(auth.caller().workspace_id, agent_id, user_id, after, _existing(last), name)
+    store.save(row, before, after, name)
+    return row
+
+
+@routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
+@operation(
+    body="models.ConversationIn",
+    data="models.CreatedConversation",
+    creates=True,
+    raises=(errors.NotFound, errors.TooLarge),
+    examples="conversations.CREATE_CONVERSATION",
+)
+def create_conversation(agent_id: str) -> Response:
+    """Create a conversation of an agent; its id is made here. All members of `conversation` are optional."""
+    body: models.ConversationIn = messages.body()
+    given = body.conversation.merge_into({})
+    workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
+    counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
+    state = empty(conversation_id)
+    state = State({**state.metadata, **counts, **given}, state.turns)
+    last = _existing(sequence.find(workspace_id, agent_id))
+    row = store.create(workspace_id, agent_id, conversation_id, state, last)
+    created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
+    return etag.tagged(messages.success("Conversation created successfully", created), row)
+
+
+@routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
+@operation(
+    data="list[models.ConvoMeta]",
+    query=("page", "cursor"),
+    raises=(errors.NotFound,),
+    examples="conversations.LIST_CONVERSATIONS",
+)
+def list_conversations(agent_id: str) -> Response:
+    """List the conversations of an agent, newest first, 20 on a page.
+
+    With `cursor`, the `nextCursor` of an earlier answer, the list continues after the last conversation of
+    that answer, whatever was created since; with `page` a new conversation shifts the pages.
+    """
+    cursor, page = messages.cursor(), messages.page()
+
+    def choose(known: listing.Numbers) -> list[int]:
+        return known.page(page) if cursor is None else _after(cursor, known)
+
+    conversations, more = store.listed(auth.caller().workspace_id, agent_id, choose)
+    return messages.listing(
+        "Agent conversations retrieved successfully",
+        [render_metadata(one) for one in conversations],
+        None if more is None else messages.to_cursor(str(more)),
+    )
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CONVERSATION")
+def delete_conversation(agent_id: str, convo_id: str) -> Response:
+    """Delete a conversation. The pages of the list close up; its id can be used again."""
+    workspace_id = auth.caller().workspace_id
+    last = _existing(sequence.find(workspace_id, agent_id))
+    store.delete(etag.require_match(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
+    return messages.success("Conversation deleted successfully")
+
+
+def _after(cursor: str, known: listing.Numbers) -> list[int]:
     if not cursor.isdecimal() or int(cursor) > known.high:
         raise messages.unknown_cursor()
     return known.below(int(cursor))
 
 
-def _create(agent_id: str, conversation_id: str, state: State) -> store.ConversationRow:
-    workspace_id = auth.caller().workspace_id
-    last = _numbers(sequence.find(workspace_id, agent_id))
-    return store.create(workspace_id, agent_id, conversation_id, state, last)
-
-
-def _numbers(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
-    """The agent's sequence row; without one the agent is not there, or not any more."""
+def _existing(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
+    """The sequence row of an agent that exists. Raises NotFound for None and for a tombstone."""
     last = sequence.unless_deleted(last)
     if last is None:
         raise errors.NotFound.of("agent")
     return last
-
-
-def _state_answer(
-    agent_id: str, user_id: str, agent: Document, before: State | None, after: State, turns: str
-) -> Response:
-    """The answer as text: the turns are passed on as they are stored. Without `oldTurns` where `before` is None."""
-    from chalicelib.agents import record
-
-    done = "retrieved" if after is before else "saved"
-    members: Document = {
-        "platformName": record.platform(agent),
-        "success": True,
-        "message": f"Conversation state {done} successfully",
-        "chatState": _shown([after.metadata])[0],
-        "actionMessages": [],
-        "agentData": record.v2_form(agent),
-        "origin": after.metadata.get("origin"),
-        "userID": user_id,
-        "agentID": agent_id,
-    }
-    start = _text(members)
-    if before:
-        with_old = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
-        if messages.fits(with_old):
-            return messages.text_answer(with_old)
-    whole = f'{start},"turns":{turns}}}'
-    if messages.fits(whole):
-        return messages.text_answer(whole)
-    return messages.text_answer(f'{_text({**members, "agentData": None})},"turns":{turns}}}')
-
-
-def _text(members: Document) -> str:
-    """The members that are there, as the beginning of a JSON object."""
-    return encode_json({name: value for name, value in members.items() if value is not None}).decode()[:-1]
-
-
-def _shown(conversations: list[Document]) -> list[Document]:
-    """The members of metadata that the specification has."""
-    from chalicelib.conversations.models import ConvoMeta
-
-    known = ConvoMeta.model_fields
-    return [{name: value for name, value in one.items() if name in known} for one in conversations]

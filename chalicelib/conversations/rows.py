@@ -36,7 +36,7 @@ class ConversationRow(storage.VersionedRow):
     received = BinaryAttribute(legacy_encoding=False, null=True)
 
 
-class ReceivedRow(storage.Row):
+class ReceivedRow(storage.TaggedRow):
     """Received messages beside their conversation's item; only the stream needs them, so they expire after a day."""
 
     class Meta:
@@ -44,7 +44,6 @@ class ReceivedRow(storage.Row):
 
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
-    written = UnicodeAttribute()
     received = BinaryAttribute(legacy_encoding=False)
     expires_at = TTLAttribute()
 

@@ -8,12 +8,11 @@ What a write received stands in the item, sealed, so that a record of the table'
 happened; what is too long for it travels in items of its own, in the same transaction.
 """
 
-import itertools
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.conversations import received, turns
 from chalicelib.conversations.listing import Numbers
 from chalicelib.conversations.rows import HEAD
@@ -30,9 +29,6 @@ _METADATA_JSON = 64_000
 _RECEIVED = 40_000
 _RECEIVED_TOGETHER = 350_000
 _RECEIVED_SECONDS = 24 * 60 * 60
-# Writers that create conversations of one agent at the same time take turns, for so long; the gateway waits 29 s.
-_PATIENCE_SECONDS = 15
-_MOST_PATIENT_PAUSE = 2
 _ATTEMPTS = 6
 
 
@@ -64,15 +60,12 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
-    """Store a changed state. Raises ConditionFailed after another write; turns that did not change are not written."""
+    """Stage a changed state. Turns that did not change are not written."""
     _seal_metadata(row, after.metadata)
-    changed = (after.turns, after.seen) != (before.turns, before.seen)
-    steps = turns.steps(row, before.turns, after) if changed else []
-    steps += _received_steps(row, after, agent_name)
-    if steps:
-        storage.transact(storage.put(row), *steps)
-    else:
-        storage.save(row)
+    storage.put(row)
+    if (after.turns, after.seen) != (before.turns, before.seen):
+        turns.stage(row, before.turns, after)
+    _stage_received(row, after, agent_name)
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow | None:
@@ -81,9 +74,11 @@ def find(workspace_id: str, agent_id: str, conversation_id: str) -> Conversation
 
 
 def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
-    """Delete a conversation with its turns; its number becomes a hole. Raises ConditionFailed after another write."""
-    chunks = map(storage.remove, turns.chunk_rows(row))
-    storage.transact(storage.remove(row), *chunks, sequence.leave_hole(last, int(row.number)))
+    """Stage the deletion of a conversation with its turns; its number becomes a hole."""
+    storage.delete(row)
+    for chunk in turns.chunk_rows(row):
+        storage.delete(chunk)
+    sequence.leave_hole(last, int(row.number))
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
@@ -92,16 +87,17 @@ def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[Conver
 
 
 def clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
-    """Delete a conversation of an agent that is no more, whatever its size; whether it was there.
+    """Delete a conversation of a deleted agent now, whatever its size; whether it was there.
 
-    Its own item goes last: without it nobody would find the others. And as it was read: who has read the agent before
-    it was deleted may write until then. Raises ConditionFailed when somebody did.
+    Its own item goes last: without it nothing would find the others. It goes only as it was read: a request that read
+    the agent before its deletion may still write. Raises ConditionFailed when one did.
     """
     found = storage.query(ConversationRow, storage.key(workspace_id, agent_id, conversation_id))
     own = [row for row in found if row.item == HEAD]
     storage.delete_many([row for row in found if row.item != HEAD])
     for row in own:
-        storage.delete(row)
+        with storage.unit_of_work():
+            storage.delete(row)
     return bool(own)
 
 
@@ -113,29 +109,14 @@ def create(
     last: sequence.SequenceRow,
     agent_name: str | None = None,
 ) -> ConversationRow:
-    """Store a new conversation under the number after `last`. Raises ConditionFailed, NotFound."""
-    end = clock.monotonic() + _PATIENCE_SECONDS
-    for attempt in itertools.count():
-        row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
-        row.agent = storage.key(workspace_id, agent_id)
-        row.number, take_number = sequence.advance(last, conversation_id)
-        _seal_metadata(row, state.metadata)
-        try:
-            with clock.attempt():
-                received_steps = _received_steps(row, state, agent_name)
-                storage.transact(storage.put(row), *turns.steps(row, NO_TURNS, state), *received_steps, take_number)
-            break
-        except storage.ConditionFailed as stale:
-            if stale.reasons[0] is not None and stale.reasons[0].code == "ConditionalCheckFailed":
-                raise
-            again = sequence.as_stored(stale.reasons[-1]) or sequence.find(workspace_id, agent_id)
-        if again is None:
-            raise errors.NotFound.of("agent")
-        if clock.monotonic() > end:
-            raise errors.Unavailable("Too many conversations of this agent are created at once; try again.")
-        # Short pauses only: with long ones those who come later would always be first.
-        storage.pause(min(attempt, _MOST_PATIENT_PAUSE))
-        last = again
+    """Stage a new conversation under the number after `last`. Fails with NotFound after the agent's deletion."""
+    row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
+    row.agent = storage.key(workspace_id, agent_id)
+    _seal_metadata(row, state.metadata)
+    storage.put(row)
+    turns.stage(row, NO_TURNS, state)
+    _stage_received(row, state, agent_name)
+    row.number = sequence.advance(last, conversation_id)
     return row
 
 
@@ -181,26 +162,24 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
         raise errors.TooLarge("metadata is too large to store.")
 
 
-def _received_steps(row: ConversationRow, state: State, agent_name: str | None) -> list[storage.Step]:
-    """Put the received messages into the row, or into items of their own: then the steps that write those."""
+def _stage_received(row: ConversationRow, state: State, agent_name: str | None) -> None:
+    """Put the received messages into the row; stage items of their own for messages that are too long for it."""
     row.received = None
     if not state.received:
-        return []
-    told = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, {**told, "messages": state.received})
+        return
+    metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
+    sealed = _seal_received(row, {**metadata, "messages": state.received})
     if len(sealed) <= _RECEIVED:
         row.received = sealed
-        return []
-    steps: list[storage.Step] = []
-    first, written = 0, clock.new_mark()
+        return
+    first, writing = 0, ids.new_id()
     for part in received.packed(state.received, _RECEIVED_TOGETHER):
-        steps.append(storage.put(_received_row(row, written, {**told, "messages": part, "first": first})))
+        storage.put(_received_row(row, writing, {**metadata, "messages": part, "first": first}))
         first += len(part)
-    return steps
 
 
-def _received_row(row: ConversationRow, written: str, document: Document) -> ReceivedRow:
-    own = ReceivedRow(row.conversation, storage.key("received", written, f"{document['first']:06}"), written=written)
+def _received_row(row: ConversationRow, writing: str, document: Document) -> ReceivedRow:
+    own = ReceivedRow(row.conversation, storage.key("received", writing, f"{document['first']:06}"))
     own.received = _seal_received(own, document)
     own.expires_at = clock.moment(clock.seconds() + _RECEIVED_SECONDS)
     return own

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from chalicelib import clock, storage
+from chalicelib import ids, storage
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
@@ -55,20 +55,19 @@ def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]
 
 
-def steps(row: ConversationRow, before: bytes, after: State) -> list[storage.Step]:
-    """Put the end of the turns into the row; the steps that write the chunks which are new, and delete what is over."""
+def stage(row: ConversationRow, before: bytes, after: State) -> None:
+    """Put the end of the turns into the row; stage the chunks that are new, and the deletion of those that are over."""
     old = chunks(row)
     kept, start = _unchanged(old, before, after.turns)
-    new: list[ChunkRow] = []
     while len(after.turns) - start > _CHUNK + _TAIL:
-        chunk = Chunk(clock.new_mark(), _CHUNK)
-        new.append(_new_chunk(row, len(kept), chunk.writing, after.turns[start : start + _CHUNK]))
+        chunk = Chunk(ids.new_id(), _CHUNK)
+        storage.put(_new_chunk(row, len(kept), chunk.writing, after.turns[start : start + _CHUNK]))
         kept.append(chunk)
         start += _CHUNK
     row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
     row.turns = _seal_end(row, before[sum(chunk.length for chunk in old) :], after, start)
-    over = [_chunk_row(row, index) for index in range(len(kept), len(old))]
-    return [*map(storage.remove, over), *map(storage.put, new)]
+    for index in range(len(kept), len(old)):
+        storage.delete(_chunk_row(row, index))
 
 
 def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chunk], int]:

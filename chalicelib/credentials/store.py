@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import tokens
 
 DAY = 24 * 60 * 60
@@ -17,7 +17,7 @@ KEY_LIFETIME = 365 * DAY
 TOKEN_LIFETIME = 30 * DAY
 OVERLAP = DAY
 # How exact `lastUsedAt` is: one small write per credential and ten minutes, not one per request.
-_USE_NOTED_EVERY = 600
+_USE_RECORDED_EVERY = 600
 _ENTRY = "credential"
 
 
@@ -53,7 +53,7 @@ class CredentialRow(storage.Row):
     last_used_at = NumberAttribute(null=True)
 
     @property
-    def is_alive(self) -> bool:
+    def is_active(self) -> bool:
         """Whether it still opens something; the database may delete an expired item days later."""
         return self.ends_at is None or clock.seconds() < self.ends_at
 
@@ -88,7 +88,7 @@ def prepare(
     row = CredentialRow(
         tokens.fingerprint(token),
         workspace=workspace_id,
-        credential_id=clock.new_id(),
+        credential_id=ids.new_id(),
         kind=kind,
         name=name,
         agent_id=agent_id,
@@ -101,51 +101,51 @@ def prepare(
     return Issued(row, token)
 
 
-def issue_steps(issued: Issued) -> list[storage.Step]:
-    """The steps that store a prepared credential. They fail where the token is known already."""
-    row = issued.credential
-    return [storage.put(row, CredentialRow.token_hash.does_not_exist()), storage.put(_entry(row))]
+def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
+    """Stage a prepared credential; `error` says that its token is known already."""
+    storage.put(issued.credential, CredentialRow.token_hash.does_not_exist(), error)
+    storage.put(_entry(issued.credential))
 
 
 def find(token_hash: str) -> CredentialRow | None:
-    """The living credential with this hash, or None. Notes that it is in use."""
+    """The active credential with this hash, or None. Records that it was used."""
     row = find_active(token_hash)
     if row:
-        _note_use(row)
+        _record_use(row)
     return row
 
 
 def find_active(token_hash: str) -> CredentialRow | None:
-    """The same where nobody came with the token: notes nothing."""
+    """The active credential with this hash, or None."""
     row = storage.find(CredentialRow, token_hash)
-    return row if row and row.is_alive else None
+    return row if row and row.is_active else None
 
 
 def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """All living credentials of a workspace and kind, oldest first; of one agent where it is given."""
+    """All active credentials of a workspace and kind, oldest first; of one agent where it is given."""
     beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
     entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
-    return _living(entries)
+    return _active(entries)
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """A page of the same: at most `limit`, behind the id `after`; and the id to go on behind when there are more."""
+    """A page of them: at most `limit` after the id `after`, and the id to continue after where there are more."""
     beyond = CredentialEntry.item > _item(kind, after or "")
     entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
     entries = [entry for entry in entries if entry.item.startswith(_item(kind, ""))]
     more = entries[limit - 1].item.removeprefix(_item(kind, "")) if len(entries) > limit else None
-    return _living(entries[:limit]), more
+    return _active(entries[:limit]), more
 
 
-def _living(entries: list[CredentialEntry]) -> list[CredentialRow]:
+def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
     rows: list[CredentialRow | None] = storage.find_many(
         [storage.Key(CredentialRow, entry.token_hash) for entry in entries]
     )
-    return [row for row in rows if row and row.is_alive]
+    return [row for row in rows if row and row.is_active]
 
 
 def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """One living workspace key or access token. Raises NotFound."""
+    """One active workspace key or access token. Raises NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
     if row is None:
@@ -153,32 +153,32 @@ def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRo
     return row
 
 
+@storage.in_unit_of_work
 def revoke(row: CredentialRow) -> None:
-    """End a credential now. Processes that have just seen it know within 30 seconds (`auth`)."""
-    storage.transact(*revoke_steps(row))
+    """End a credential now. A process that looked it up within the last 30 seconds still accepts it until then."""
+    storage.delete(_entry(row))
+    storage.delete(row)
 
 
-def revoke_steps(row: CredentialRow) -> list[storage.Step]:
-    """The steps that delete a credential."""
-    return [storage.remove(_entry(row)), storage.remove(row)]
-
-
+@storage.in_unit_of_work
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
-    """A successor with the same rights and lifetime; the old one goes on for `overlap` seconds.
+    """A successor with the same rights and lifetime; the old one works for `overlap` more seconds.
 
-    May be repeated with the old one, whose answer was lost: every successor lives its full time.
+    May be repeated with the old one, after a lost answer: every successor lives its full time.
     """
     lifetime = None if row.lifetime is None else int(row.lifetime)
     issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
-    storage.transact(*issue_steps(issued), *retire_steps(row, overlap))
+    stage(issued)
+    retire(row, overlap)
     return issued
 
 
-def retire_steps(row: CredentialRow, overlap: int) -> list[storage.Step]:
-    """The steps that end a credential after `overlap` seconds, or when it would have ended if that is earlier."""
+def retire(row: CredentialRow, overlap: int) -> None:
+    """Stage that a credential ends after `overlap` seconds, or at its own end if that is earlier."""
     end = clock.seconds() + overlap
     row.expires_at = clock.moment(min(end, row.ends_at or end))
-    return [storage.put(row, CredentialRow.token_hash.exists()), storage.put(_entry(row))]
+    storage.put(row, CredentialRow.token_hash.exists())
+    storage.put(_entry(row))
 
 
 def _item(*parts: str) -> str:
@@ -191,10 +191,10 @@ def _entry(row: CredentialRow) -> CredentialEntry:
     return CredentialEntry(row.workspace, item, token_hash=row.token_hash, expires_at=row.expires_at)
 
 
-def _note_use(row: CredentialRow) -> None:
+def _record_use(row: CredentialRow) -> None:
     now = clock.seconds()
-    if now - (row.last_used_at or 0) < _USE_NOTED_EVERY:
+    if now - (row.last_used_at or 0) < _USE_RECORDED_EVERY:
         return
-    # Revoked meanwhile, or busy: a request must not fail because its use could not be noted.
-    with suppress(storage.ConditionFailed, errors.Unavailable):
+    # A request does not fail because its use could not be recorded, after a revocation or while the row is busy.
+    with suppress(storage.ConditionFailed, errors.Unavailable), storage.unit_of_work():
         storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

@@ -8,7 +8,7 @@ import hashlib
 import re
 import zlib
 
-from chalicelib import clock
+from chalicelib import ids
 
 WORKSPACE = "workspace"
 AGENT = "agent"
@@ -20,13 +20,13 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 def new(kind: str) -> str:
     """A new token of one of the three kinds."""
-    start = f"cams_{kind}_{clock.random_text(43)}"
+    start = f"cams_{kind}_{ids.random_text(43)}"
     return start + _checksum(start)
 
 
 def new_webhook_secret() -> str:
     """A new `workspaceSecret` (§5): it goes out in webhook bodies and opens nothing."""
-    return f"cams_events_{clock.random_text(43)}"
+    return f"cams_events_{ids.random_text(43)}"
 
 
 def kind(token: str) -> str | None:

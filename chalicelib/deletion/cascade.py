@@ -50,7 +50,9 @@ def _close(workspace_id: str, agent_id: str, check: Check) -> None:
     row = check(store.find(workspace_id, agent_id))
     if row is not None:
         queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
-        store.delete(row)
+        with storage.unit_of_work():
+            store.delete(row)
+        store.revoke_all(workspace_id, agent_id)
     elif sequence.find_tombstone(workspace_id, agent_id) is None:
         raise errors.NotFound.of("agent")
 
@@ -68,7 +70,8 @@ def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
     if conversations_found < sequence.count(tombstone) and clock.seconds() < tombstone.closed_at + _INDEX_LAG_SECONDS:
         return False
     store.revoke_all(workspace_id, agent_id)
-    storage.delete(tombstone)
+    with storage.unit_of_work():
+        storage.delete(tombstone)
     return True
 
 

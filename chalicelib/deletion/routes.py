@@ -1,7 +1,8 @@
-"""The deletion of an agent over HTTP; it stands above the resources whose records it deletes."""
+"""The deletion of an agent over HTTP; it belongs above the resources whose records it deletes."""
 
 from chalice.app import Blueprint, Response
 
+from chalicelib import errors
 from chalicelib.deletion import cascade
 from chalicelib.http import auth, etag, messages
 from chalicelib.http.operation import operation
@@ -12,12 +13,20 @@ _CASCADE_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
-@operation(tag="agents", headers=("If-Match",))
+@operation(
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale),
+    examples="deletions.DELETE_AGENT",
+    tag="agents",
+)
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
-    It is gone at once. What it had is swept for ten seconds; where that is not enough the message says so, and the
-    sweep goes on behind the scenes, or with the same request once more. Until all is swept its id cannot be used again.
+    The agent is gone at once. Its records are deleted for ten seconds; where that is not enough the message says so,
+    and the deletion continues in the background, or with the same request once more. Until it is complete the id cannot
+    be used again.
     """
     done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
-    return messages.success("Agent deleted successfully" if done else "Agent deleted; what it had is still being swept")
+    return messages.success(
+        "Agent deleted successfully" if done else "Agent deleted; its records are still being deleted"
+    )

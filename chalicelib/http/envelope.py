@@ -20,17 +20,15 @@ _log = logging.getLogger(__name__)
 
 def envelope(request: Request, get_response: GetResponse) -> Response:
     """Outermost middleware: every error, ours or Chalice's, leaves in one envelope."""
-    token = messages.current.set(request)
     try:
-        response = get_response(request)
+        with messages.answering(request):
+            response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
         # Chalice does the same for what a view raises; this was a middleware, such as the look-up of a credential.
         _log.exception("Caught exception for path %s", request.path)
         response = Response({}, status_code=500)
-    finally:
-        messages.current.reset(token)
     return response if response.status_code < 400 else _error_response(request, response)
 
 
@@ -70,5 +68,4 @@ def _error_response(request: Request, response: Response) -> Response:
 _RETRY_HEADERS = {
     "UNAUTHORIZED": {"WWW-Authenticate": "Bearer"},
     "UNAVAILABLE": {"Retry-After": "1"},
-    "IN_PROGRESS": {"Retry-After": "1"},
 }

@@ -1,8 +1,8 @@
-"""What a caller knows of a record: the `ETag` of an answer, and what `If-Match` and `If-None-Match` ask of the record.
+"""Preconditions: the `ETag` of an answer, and what `If-Match` and `If-None-Match` ask of the record.
 
-RFC 9110, section 13. The tag is the mark of the record's last save (`storage.TaggedRow`) and no hash of an answer: it
-costs nothing, and is the same whichever form the record is shown in. A view holds a record that it saves against the
-headers between reading it and the conditional save, so that no other writer slips between.
+RFC 9110, section 13. The tag is the record's version tag (`storage.TaggedRow`), not a hash of an answer: it costs
+nothing and is the same in every form of the record. A view checks the headers between reading a record and staging its
+conditional write, so no other write can come in between.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from chalice.app import Response
 
-from chalicelib import clock, errors, storage
+from chalicelib import errors, storage
 from chalicelib.http import messages
 
 IF_MATCH = "If-Match"
@@ -47,8 +47,6 @@ def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """`row`, a record as it was read, or None where there is none. Raises PreconditionFailed, and Invalid for a header
     that is no list of tags."""
     wanted = _given(IF_MATCH)
-    if row is not None and clock.is_own(row.written):
-        return row  # saved by an earlier run of this very request, which the headers have let pass
     if wanted is not None and (row is None or not {_ANY, _tag(row)} & set(wanted)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not name the record as it is now; read it and try again.")
     if row is not None and _names_weakly(_given(IF_NONE_MATCH), row):
@@ -57,19 +55,28 @@ def check_preconditions(row: OptionalTagged) -> OptionalTagged:
 
 
 def is_conditional() -> bool:
-    """Whether the request says which record it is to meet."""
+    """Whether the request has a precondition."""
     return any(name in messages.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
-def pins_a_version() -> bool:
-    """Whether the request is for the one record that its sender has read, or for none: done over, it cannot undo unseen
-    what somebody else did. `If-Match: *` is for any record, `If-None-Match` with tags for all but those."""
+def pin(row: storage.TaggedRow | None) -> None:
+    """Answer a request from one version of a record, however often its view runs: for a replacement, which must not
+    undo a write that its sender has not seen. Not needed with preconditions that say the same. Raises Stale."""
+    if not _pins_a_version():
+        tag = None if row is None else row.version_tag
+        if messages.request().context.setdefault("pinnedVersion", tag) != tag:
+            raise errors.Stale()
+
+
+def _pins_a_version() -> bool:
+    """Whether the headers already name one version, or none. `If-Match: *` is for any record, `If-None-Match` with tags
+    for all but those."""
     given = messages.request().headers
     return bool(given.get(IF_MATCH, _ANY).strip() != _ANY or given.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
 def _tag(row: storage.TaggedRow) -> str:
-    return f'"{row.written}"'
+    return f'"{row.version_tag}"'
 
 
 def _names_weakly(tags: list[str] | None, row: storage.TaggedRow) -> bool:

@@ -9,7 +9,8 @@ Models are imported when a body is there to be read: they cost half as much as t
 import base64
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
@@ -17,14 +18,14 @@ from urllib.parse import unquote_to_bytes
 from chalice.app import Request, Response
 
 from chalicelib import errors, storage
-from chalicelib.clock import IDENTIFIER
+from chalicelib.http import operation
+from chalicelib.ids import IDENTIFIER
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
     from chalicelib.http.wire import Place, Wire
 
-GetResponse = Callable[[Request], Response]
 Model = TypeVar("Model", bound="Wire")
 
 # A Lambda function's answer ends at 6 MB; some room is left for headers.
@@ -35,7 +36,26 @@ _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + =
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MOST_ISSUES = 20
 
-current: ContextVar[Request] = ContextVar("request")
+
+class _Exchange:
+    """The request that is being answered, and its body once it is parsed: a view may run more than once."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.body: Any = None
+
+
+_current: ContextVar[_Exchange] = ContextVar("exchange")
+
+
+@contextmanager
+def answering(request: Request) -> Iterator[None]:
+    """Inside the block, `request` is the one that is being answered."""
+    token = _current.set(_Exchange(request))
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 def identifier(name: str, encoded: str) -> str:
@@ -54,19 +74,18 @@ def identifier(name: str, encoded: str) -> str:
 
 def request() -> Request:
     """The request that is being answered."""
-    return current.get()
+    return _current.get().request
 
 
-def body(model: type[Model]) -> Model:
-    """The JSON body as a `model`. Raises Invalid, UnsupportedMediaType."""
-    if not _is_json(request().headers.get("content-type", "")):
-        raise errors.UnsupportedMediaType()
-    return parse(model, _raw_body())
+def body() -> Any:
+    """The JSON body as the model that the endpoint declares (`operation`); parsed once, however often the view runs.
 
-
-def optional_body(model: type[Model]) -> Model:
-    """The same where no body at all means an empty object."""
-    return body(model) if _raw_body() else model()
+    Raises Invalid, UnsupportedMediaType.
+    """
+    exchange = _current.get()
+    if exchange.body is None:
+        exchange.body = _read_body(operation.current())
+    return exchange.body
 
 
 def parse(model: type[Model], raw: bytes) -> Model:
@@ -187,6 +206,15 @@ def fits(text: str, room: int = 0) -> bool:
 
 
 # ---- below ----------------------------------------------------------------------------------------
+
+
+def _read_body(declared: "operation.operation") -> Any:
+    raw = _raw_body()
+    if not raw and declared.body_optional:
+        return declared.body()
+    if not _is_json(request().headers.get("content-type", "")):
+        raise errors.UnsupportedMediaType()
+    return parse(declared.body, raw)
 
 
 def _raw_body() -> bytes:

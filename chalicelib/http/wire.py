@@ -25,7 +25,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json
 from typing_extensions import TypeAliasType
 
-from chalicelib.clock import IDENTIFIER
+from chalicelib.ids import IDENTIFIER
 
 
 class _StrictNumber:

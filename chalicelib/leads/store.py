@@ -40,19 +40,16 @@ def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> 
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
-    """Store a new lead of an agent. Raises NotFound for an unknown agent. One request."""
+    """Stage a new lead of an agent. Fails with NotFound for an unknown agent."""
     row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     row.seal({**document, "createdAt": clock.milliseconds()})
-    try:
-        is_new = storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
-    except storage.ConditionFailed:
-        raise errors.NotFound.of("agent") from None
-    # Captured by an earlier run of the request, with the title that the agent had then.
-    return row if is_new else storage.as_stored(row)
+    storage.put(row)
+    sequence.require_agent(workspace_id, agent_id)
+    return row
 
 
 def delete(row: LeadRow) -> None:
-    """Delete a lead. Raises ConditionFailed after another write."""
+    """Stage the deletion of a lead."""
     storage.delete(row)
 
 

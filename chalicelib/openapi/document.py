@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, etag, idempotency
-from chalicelib.http.operation import Operation
+from chalicelib.http.operation import operation
 from chalicelib.openapi import error_responses, members, parameters, schemas
-from chalicelib.openapi.examples import EXAMPLES, Example
+from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema
 from chalicelib.openapi.text import public, summary_and_description
 
@@ -21,12 +21,6 @@ from chalicelib.openapi.text import public, summary_and_description
 VERSION = "1.0.0"
 
 _JSON = "application/json"
-# Views that take no body at all as an empty object.
-_BODY_OPTIONAL = frozenset({"exchange_state", "rotate_key"})
-
-# Views that make a record and answer it; of the others those that heed a header of a record's tag.
-_MAKING = frozenset({"create_agent", "create_tool", "create_conversation", "create_lead", "create_webhook"})
-
 _ABOUT = """\
 The system of record for conversational agents: their configuration, tools, conversations, analytics, leads, clients
 and organisations, and webhooks that tell of their changes.
@@ -55,9 +49,12 @@ has changed. The tag is that of the record which is saved there, in both forms o
 a state, for one, does not change the state's.
 
 **Repeating a request.** A `POST` or `PATCH` with the header `Idempotency-Key` has its effect once, however often it is
-sent: for 24 hours the same key is given the same answer, and `Idempotency-Replayed: true`. While the first is being
-answered another is 409 `IN_PROGRESS`, and a key that was used for another request is 409 `IDEMPOTENCY_KEY_REUSED`. A
-refused request may be sent again with its key: that is tried anew.
+sent: effect and answer are stored together or not at all. For 24 hours the same key gets the same answer, with
+`Idempotency-Replayed: true`. A key that was used for another request is 409 `IDEMPOTENCY_KEY_REUSED`. A request that
+was refused may be sent again with its key, changed or not.
+
+**Conflicts.** A 409 names its cause in `code`: `STALE`, `AGENT_BEING_DELETED`, `EMAIL_TAKEN`, `KEY_TAKEN` or
+`IDEMPOTENCY_KEY_REUSED`. Nothing was written.
 
 **Times** are Unix seconds in records, Unix milliseconds in leads, webhooks and deliveries, and ISO 8601 where they
 are text.
@@ -76,7 +73,7 @@ class _View(NamedTuple):
     path: str
     method: str
     function: Any
-    operation: Operation
+    operation: operation
 
     @property
     def name(self) -> str:
@@ -133,7 +130,9 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
 
 def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = error_responses.statuses(view.name, view.path, view.operation, view.is_guarded, view.is_repeatable)
+    possible = error_responses.statuses(
+        view.path, view.operation, guarded=view.is_guarded, repeatable=view.is_repeatable
+    )
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     if description:
         described["description"] = description
@@ -144,7 +143,7 @@ def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     described["responses"] = {
         "200": _success(view, made),
         **_unchanged(view),
-        **error_responses.responses(view.path, possible),
+        **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
     }
     return {**described, "security": _security(view)}
 
@@ -157,10 +156,18 @@ def _security(view: _View) -> list[dict[str, list[str]]]:
     return [{name: []} for kind, (name, _) in _SCHEMES.items() if kind in accepted]
 
 
+def _examples_of(declared: operation) -> Examples:
+    if declared.examples is None:
+        return {}
+    page, _, name = declared.examples.partition(".")
+    found: Examples = getattr(import_module(f"chalicelib.openapi.examples.{page}"), name)
+    return found
+
+
 def _request_body(view: _View, made: schemas.Schemas) -> dict[str, Any]:
-    shown = {key: one for key, one in EXAMPLES.get(view.name, {}).items() if one.request is not None}
+    shown = {key: one for key, one in _examples_of(view.operation).items() if one.request is not None}
     content = {"schema": made.bodies[view.name], **_examples({key: (one, one.request) for key, one in shown.items()})}
-    return {"required": view.name not in _BODY_OPTIONAL, "content": {_JSON: content}}
+    return {"required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
 def _success(view: _View, made: schemas.Schemas) -> dict[str, Any]:
@@ -168,16 +175,16 @@ def _success(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     media = schema.pop("contentMediaType", _JSON)
     if view.operation.whole is None:
         schema = _envelope(view, schema)
-    elif also := members.ALSO_ANSWERED.get(view.name):
-        schema = _requiring(schema, also)
-    shown = EXAMPLES.get(view.name, {})
+    elif view.operation.always:
+        schema = _requiring(schema, view.operation.always)
+    shown = _examples_of(view.operation)
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in shown.items()})}
     return {"description": "Success.", **_headers(view), "content": {media: content}}
 
 
 def _headers(view: _View) -> Schema:
     """The headers of an answer: the tag of the one record in it, and what says that it was given before."""
-    is_one = view.name in _MAKING or (view.operation.headers and view.method != "DELETE")
+    is_one = view.operation.creates or (view.operation.headers and view.method != "DELETE")
     headers = {**(parameters.ETAG if is_one else {}), **(parameters.REPLAYED if view.is_repeatable else {})}
     return {"headers": headers} if headers else {}
 
@@ -208,8 +215,8 @@ def _whole(view: _View, data: Schema) -> Schema:
     """The schema of `data` with the members that an answer always has."""
     if "items" in data:
         return {**data, "items": _whole(view, data["items"])}
-    also = members.ALSO_ANSWERED.get(view.name, ())
-    return _requiring(data, (*members.ALWAYS_ANSWERED.get(data["$ref"].rpartition("/")[2], ()), *also))
+    always = members.ALWAYS_ANSWERED.get(data["$ref"].rpartition("/")[2], ())
+    return _requiring(data, (*always, *view.operation.always))
 
 
 def _requiring(schema: Schema, names: tuple[str, ...]) -> Schema:
@@ -221,7 +228,7 @@ def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
     return {"examples": shown} if shown else {}
 
 
-def _answer_type(operation: Operation) -> Any:
+def _answer_type(operation: operation) -> Any:
     return operation.data if operation.whole is None else operation.whole
 
 

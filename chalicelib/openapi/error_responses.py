@@ -1,49 +1,17 @@
 """Which errors an operation can answer with, and what they look like.
 
-The rules follow from what an operation takes; the tables name the views that are different. A test drives
-every operation into every error that stands here (`tests/test_openapi_refusals.py`).
+They follow from its declaration (`http.operation`); a test drives every operation into every one of them.
 """
 
 from typing import Any, get_origin
 
 from chalicelib import errors
+from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
+from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
-from chalicelib.http.operation import Operation
+from chalicelib.http.operation import operation
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import public
-
-# Views that create what is not there: an unknown id is no error to them.
-_CREATING = frozenset({"save_agent", "save_client", "save_organisation"})
-# Views that meet a concurrent writer, or a value that must be unique.
-_CONFLICTING = frozenset(
-    {
-        "create_agent",
-        "save_agent",
-        "change_agent",
-        "change_tool",
-        "change_webhook",
-        "exchange_state",
-        "save_client",
-        "save_organisation",
-        "rotate_key",
-        "rotate_webhook",
-        "delete_agent",
-        "delete_tool",
-        "delete_conversation",
-        "delete_client",
-        "delete_organisation",
-        "delete_lead",
-        "delete_webhook",
-    }
-)
-# Views whose bodies name what must be there.
-_NAMING = frozenset({"create_lead"})
-# Views that act on the credential that calls: it may have been revoked since it was last looked up.
-_ON_OWN_CREDENTIAL = frozenset({"rotate_key"})
-# Views that hold a change against a limit: the agent's, or ours.
-_LIMITED = frozenset({"exchange_state", "create_webhook"})
-# Views whose bodies are small by their rules.
-_SMALL = frozenset({"issue_token", "rotate_key", "create_webhook", "change_webhook"})
 
 # One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
 _ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
@@ -51,14 +19,13 @@ _CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL)}
 _TEXT = {"schema": {"type": "string"}}
 _HEADERS = {
     401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, **_TEXT}},
-    409: {"Retry-After": {"description": "Seconds to wait, with `IN_PROGRESS`.", **_TEXT}},
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_TEXT}},
 }
 _FORMS = ("Error", "InteractionError")
 # Codes of the framework and of the gateway (infra/deploy/answers.py), which no operation answers with itself.
 _OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
-# Codes beside that of their status.
-_MORE = frozenset({idempotency.KeyReused.code, idempotency.InProgress.code})
+# The causes of a 409, each with a code of its own.
+_CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
 _IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
@@ -85,9 +52,8 @@ _TURNS = _invalid("turns", "must be an array")
 _UNAUTHORIZED = _refused("UNAUTHORIZED", "A valid bearer token is required.")
 _FORBIDDEN = _refused("FORBIDDEN", "This credential does not open this route.")
 _NOT_FOUND = _refused("NOT_FOUND", "There is no such agent.")
-_CONFLICT = _refused("CONFLICT", "The record was changed by somebody else at the same time; read it and try again.")
+_STALE = _refused(errors.Stale.code, errors.Stale.sentence)
 _REUSED = _refused(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
-_IN_PROGRESS = _refused(idempotency.InProgress.code, idempotency.InProgress.sentence)
 _CHANGED = _refused("PRECONDITION_FAILED", "If-Match does not name the record as it is now; read it and try again.")
 _RECORD = _refused("TOO_LARGE", "The record is too large to store.")
 _METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
@@ -123,7 +89,13 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         401: {"token": _UNAUTHORIZED},
         403: {"credential": _FORBIDDEN},
         404: {"unknown": _NOT_FOUND},
-        409: {"stale": _CONFLICT, "key": _REUSED, "meanwhile": _IN_PROGRESS},
+        409: {
+            "stale": _STALE,
+            "deleting": _refused(AgentBeingDeleted.code, AgentBeingDeleted.sentence),
+            "email": _refused(EmailTaken.code, EmailTaken.sentence),
+            "login": _refused(KeyTaken.code, KeyTaken.sentence),
+            "key": _REUSED,
+        },
         412: {"changed": _CHANGED},
         413: {"record": _RECORD},
         415: {"text": _MEDIA_TYPE},
@@ -136,11 +108,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         401: {"token": _interaction(_UNAUTHORIZED)},
         403: {"credential": _interaction(_FORBIDDEN)},
         404: {"unknown": _interaction(_NOT_FOUND)},
-        409: {
-            "stale": _interaction(_CONFLICT, "vg"),
-            "key": _interaction(_REUSED),
-            "meanwhile": _interaction(_IN_PROGRESS),
-        },
+        409: {"stale": _interaction(_STALE, "vg"), "key": _interaction(_REUSED)},
         412: {"changed": _interaction(_CHANGED, "vg")},
         413: {"metadata": _interaction(_METADATA, "vg")},
         415: {"text": _interaction(_MEDIA_TYPE)},
@@ -151,30 +119,32 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(view: str, path: str, operation: Operation, guarded: bool, repeatable: bool) -> list[int]:
+def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool) -> list[int]:
     """The error statuses of an operation; a method that a route does not have (405) is no operation."""
-    takes_body, by_id = operation.body is not None, "{" in path
-    is_list = get_origin(operation.data) is list
+    takes_body = declared.body is not None
     possible = {
-        400: takes_body or by_id or bool(operation.query),
+        400: takes_body or "{" in path or bool(declared.query),
         401: guarded,
         403: guarded,
-        404: (by_id and view not in _CREATING) or view in _ON_OWN_CREDENTIAL | _NAMING,
-        409: view in _CONFLICTING or repeatable,
-        412: etag.IF_MATCH in operation.headers,
-        413: (takes_body and view not in _SMALL) or is_list,
+        409: repeatable,
+        412: etag.IF_MATCH in declared.headers,
+        413: get_origin(declared.data) is list,
         415: takes_body,
-        429: view in _LIMITED,
         500: guarded,
         503: guarded,
     }
-    return [status for status, can_be in possible.items() if can_be]
+    derived = {status for status, can_be in possible.items() if can_be}
+    return sorted(derived | {error.STATUS_CODE for error in declared.raises})
 
 
-def responses(path: str, possible: list[int]) -> dict[str, Schema]:
-    """The error answers of an operation: references to the shared ones."""
+def responses(path: str, possible: list[int], declared: operation, *, repeatable: bool) -> dict[str, Schema]:
+    """The error answers of an operation: references to the shared ones, and for a conflict the causes of this one."""
     form = _FORMS[_is_interaction(path)]
-    return {str(status): {"$ref": f"#/components/responses/{_name(form, status)}"} for status in possible}
+    answers = {str(status): {"$ref": f"#/components/responses/{_name(form, status)}"} for status in possible}
+    if "409" in answers:
+        causes = [one for one in _CONFLICTS if one in declared.raises or (repeatable and one is idempotency.KeyReused)]
+        answers["409"]["description"] = " ".join(f"`{one.code}`: {one.sentence}" for one in causes)
+    return answers
 
 
 def shared_responses(used: set[str]) -> dict[str, Schema]:
@@ -185,7 +155,9 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 def schemas() -> dict[str, Schema]:
     """The two forms of the error envelope."""
-    codes = sorted({one.code for one in _CLASSES.values()} | _OF_OTHERS | _MORE)
+    codes = sorted(
+        {one.code for one in _CLASSES.values()} | _OF_OTHERS | {one.code for one in _CONFLICTS} - {errors.Conflict.code}
+    )
     error = {
         "description": "The one shape of every error. Values that were sent are never repeated in it.",
         "type": "object",

@@ -177,11 +177,3 @@ ALWAYS_ANSWERED: dict[str, tuple[str, ...]] = {
     "Webhook": ("description",),
     "Delivery": ("responseStatus", "durationMs", "error"),
 }
-
-# The same for the answers of single views.
-ALSO_ANSWERED: dict[str, tuple[str, ...]] = {
-    "issue_token": ("token",),
-    "create_webhook": ("signingSecret",),
-    "rotate_webhook": ("signingSecret",),
-    "exchange_state": ("chatState", "actionMessages", "turns", "agentData", "userID", "agentID"),
-}

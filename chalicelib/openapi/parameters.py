@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib.clock import IDENTIFIER
 from chalicelib.http import etag, idempotency
+from chalicelib.ids import IDENTIFIER
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.webhooks import ledger

@@ -1,17 +1,27 @@
 """Organisations over HTTP (§4.2)."""
 
+from typing import TYPE_CHECKING
+
 from chalice.app import Blueprint, Response
 
-from chalicelib import storage
+from chalicelib import errors
 from chalicelib.http import auth, etag, messages
 from chalicelib.http.operation import operation
 from chalicelib.organisations import store
+
+if TYPE_CHECKING:
+    from chalicelib.organisations import models
 
 routes = Blueprint(__name__)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
-@operation(data="models.Organisation", headers=("If-None-Match",))
+@operation(
+    data="models.Organisation",
+    headers=("If-None-Match",),
+    raises=(errors.NotFound,),
+    examples="organisations.READ_ORGANISATION",
+)
 def read_organisation(org_id: str) -> Response:
     """Read an organisation."""
     workspace_id = auth.caller().workspace_id
@@ -21,30 +31,25 @@ def read_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
-@operation(body="models.OrganisationIn", headers=("If-Match", "If-None-Match"))
+@operation(
+    body="models.OrganisationIn",
+    headers=("If-Match", "If-None-Match"),
+    raises=(errors.Stale, errors.TooLarge),
+    examples="organisations.SAVE_ORGANISATION",
+)
 def save_organisation(org_id: str) -> Response:
     """Create the organisation of this id, or edit it: members that are left out stay, `null` clears."""
-    from chalicelib.organisations.models import OrganisationIn
-
-    change = messages.body(OrganisationIn)
-
-    def saved() -> store.OrganisationRow:
-        workspace_id = auth.caller().workspace_id
-        known = etag.check_preconditions(store.find(workspace_id, org_id))
-        row = known or store.new(workspace_id, org_id)
-        before = known.open() if known else {}
-        store.save(row, before, change.merge_into(before))
-        return row
-
-    return etag.tagged(messages.success("Organization updated successfully"), storage.retry_on_conflict(saved))
+    change: models.OrganisationIn = messages.body()
+    workspace_id = auth.caller().workspace_id
+    known = etag.check_preconditions(store.find(workspace_id, org_id))
+    row, before = (known, known.open()) if known else (store.new(workspace_id, org_id), {})
+    store.save(row, before, change.merge_into(before))
+    return etag.tagged(messages.success("Organization updated successfully"), row)
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
-@operation(headers=("If-Match",))
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation."""
-    workspace_id = auth.caller().workspace_id
-    storage.retry_on_conflict(
-        lambda: store.delete(etag.require_match(store.find(workspace_id, org_id), "organisation"))
-    )
+    store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
     return messages.success("Organization deleted successfully")

@@ -35,15 +35,15 @@ def new(workspace_id: str, org_id: str) -> OrganisationRow:
 
 
 def save(row: OrganisationRow, before: Document, after: Document) -> None:
-    """Store an organisation. No change is no write. Raises ConditionFailed after another write."""
+    """Stage an organisation. No change is no write."""
     if same(after, before):
         return
     if after.get("lastModified") in (None, before.get("lastModified")):
         after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
-    storage.save(row)
+    storage.put(row)
 
 
 def delete(row: OrganisationRow) -> None:
-    """Delete an organisation. Raises ConditionFailed after another write."""
+    """Stage the deletion of an organisation."""
     storage.delete(row)

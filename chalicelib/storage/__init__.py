@@ -1,27 +1,24 @@
-"""Everything that is kept, and the only way to it: rows, reads, writes, sealed documents.
+"""The database: rows, reads, sealed documents, and the unit of work that every conditional write belongs to.
 
-The face of the package: other code imports from here, except for `sequence`, `parent_scoped_ids`, `keyring`, `client`
-and `encryption`, which are imported as modules.
+This is the package's public face. Its modules `sequence`, `parent_scoped_ids`, `keyring`, `client` and `encryption` are
+imported by name where they are needed.
 """
 
-from chalicelib.storage.client import ConditionFailed, sdk_client
+from chalicelib.storage.bulk import delete_many, save_many
+from chalicelib.storage.client import ConditionFailed, Item, sdk_client
 from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, same, seal, unseal
-from chalicelib.storage.reads import find, find_many, query, scan
+from chalicelib.storage.reads import find, find_many, find_serializable, query, scan
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, parts, table
-from chalicelib.storage.writes import (
-    Step,
-    as_stored,
-    change,
+from chalicelib.storage.unit import (
+    current_unit,
     delete,
-    delete_many,
+    in_unit_of_work,
     put,
-    remove,
+    put_first,
     require,
     retry_on_conflict,
-    save,
-    save_many,
-    transact,
+    unit_of_work,
     update,
 )
 
@@ -30,35 +27,35 @@ __all__ = [
     "ConditionFailed",
     "Document",
     "DocumentRow",
+    "Item",
     "Key",
     "Row",
     "SealedRow",
-    "Step",
     "TaggedRow",
     "VersionedRow",
-    "as_stored",
-    "change",
+    "current_unit",
     "delete",
     "delete_many",
     "encode_json",
     "find",
     "find_many",
+    "find_serializable",
+    "in_unit_of_work",
     "key",
     "parts",
     "pause",
     "put",
+    "put_first",
     "query",
-    "remove",
     "require",
     "retry_on_conflict",
     "same",
-    "save",
     "save_many",
     "scan",
     "sdk_client",
     "seal",
     "table",
-    "transact",
+    "unit_of_work",
     "unseal",
     "update",
 ]

@@ -12,8 +12,9 @@ from typing import Any
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
+from chalice.app import ChaliceUnhandledError
 from pynamodb.connection import Connection
-from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, PynamoDBException, TransactWriteError
+from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, PynamoDBException
 
 from chalicelib import clock, errors
 
@@ -106,25 +107,36 @@ with suppress(BotoCoreError):  # no region in the environment: the first request
     connection._client = sdk_client("dynamodb")  # at import: start-up is the part that a caller does not wait for
 
 
-class ConditionFailed(errors.Conflict):
-    """A condition did not hold: the item is not as it was when it was read.
+Item = dict[str, dict[str, Any]]
 
-    `reasons` has one entry for each step of a transaction, in PynamoDB's order (checks, deletes, puts,
-    updates); `None` where the step itself would have passed.
+
+class ConditionFailed(errors.Stale, ChaliceUnhandledError):
+    """Another write came first: whoever reads, decides and writes may run again (`unit.retry_on_conflict`).
+
+    Chalice hands it on to the middleware instead of answering it, which is why it is a ChaliceUnhandledError, too.
     """
 
-    def __init__(self, reasons: Sequence[CancellationReason | None] = ()) -> None:
+    # How often at most the function is run, and the longest backoff between two runs, as `retries.pause` counts.
+    runs = 10
+    longest_backoff = 7
+
+
+class Rejected(Exception):
+    """A condition of a write failed. `reasons` has one entry for each item of the request, in its order; `None` for an
+    item whose condition held. For `storage.unit` alone."""
+
+    def __init__(self, reasons: Sequence[CancellationReason | None]) -> None:
         super().__init__()
         self.reasons = list(reasons)
 
 
 class TransactionConflict(errors.Unavailable):
-    """A transaction of somebody else was at the item; nothing has changed, and the SDK does not try again."""
+    """A transaction of another writer holds an item; nothing has changed, and the SDK does not repeat the request."""
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Around every call of the database: its errors become ours, or ConditionFailed where a condition failed."""
+    """Around every call of the database: its errors become ours; Rejected where a condition failed."""
     try:
         yield
     except DoesNotExist:
@@ -143,9 +155,9 @@ def _translation(error: Exception) -> Exception:
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
-        return ConditionFailed()
-    if code == "TransactionCanceledException" and isinstance(error, TransactWriteError):
-        return _cancelled(error.cancellation_reasons)
+        return Rejected([CancellationReason(code="ConditionalCheckFailed", raw_item=_stored_item(cause))])
+    if code == "TransactionCanceledException":
+        return _cancelled(getattr(cause, "cancellation_reasons", ()))
     if code == "ResourceNotFoundException":
         return errors.Unavailable("The tables of the service are not there; create them first.")
     if code == "TransactionConflictException":
@@ -169,10 +181,18 @@ _PASSING = {
 
 
 def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
-    """Which of a transaction's reasons counts: a failed condition says more than a collision."""
     codes = {reason.code for reason in reasons if reason}
+    if codes == {"TransactionConflict"}:
+        return TransactionConflict()
     if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
-        return ConditionFailed(reasons)
+        return Rejected(reasons)
     if "ValidationError" in codes:
         return errors.TooLarge("The record is too large to store.")
     return errors.Unavailable()
+
+
+def _stored_item(error: ClientError) -> Item | None:
+    """The item that failed a single write's condition. PynamoDB's copy of the SDK's error drops it."""
+    cause = error.__cause__
+    item: Item | None = cause.response.get("Item") if isinstance(cause, ClientError) else None
+    return item

@@ -15,7 +15,7 @@ from chalicelib import clock, errors, settings
 from chalicelib.storage.client import sdk_client
 from chalicelib.storage.reads import find as find_row
 from chalicelib.storage.rows import Row, table
-from chalicelib.storage.writes import put, transact
+from chalicelib.storage.unit import put, unit_of_work
 
 _CURRENT = "current"
 _CONTEXT = {"service": "cams"}
@@ -74,7 +74,9 @@ def rotate() -> None:
         for name in (_CURRENT, key_id)
     )
     # An id that exists must never come to mean another key: what the old one sealed could not be opened again.
-    transact(put(own_row, KeyRow.name.does_not_exist()), put(current_row))
+    with unit_of_work():
+        put(own_row, KeyRow.name.does_not_exist())
+        put(current_row)
     current.cache_clear()
 
 

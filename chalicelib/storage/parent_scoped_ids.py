@@ -6,7 +6,7 @@ one strongly consistent request finds it by its id, and one lists all of its par
 
 import hashlib
 
-from chalicelib import clock
+from chalicelib import ids
 from chalicelib.storage import rows
 
 _PREFIX = 11
@@ -15,7 +15,7 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 def new_id(parent_id: str) -> str:
     """A new id for something of this parent; ids of one parent sort by time of creation."""
-    return _prefix(parent_id) + clock.new_id()
+    return _prefix(parent_id) + ids.new_id()
 
 
 def partition(workspace_id: str, parent_id: str) -> str:

@@ -1,4 +1,4 @@
-"""The base of every table: what an item is, its keys, how it is read, and the marks that tell a save from all others.
+"""The base of every table: what an item is, its keys, how it is read, and its version tag.
 
 Every partition key begins with a workspace id that came from a credential, so a record of another
 workspace is not found rather than refused.
@@ -6,7 +6,7 @@ workspace is not found rather than refused.
 
 from typing import Any, NamedTuple, TypeVar
 
-from pynamodb.attributes import UnicodeAttribute, VersionAttribute
+from pynamodb.attributes import UnicodeAttribute
 from pynamodb.connection.table import TableConnection
 from pynamodb.models import Model
 
@@ -78,19 +78,13 @@ class Row(Model):
 
 
 class TaggedRow(Row):
-    """An item of which `written` marks each save, and says when it was; callers see it as the record's `ETag`.
+    """An item with a version tag: a ULID, new at each write. Callers see it as the record's `ETag`."""
 
-    When the answer to a save is lost, the SDK repeats it, and the repetition fails its own condition; the mark tells
-    that the item is already what we wrote.
-    """
-
-    written = UnicodeAttribute()
+    version_tag = UnicodeAttribute()
 
 
 class VersionedRow(TaggedRow):
-    """An item that is read, changed and written: a stale save is a conflict."""
-
-    version = VersionAttribute()
+    """An item that is read, changed and written under optimistic locking: only as it was read, by its version tag."""
 
 
 class Key(NamedTuple):

@@ -1,24 +1,23 @@
-"""The sequence row of an agent: the numbers of its conversations, and the proof that the agent is there.
+"""The sequence row of an agent: the numbers of its conversations, and the proof that the agent exists.
 
-A conversation takes the next number in the transaction that creates it, so that numbers have no gap and
-no double. The list of conversations is ordered by them, and page N is a range of them. `recent` names
-the last conversations by id, newest first: the index that the list reads lags behind its table in the
-cloud, and what it does not show yet is found by key.
+A conversation takes the next number in the transaction that creates it, so numbers have no gap and no duplicate. The
+list of conversations is ordered by them, and page N is a range of them. `recent` names the last conversations by id,
+newest first: the index that the list reads lags behind its table in the cloud, and what it does not show yet is found
+by key.
 """
 
 import json
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
-from pynamodb.exceptions import CancellationReason
 
-from chalicelib import clock
+from chalicelib import clock, errors
 from chalicelib.storage import rows
+from chalicelib.storage.client import ConditionFailed, Item
 from chalicelib.storage.reads import find as find_row
 from chalicelib.storage.rows import Key, Row
-from chalicelib.storage.writes import Step, change, put, require
+from chalicelib.storage.unit import put, require, update
 
 # As many ids of our own length as keep the row within one capacity unit.
 _RECENT = 32
@@ -28,7 +27,7 @@ _ITEM = "sequence"
 class SequenceRow(Row):
     """The row; `high` is the number of the newest conversation, 0 before the first.
 
-    Of a deleted agent it stays as a tombstone, with `closed_at` and no `high`, until all is swept.
+    After the deletion of its agent it is a tombstone, with `closed_at` and no `high`, until the cascade is complete.
     """
 
     class Meta:
@@ -43,11 +42,15 @@ class SequenceRow(Row):
     created = NumberAttribute(null=True)
 
 
-class Advance(NamedTuple):
-    """The number that a new conversation gets, and the step that takes it."""
+class NumberTaken(ConditionFailed):
+    """Another conversation of the agent took the number first. Creators take turns, so they need many runs and short
+    pauses: with long ones those who come later would always be first."""
 
-    number: int
-    step: Step
+    STATUS_CODE = 503
+    code = errors.Unavailable.code
+    sentence = "Too many conversations of this agent are created at once; try again."
+    runs = 200
+    longest_backoff = 2
 
 
 def first(workspace_id: str, agent_id: str) -> SequenceRow:
@@ -71,24 +74,24 @@ def unless_deleted(row: SequenceRow | None) -> SequenceRow | None:
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> SequenceRow | None:
-    """What stands in the place of a deleted agent's row until all of it is swept, or None."""
+    """The tombstone of a deleted agent whose cascade is not complete, or None."""
     row = find_row(SequenceRow, rows.key(workspace_id, agent_id), _ITEM)
     return row if row is not None and row.closed_at is not None else None
 
 
-def create(workspace_id: str, agent_id: str) -> Step:
-    """The step that makes the row of a new agent; it fails while one of this id is being swept."""
-    return put(first(workspace_id, agent_id), SequenceRow.conversation.does_not_exist())
+def create(workspace_id: str, agent_id: str, error: errors.ApiError) -> None:
+    """Stage the row of a new agent; `error` says that a tombstone of this id is in its place."""
+    put(first(workspace_id, agent_id), SequenceRow.conversation.does_not_exist(), error)
 
 
-def close(row: SequenceRow) -> Step:
-    """The step that makes the row a tombstone; from then on nothing can be created of the agent."""
+def close(row: SequenceRow) -> None:
+    """Stage the tombstone; once it is there nothing can be created for the agent."""
     actions = [
         SequenceRow.high.remove(),
         SequenceRow.closed_at.set(clock.seconds()),
         SequenceRow.created.set(count(row)),
     ]
-    return change(row, actions, SequenceRow.high == row.high)
+    update(row, actions, SequenceRow.high == row.high)
 
 
 def count(row: SequenceRow) -> int:
@@ -98,16 +101,23 @@ def count(row: SequenceRow) -> int:
     return int(row.high) - sum(last - first + 1 for first, last in holes(row))
 
 
-def require_agent(workspace_id: str, agent_id: str) -> Step:
-    """A step that fails where the agent is not there (any more)."""
-    return require(key(workspace_id, agent_id), SequenceRow.high.exists())
+def require_agent(workspace_id: str, agent_id: str) -> None:
+    """Stage the condition that the agent exists; its failure is NotFound."""
+    require(key(workspace_id, agent_id), SequenceRow.high.exists(), errors.NotFound.of("agent"))
 
 
-def advance(row: SequenceRow, conversation_id: str) -> Advance:
-    """Take the next number for a conversation; the step fails when somebody else has taken it."""
+def advance(row: SequenceRow, conversation_id: str) -> int:
+    """Stage that a conversation takes the next number; returns it. Its failure is NumberTaken, or NotFound when the
+    agent was deleted."""
     recent = " ".join([conversation_id, *row.recent.split()][:_RECENT])
-    actions = [SequenceRow.high.set(int(row.high) + 1), SequenceRow.recent.set(recent)]
-    return Advance(int(row.high) + 1, change(row, actions, SequenceRow.high == row.high))
+    number = int(row.high) + 1
+    actions = [SequenceRow.high.set(number), SequenceRow.recent.set(recent)]
+    update(row, actions, SequenceRow.high == row.high, _taken)
+    return number
+
+
+def _taken(item: Item | None) -> errors.ApiError:
+    return NumberTaken() if item and "high" in item else errors.NotFound.of("agent")
 
 
 def holes(row: SequenceRow) -> list[tuple[int, int]]:
@@ -115,11 +125,11 @@ def holes(row: SequenceRow) -> list[tuple[int, int]]:
     return [(first, last) for first, last in json.loads(zlib.decompress(row.holes))] if row.holes else []
 
 
-def leave_hole(row: SequenceRow, number: int) -> Step:
-    """The step that marks a number as deleted; it fails when somebody else has marked another meanwhile."""
+def leave_hole(row: SequenceRow, number: int) -> None:
+    """Stage that a number is deleted; fails when another one was deleted first."""
     packed = zlib.compress(json.dumps(_with_hole(holes(row), number), separators=(",", ":")).encode())
     as_read = SequenceRow.holes == row.holes if row.holes else SequenceRow.holes.does_not_exist()
-    return change(row, [SequenceRow.holes.set(packed)], as_read & SequenceRow.high.exists())
+    update(row, [SequenceRow.holes.set(packed)], as_read & SequenceRow.high.exists())
 
 
 def _with_hole(ranges: Sequence[tuple[int, int]], number: int) -> list[tuple[int, int]]:
@@ -131,11 +141,6 @@ def _with_hole(ranges: Sequence[tuple[int, int]], number: int) -> list[tuple[int
         else:
             merged.append((first, last))
     return merged
-
-
-def as_stored(reason: CancellationReason | None) -> SequenceRow | None:
-    """The row as a failed `advance` found it, None when it was not there or the reason does not say."""
-    return unless_deleted(SequenceRow.from_raw_data(reason.raw_item)) if reason and reason.raw_item else None
 
 
 def recent_id(row: SequenceRow, number: int) -> str | None:

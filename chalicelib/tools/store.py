@@ -39,29 +39,27 @@ def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: in
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
-    """Store a new tool of an agent. Raises NotFound for an unknown agent. One request."""
+    """Stage a new tool of an agent. Fails with NotFound for an unknown agent."""
     row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
-    try:
-        storage.transact(sequence.require_agent(workspace_id, agent_id), storage.put(row))
-    except storage.ConditionFailed:
-        raise errors.NotFound.of("agent") from None
+    storage.put(row)
+    sequence.require_agent(workspace_id, agent_id)
     return row
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Store a changed document; returns it. No change is no write. Raises ConditionFailed after another write."""
+    """Stage a changed document; returns it. No change is no write."""
     if same(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
     row.seal(after)
-    storage.save(row)
+    storage.put(row)
     return after
 
 
 def delete(row: ToolRow) -> None:
-    """Delete a tool. Raises ConditionFailed after another write."""
+    """Stage the deletion of a tool."""
     storage.delete(row)
 
 

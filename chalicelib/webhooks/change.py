@@ -4,7 +4,7 @@ import base64
 import hashlib
 from typing import Any, NamedTuple
 
-from chalicelib import clock, storage
+from chalicelib import ids, storage
 
 # Who removes an item whose time is over.
 _EXPIRY = "dynamodb.amazonaws.com"
@@ -32,7 +32,7 @@ class Change(NamedTuple):
         keys = (self.keys[name] for name in sorted(self.keys))
         text = "/".join((self.table, *keys, mark, "gone" if self.new is None else "", what))
         digest = hashlib.blake2b(text.encode(), digest_size=10).digest()
-        return clock.id_at(milliseconds, int.from_bytes(digest, "big"))
+        return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
 
 
 def from_record(record: dict[str, Any]) -> Change:
@@ -42,7 +42,7 @@ def from_record(record: dict[str, Any]) -> Change:
     """
     stream = record["dynamodb"]
     old, new = _image(stream.get("OldImage")), _image(stream.get("NewImage"))
-    saved = clock.moment_of(mark) if (mark := _mark(new or old or {})) else 0
+    saved = ids.moment_of(mark) if (mark := _mark(new or old or {})) else 0
     told = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
     return Change(
@@ -56,7 +56,7 @@ def from_record(record: dict[str, Any]) -> Change:
 
 
 def _mark(image: _Image) -> str:
-    return str(image.get("written", {}).get("S", ""))
+    return str(image.get("version_tag", {}).get("S", ""))
 
 
 def _image(image: _Image | None) -> _Image | None:

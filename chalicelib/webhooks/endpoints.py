@@ -2,15 +2,16 @@
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, same
 from chalicelib.webhooks import signature
 
 # How long a replaced secret signs beside its successor, and how many sign at most.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MOST_SECRETS = 8
-# Each is read for every batch of changes, and told of each that it wants.
+# Endpoints of a workspace: fan-out reads them all for every batch of changes.
 MOST = 50
+_LOCK = "lock"
 # How long a slow receiver's deliveries go through the lane that delays nobody else.
 _SLOW_SECONDS = 600
 # Clocks of different machines, and of the stream, which may tell whole seconds only.
@@ -34,7 +35,7 @@ class WebhookRow(DocumentRow):
 
 
 class EndpointThrottle(storage.Row):
-    """Of an endpoint's item only what says how slow it is: to note that is no change of it, and meets no version."""
+    """The attribute of an endpoint's item that says how slow it is: to set it changes no version of the endpoint."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -42,6 +43,16 @@ class EndpointThrottle(storage.Row):
     workspace = UnicodeAttribute(hash_key=True)
     webhook_id = UnicodeAttribute(range_key=True)
     slow_until = NumberAttribute(null=True)
+
+
+class EndpointsLock(storage.VersionedRow):
+    """A row that every creation of an endpoint reads first, and writes: of two at once, one runs again."""
+
+    class Meta:
+        table_name = storage.table("webhooks")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    webhook_id = UnicodeAttribute(range_key=True)
 
 
 def key(workspace_id: str, webhook_id: str) -> storage.Key:
@@ -68,38 +79,32 @@ def listed(workspace_id: str) -> list[WebhookRow]:
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
-    """Store a new endpoint; returns it with its signing secret, which is shown this once.
+    """Stage a new endpoint; returns it with its signing secret, which is shown this once.
 
-    Raises LimitReached for one more than `MOST`.
+    Raises LimitReached beyond `MOST`. Creators take turns at the workspace's lock row, so the limit is exact.
     """
-    row = WebhookRow(workspace_id, clock.new_id())
-    # One that an earlier run of the request has made is not one more.
-    if (used := sum(one.webhook_id != row.webhook_id for one in listed(workspace_id))) >= MOST:
-        raise _is_full(used)
+    lock = storage.find(EndpointsLock, storage.key(workspace_id, _LOCK), _LOCK)
+    used = len(listed(workspace_id))
+    if used >= MOST:
+        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, used)
     secret = signature.new_secret()
+    row = WebhookRow(workspace_id, ids.new_id())
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
-    storage.save(row)
-    if len(listed(workspace_id)) > MOST:  # somebody else was as fast
-        storage.delete(row)
-        raise _is_full(MOST)
+    storage.put(row)
+    storage.put(lock or EndpointsLock(storage.key(workspace_id, _LOCK), _LOCK))
     return row, secret
 
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
-    """Store a changed endpoint. No change is no write. Raises ConditionFailed after another write."""
+    """Stage a changed endpoint. No change is no write."""
     if not same(before, after):
         row.seal(after)
-        storage.save(row)
+        storage.put(row)
 
 
 def rotate(row: WebhookRow) -> str:
-    """A new signing secret, which is shown this once; those before it sign for a day more.
-
-    Raises ConditionFailed after another write.
-    """
+    """Stage a new signing secret, which is shown this once; those before it sign for a day more."""
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
-    if any(one["secret"] == secret for one in document["secrets"]):
-        return secret  # an earlier run of the request has done it
     old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **one} for one in document["secrets"] if _signs(one)]
     save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MOST_SECRETS]})
     return secret
@@ -122,19 +127,16 @@ def was_there(document: Document, milliseconds: int) -> bool:
 
 
 def move_to_slow_queue(workspace_id: str, webhook_id: str) -> None:
-    """Send an endpoint's deliveries through the slow lane for a while. Raises ConditionFailed if it is gone."""
+    """Send an endpoint's deliveries through the slow queue for ten minutes. Raises ConditionFailed if it is gone."""
     until = clock.seconds() + _SLOW_SECONDS
-    row = EndpointThrottle(workspace_id, webhook_id)
-    storage.update(row, [EndpointThrottle.slow_until.set(until)], EndpointThrottle.webhook_id.exists())
+    with storage.unit_of_work():
+        row = EndpointThrottle(workspace_id, webhook_id)
+        storage.update(row, [EndpointThrottle.slow_until.set(until)], EndpointThrottle.webhook_id.exists())
 
 
 def delete(row: WebhookRow) -> None:
-    """Delete an endpoint. Raises ConditionFailed after another write."""
+    """Stage the deletion of an endpoint."""
     storage.delete(row)
-
-
-def _is_full(used: int) -> errors.LimitReached:
-    return errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, used)
 
 
 def _signs(secret: Document) -> bool:

@@ -6,11 +6,10 @@ A claim without an outcome is `unknown`: the process ended between the two.
 """
 
 from collections.abc import Iterable
-from contextlib import suppress
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, SealedRow
 from chalicelib.webhooks.events import Event
 from chalicelib.webhooks.sender import Outcome
@@ -37,7 +36,7 @@ class EventRow(SealedRow):
     expires_at = TTLAttribute()
 
 
-class DeliveryRow(storage.Row):
+class DeliveryRow(storage.TaggedRow):
     """A delivery of an event to an endpoint; its id is the event's unless somebody has asked for it."""
 
     class Meta:
@@ -57,7 +56,7 @@ class DeliveryRow(storage.Row):
     @property
     def created_at(self) -> int:
         """When its event happened, or when it was asked for, in Unix milliseconds."""
-        return clock.moment_of(self.delivery_id)
+        return ids.moment_of(self.delivery_id)
 
     @property
     def status(self) -> str:
@@ -66,7 +65,7 @@ class DeliveryRow(storage.Row):
             return str(self.outcome)
         now = clock.milliseconds()
         if self.claim is not None:
-            return UNKNOWN if now > clock.moment_of(self.claim) + _CLAIM_MILLISECONDS else PENDING
+            return UNKNOWN if now > ids.moment_of(self.claim) + _CLAIM_MILLISECONDS else PENDING
         return EXPIRED if now > self.created_at + _WAIT_MILLISECONDS else PENDING
 
 
@@ -103,24 +102,24 @@ def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_
     )
 
 
-def prepare(row: DeliveryRow) -> None:
-    """Store a delivery that is asked for, so that it can be read before anybody claims it.
+def stage_event(event: Event) -> None:
+    """Stage an event that a request makes."""
+    storage.put(_row(event))
 
-    One that is there stays as it is: its request is run again, and the delivery may have been claimed meanwhile.
-    """
-    with suppress(storage.ConditionFailed):
-        storage.save(row, DeliveryRow.delivery_id.does_not_exist())
+
+class _Claimed(errors.Conflict):
+    """Another message, or an earlier attempt at this one, has the claim."""
 
 
 def claim(row: DeliveryRow) -> bool:
-    """Make the delivery ours, False when it is somebody's. After True it is sent once or never. One request."""
-    row.claim = clock.new_id()
+    """Claim a delivery with a conditional write, False when it is claimed already. After True it is posted once or
+    never."""
+    row.claim = ids.new_id()
     try:
-        storage.save(row, DeliveryRow.claim.does_not_exist())
-    except storage.ConditionFailed:
-        # The answer to our own claim may have been lost, and the SDK asked again.
-        stored = storage.find(DeliveryRow, *row.keys)
-        return stored is not None and stored.claim == row.claim
+        with storage.unit_of_work():
+            storage.put(row, DeliveryRow.claim.does_not_exist(), _Claimed())
+    except _Claimed:
+        return False
     return True
 
 
@@ -140,7 +139,8 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
         actions.append(DeliveryRow.response_status.set(outcome.status))
     if outcome.error is not None:
         actions.append(DeliveryRow.error.set(outcome.error))
-    storage.update(row, actions, DeliveryRow.claim == row.claim)
+    with storage.unit_of_work():
+        storage.update(row, actions, DeliveryRow.claim == row.claim)
 
 
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.http import auth, etag, messages
 from chalicelib.http.operation import operation
 from chalicelib.webhooks import endpoints, events, ledger, queue, sender
 
 if TYPE_CHECKING:
-    from chalicelib.webhooks.models import WebhookChange
+    from chalicelib.webhooks import models
 
 routes = Blueprint(__name__)
 
@@ -19,88 +19,100 @@ _SHOWN = ("url", "events", "enabled", "description", "createdAt")
 
 
 @routes.route("/v3/webhooks", methods=["POST"])
-@operation(body="models.WebhookIn", data="models.Webhook")
+@operation(
+    body="models.WebhookIn",
+    data="models.Webhook",
+    creates=True,
+    raises=(errors.Stale, errors.LimitReached),
+    always=("signingSecret",),
+    examples="webhooks.CREATE_WEBHOOK",
+)
 def create_webhook() -> Response:
     """Create an endpoint. `signingSecret` is shown in this answer only."""
-    from chalicelib.webhooks.models import WebhookIn
-
-    document = _valid(messages.body(WebhookIn).webhook, _NEW)
-    row, secret = endpoints.create(auth.caller().workspace_id, document)
-    shown = {**_shown(row), "signingSecret": secret}
-    return etag.tagged(messages.success("Webhook created successfully", shown), row)
+    given: models.WebhookIn = messages.body()
+    row, secret = endpoints.create(auth.caller().workspace_id, _valid(given.webhook, _NEW))
+    return etag.tagged(messages.success("Webhook created successfully", {**_render(row), "signingSecret": secret}), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
-@operation(data="list[models.Webhook]")
+@operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
 def list_webhooks() -> Response:
     """List the endpoints of the workspace, oldest first."""
     rows = endpoints.listed(auth.caller().workspace_id)
-    return messages.success("Webhooks retrieved successfully", [_shown(row) for row in rows])
+    return messages.success("Webhooks retrieved successfully", [_render(row) for row in rows])
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
-@operation(data="models.Webhook", headers=("If-None-Match",))
+@operation(
+    data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,), examples="webhooks.READ_WEBHOOK"
+)
 def read_webhook(webhook_id: str) -> Response:
     """Read an endpoint."""
     row = _found(webhook_id)
-    return etag.tagged(messages.success("Webhook retrieved successfully", _shown(row)), row)
+    return etag.tagged(messages.success("Webhook retrieved successfully", _render(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["PATCH"])
-@operation(body="models.WebhookChangeIn", data="models.Webhook", headers=("If-Match",))
+@operation(
+    body="models.WebhookChangeIn",
+    data="models.Webhook",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale),
+    examples="webhooks.CHANGE_WEBHOOK",
+)
 def change_webhook(webhook_id: str) -> Response:
     """Change an endpoint: members that are left out stay, `events` is replaced as a whole."""
-    from chalicelib.webhooks.models import WebhookChangeIn
-
-    change = messages.body(WebhookChangeIn).webhook
-
-    def changed() -> endpoints.WebhookRow:
-        row = _matched(webhook_id)
-        endpoints.save(row, before := row.open(), _valid(change, before))
-        return row
-
-    row = storage.retry_on_conflict(changed)
-    return etag.tagged(messages.success("Webhook updated successfully", _shown(row)), row)
+    change: models.WebhookChangeIn = messages.body()
+    row = _require_match(webhook_id)
+    before = row.open()
+    endpoints.save(row, before, _valid(change.webhook, before))
+    return etag.tagged(messages.success("Webhook updated successfully", _render(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
-@operation(headers=("If-Match",))
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_WEBHOOK")
 def delete_webhook(webhook_id: str) -> Response:
     """Delete an endpoint with its list of deliveries; what is on its way to it is not sent any more."""
-    storage.retry_on_conflict(lambda: endpoints.delete(_matched(webhook_id)))
+    endpoints.delete(_require_match(webhook_id))
     return messages.success("Webhook deleted successfully")
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
-@operation(data="models.Delivery")
+@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.TEST_WEBHOOK")
 def test_webhook(webhook_id: str) -> Response:
     """Send a `webhook_test` event to an endpoint, whatever it is set to."""
     _found(webhook_id)
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
-    event = events.Event(clock.new_id(), auth.caller().workspace_id, events.TEST, payload)
-    ledger.record([event])
-    return messages.success("Webhook test queued successfully", _sent(webhook_id, event.id, event.type))
+    event = events.Event(ids.new_id(), auth.caller().workspace_id, events.TEST, payload)
+    ledger.stage_event(event)
+    return messages.success("Webhook test queued successfully", _stage_delivery(webhook_id, event.id, event.type))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
-@operation(data="models.Webhook", headers=("If-Match",))
+@operation(
+    data="models.Webhook",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale),
+    always=("signingSecret",),
+    examples="webhooks.ROTATE_WEBHOOK",
+)
 def rotate_webhook(webhook_id: str) -> Response:
     """Replace the signing secret; for 24 hours deliveries carry a signature of the old one, too.
 
     `signingSecret` is shown in this answer only.
     """
-
-    def rotated() -> tuple[endpoints.WebhookRow, str]:
-        row = _matched(webhook_id)
-        return row, endpoints.rotate(row)
-
-    row, secret = storage.retry_on_conflict(rotated)
-    shown = {**_shown(row), "signingSecret": secret}
+    row = _require_match(webhook_id)
+    shown = {"signingSecret": endpoints.rotate(row), **_render(row)}
     return etag.tagged(messages.success("Webhook secret rotated successfully", shown), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
-@operation(data="list[models.Delivery]", query=("limit", "cursor", "status"))
+@operation(
+    data="list[models.Delivery]",
+    query=("limit", "cursor", "status"),
+    raises=(errors.NotFound,),
+    examples="webhooks.LIST_DELIVERIES",
+)
 def list_deliveries(webhook_id: str) -> Response:
     """List the deliveries to an endpoint of the last 30 days, newest first; of one `status` where it is given.
 
@@ -117,7 +129,7 @@ def list_deliveries(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
-@operation(data="models.Delivery")
+@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.READ_DELIVERY")
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
     """Read a delivery with the payload of its event, as long as that is kept."""
     row = _read(webhook_id, delivery_id)
@@ -127,20 +139,20 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
-@operation(data="models.Delivery")
+@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.REDELIVER")
 def redeliver(webhook_id: str, delivery_id: str) -> Response:
     """Send the same event once more, as a new delivery, whatever the endpoint is set to."""
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
         raise errors.NotFound.of("event")
-    return messages.success("Delivery queued successfully", _sent(webhook_id, row.event_id, row.type))
+    return messages.success("Delivery queued successfully", _stage_delivery(webhook_id, row.event_id, row.type))
 
 
 def _found(webhook_id: str) -> endpoints.WebhookRow:
     return endpoints.read(auth.caller().workspace_id, webhook_id)
 
 
-def _matched(webhook_id: str) -> endpoints.WebhookRow:
+def _require_match(webhook_id: str) -> endpoints.WebhookRow:
     return etag.require_match(endpoints.find(auth.caller().workspace_id, webhook_id), "webhook")
 
 
@@ -150,16 +162,16 @@ def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
 
 
-def _sent(webhook_id: str, event_id: str, type_: str) -> dict[str, Any]:
-    """Put one delivery on its way; it can be read at once."""
-    message = queue.Message(auth.caller().workspace_id, webhook_id, event_id, type_, clock.new_id())
+def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any]:
+    """Stage a delivery that was asked for, and its queue message; it can be read at once."""
+    message = queue.Message(auth.caller().workspace_id, webhook_id, event_id, type_, ids.new_id())
     row = ledger.new(*message)
-    ledger.prepare(row)
-    queue.send([message], queue.FAST)
+    storage.put(row)
+    storage.current_unit().messages.append((queue.FAST, message.text()))
     return _delivery(row)
 
 
-def _valid(change: "WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
+def _valid(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
     """`before` with the change. Raises Invalid for a URL that is not for webhooks."""
     after = change.merge_into(before)
     rule = sender.check_url(after["url"]) if "url" in change.model_fields_set else None
@@ -168,7 +180,7 @@ def _valid(change: "WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
     return {**after, "events": list(dict.fromkeys(after["events"]))}
 
 
-def _shown(row: endpoints.WebhookRow) -> dict[str, Any]:
+def _render(row: endpoints.WebhookRow) -> dict[str, Any]:
     document = row.open()
     return {"id": row.webhook_id, **{name: document.get(name) for name in _SHOWN}}
 

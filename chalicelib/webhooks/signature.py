@@ -8,14 +8,14 @@ import hmac
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 
-from chalicelib import clock
+from chalicelib import ids
 
 _PREFIX = "whsec_"
 
 
 def new_secret() -> str:
     """A new signing secret: 32 random bytes, as the standard wants them."""
-    return _PREFIX + b64encode(clock.random_bytes(32)).decode()
+    return _PREFIX + b64encode(ids.random_bytes(32)).decode()
 
 
 def sign(secrets: Sequence[str], message_id: str, timestamp: int, body: bytes) -> dict[str, str]:

@@ -1,46 +1,48 @@
-"""Tokens and the workspace key over HTTP. Only the workspace key opens these (`auth.ACCEPTED`)."""
+"""Tokens and the workspace key over HTTP. Only the workspace key opens these (`auth.ROUTE_CREDENTIALS`)."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import clock
+from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, messages
 from chalicelib.http.operation import operation
 from chalicelib.workspaces import store
 
+if TYPE_CHECKING:
+    from chalicelib.workspaces import models
+
 routes = Blueprint(__name__)
 
 
 @routes.route("/v3/tokens", methods=["POST"])
-@operation(body="models.TokenIn", data="models.Token")
+@operation(body="models.TokenIn", data="models.Token", always=("token",), examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
     """Issue a v3 access token. `token` is shown in this answer only."""
-    from chalicelib.workspaces.models import TokenIn
-
-    wanted = messages.body(TokenIn).token
+    given: models.TokenIn = messages.body()
+    wanted = given.token
     lifetime = wanted.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
     issued = store.issue(workspace_id, tokens.ACCESS, wanted.name, lifetime, read_only=bool(wanted.readOnly))
-    return messages.success("Token created successfully", {**_shown(issued.credential), "token": issued.token})
+    return messages.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
 
 
 @routes.route("/v3/tokens", methods=["GET"])
-@operation(data="list[models.Token]", query=("limit", "cursor"))
+@operation(data="list[models.Token]", query=("limit", "cursor"), examples="workspaces.LIST_TOKENS")
 def list_tokens() -> Response:
     """List the workspace's access tokens that have not ended, oldest first.
 
     `nextCursor` is there when there are more. One that has just ended may leave its page shorter.
     """
     rows, more = credentials.list_page(auth.caller().workspace_id, tokens.ACCESS, messages.cursor(), messages.limit())
-    shown = [_shown(row) for row in rows]
+    shown = [_render(row) for row in rows]
     return messages.listing("Tokens retrieved successfully", shown, more and messages.to_cursor(more))
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
-@operation()
+@operation(raises=(errors.NotFound,), examples="workspaces.REVOKE_TOKEN")
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token; it opens nothing after 30 seconds at most."""
     credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
@@ -48,20 +50,25 @@ def revoke_token(token_id: str) -> Response:
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
-@operation(body="models.Rotation", data="models.RotatedKey")
+@operation(
+    body="models.Rotation",
+    body_optional=True,
+    data="models.RotatedKey",
+    raises=(errors.NotFound,),
+    examples="workspaces.ROTATE_KEY",
+)
 def rotate_key() -> Response:
-    """Replace the workspace key that calls; the old one goes on for the overlap. A body is not needed."""
-    from chalicelib.workspaces.models import Rotation
-
-    overlap = messages.optional_body(Rotation).overlapSeconds
+    """Replace the workspace key that calls; the old one works until its overlap ends. A body is not needed."""
+    given: models.Rotation = messages.body()
+    overlap = credentials.OVERLAP if given.overlapSeconds is None else given.overlapSeconds
     caller = auth.caller()
     old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
-    issued = credentials.rotate(old, credentials.OVERLAP if overlap is None else overlap)
+    issued = credentials.rotate(old, overlap)
     shown = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
     return messages.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})
 
 
-def _shown(row: credentials.CredentialRow) -> dict[str, Any]:
+def _render(row: credentials.CredentialRow) -> dict[str, Any]:
     shown = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
     return {**shown, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.storage import Document, DocumentRow, keyring
@@ -34,17 +34,20 @@ class NewWorkspace(NamedTuple):
         return f"NewWorkspace({self.workspace_id})"
 
 
+@storage.in_unit_of_work
 def create(
     name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
 ) -> NewWorkspace:
     """A new workspace with a first workspace key and v3 access token; lifetimes in seconds, None for no end."""
     keyring.ensure()
-    workspace_id, secret = clock.new_id(), tokens.new_webhook_secret()
+    workspace_id, secret = ids.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)
     row.seal({"name": name, "createdAt": clock.seconds(), "workspaceSecret": secret})
     key = credentials.prepare(workspace_id, tokens.WORKSPACE, "first key", key_lifetime)
     access = credentials.prepare(workspace_id, tokens.ACCESS, "first token", token_lifetime)
-    storage.transact(storage.put(row), *credentials.issue_steps(key), *credentials.issue_steps(access))
+    storage.put(row)
+    credentials.stage(key)
+    credentials.stage(access)
     return NewWorkspace(workspace_id, key.token, access.token, secret)
 
 
@@ -67,14 +70,12 @@ def list_all() -> dict[str, Document]:
     return {row.workspace: row.open() for row in sorted(rows, key=lambda row: row.workspace)}
 
 
+@storage.in_unit_of_work
 def issue(
     workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False
 ) -> credentials.Issued:
     """A new credential of a workspace, stored. Raises NotFound for an unknown workspace."""
     issued = credentials.prepare(workspace_id, kind, name, lifetime, read_only=read_only)
-    exists = storage.require(key(workspace_id), WorkspaceRow.workspace.exists())
-    try:
-        storage.transact(exists, *credentials.issue_steps(issued))
-    except storage.ConditionFailed:
-        raise errors.NotFound.of("workspace") from None
+    storage.require(key(workspace_id), WorkspaceRow.workspace.exists(), errors.NotFound.of("workspace"))
+    credentials.stage(issued)
     return issued

@@ -38,7 +38,7 @@ def batches(workspace_id: str, urls: list[str]) -> list[pipeline.Held]:
     """A message for each URL, each to an endpoint of its own, in batches as functions get them."""
     rows = [endpoints.create(workspace_id, {"url": url, "events": [TYPE], "enabled": True})[0] for url in set(urls)]
     ids = {row.open()["url"]: row.webhook_id for row in rows}
-    happened = [events.Event(clock.new_id(), workspace_id, TYPE, {"createdAt": clock.milliseconds()}) for _ in urls]
+    happened = [events.Event(ids.new_id(), workspace_id, TYPE, {"createdAt": clock.milliseconds()}) for _ in urls]
     ledger.record(happened)
     told = zip(urls, happened, strict=True)
     messages = [queue.Message(workspace_id, ids[url], event.id, TYPE, event.id) for url, event in told]

@@ -24,7 +24,7 @@ from urllib.request import Request, urlopen
 
 import click
 
-from chalicelib import clock
+from chalicelib import ids
 from chalicelib.openapi.examples import EXAMPLES
 from infra.local import children
 from infra.package import wheels
@@ -303,7 +303,7 @@ def _other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
     known = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{_NAME}-deliveries")["Items"][0]
     workspace_id, webhook_id = sent["webhook"]["S"].split("#")
-    again = json.dumps([workspace_id, webhook_id, sent["event_id"]["S"], sent["type"]["S"], clock.new_id()])
+    again = json.dumps([workspace_id, webhook_id, sent["event_id"]["S"], sent["type"]["S"], ids.new_id()])
     for queue, text in (("deliveries-slow", again), ("cascades", json.dumps([workspace_id, "nobody"]))):
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > known, lambda: "the slow lane delivers nothing")

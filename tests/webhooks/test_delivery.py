@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.webhooks import delivery, endpoints, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -438,9 +438,9 @@ def test_the_list_goes_through_thousands_of_deliveries_each_once(
     start = clock.milliseconds() - 90_000
     rows = []
     for number in range(1_150):
-        event_id = clock.id_at(start + number, number)
+        event_id = ids.id_at(start + number, number)
         row = ledger.new(workspace.workspace_id, webhook["id"], event_id, "organisation_created", event_id)
-        row.claim, row.outcome = clock.id_at(start, number), ledger.DELIVERED
+        row.claim, row.outcome = ids.id_at(start, number), ledger.DELIVERED
         if number % 1_000 == 0:
             row.outcome = None  # claimed a minute and a half ago
         if number % 1_000 == 1:

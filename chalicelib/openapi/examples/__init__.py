@@ -12,20 +12,17 @@ from chalicelib.openapi.examples import (
     webhooks,
     workspaces,
 )
-from chalicelib.openapi.examples.shared import Example, Examples
+from chalicelib.openapi.examples.shared import Example
 
 __all__ = ["EXAMPLES", "Example"]
 
-# In the order in which they make sense after one another.
-EXAMPLES: Examples = {
-    **agents.EXAMPLES,
-    **tools.EXAMPLES,
-    **conversations.EXAMPLES,
-    **analytics.EXAMPLES,
-    **clients.EXAMPLES,
-    **organisations.EXAMPLES,
-    **leads.EXAMPLES,
-    **webhooks.EXAMPLES,
-    **workspaces.EXAMPLES,
-    **deletions.EXAMPLES,
+# In the order in which they build on one another. The declaration of an endpoint names its constant.
+_PAGES = (agents, tools, conversations, analytics, clients, organisations, leads, webhooks, workspaces, deletions)
+
+# By the name of the view, which the constant has in capitals.
+EXAMPLES: dict[str, dict[str, Example]] = {
+    name.lower(): value
+    for page in _PAGES
+    for name, value in vars(page).items()
+    if name in page.__annotations__ and not name.startswith("_")
 }

@@ -76,30 +76,28 @@ _CHANGED = {
 }
 SUPPORT_V2_IN_THE_END = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
 
-EXAMPLES: Examples = {
-    "save_agent": {
-        "create": Example(
-            "An id that is not known yet: create", success("Agent created successfully", _CREATED), _GIVEN
-        ),
-        "edit": Example(
-            "A known id: edit; null clears",
-            success("Agent updated successfully", SUPPORT_V2),
-            {"proactiveMessage": "Can I help you?", "description": None},
-        ),
-    },
-    "read_agent_v2": {"agent": Example("The agent, unwrapped", SUPPORT_V2)},
-    "read_agent": {
-        "agent": Example("The same agent in the v3 form", success("Agent retrieved successfully", _SUPPORT_V3))
-    },
-    "create_agent": {
-        "voice": Example(
-            "A voice agent with two nodes", success("Agent created successfully", _NEW_CREATED), {"agent": _NEW}
-        )
-    },
-    "change_agent": {
-        "merge": Example(
-            "Objects and nodes merge, null clears", success("Agent updated successfully", _CHANGED), {"agent": _CHANGE}
-        )
-    },
-    "list_agents": {"all": Example("All agents", success("Agents retrieved successfully", [_NEW_CREATED, _CHANGED]))},
+SAVE_AGENT: Examples = {
+    "create": Example("An id that is not known yet: create", success("Agent created successfully", _CREATED), _GIVEN),
+    "edit": Example(
+        "A known id: edit; null clears",
+        success("Agent updated successfully", SUPPORT_V2),
+        {"proactiveMessage": "Can I help you?", "description": None},
+    ),
+}
+READ_AGENT_V2: Examples = {"agent": Example("The agent, unwrapped", SUPPORT_V2)}
+READ_AGENT: Examples = {
+    "agent": Example("The same agent in the v3 form", success("Agent retrieved successfully", _SUPPORT_V3))
+}
+CREATE_AGENT: Examples = {
+    "voice": Example(
+        "A voice agent with two nodes", success("Agent created successfully", _NEW_CREATED), {"agent": _NEW}
+    )
+}
+CHANGE_AGENT: Examples = {
+    "merge": Example(
+        "Objects and nodes merge, null clears", success("Agent updated successfully", _CHANGED), {"agent": _CHANGE}
+    )
+}
+LIST_AGENTS: Examples = {
+    "all": Example("All agents", success("Agents retrieved successfully", [_NEW_CREATED, _CHANGED]))
 }

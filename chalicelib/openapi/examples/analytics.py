@@ -21,15 +21,13 @@ _CONVERSATION = {
     "lastMessageTS": NOW - 60,
 }
 
-EXAMPLES: Examples = {
-    "write_analytics": {
-        "load": Example("A page load", success("Analytics added successfully"), _LOAD),
-        "convo": Example("A conversation", success("Analytics added successfully"), _CONVERSATION),
-    },
-    "read_analytics": {
-        "both": Example(
-            "The conversation, completed with the page load",
-            success("Analytics retrieved successfully", {**_LOAD, **_CONVERSATION}),
-        )
-    },
+WRITE_ANALYTICS: Examples = {
+    "load": Example("A page load", success("Analytics added successfully"), _LOAD),
+    "convo": Example("A conversation", success("Analytics added successfully"), _CONVERSATION),
+}
+READ_ANALYTICS: Examples = {
+    "both": Example(
+        "The conversation, completed with the page load",
+        success("Analytics retrieved successfully", {**_LOAD, **_CONVERSATION}),
+    )
 }

@@ -13,8 +13,6 @@ _GIVEN = {
 }
 _SHOWN = {"ID": CLIENT, "ownerID": WORKSPACE_ID, "orgUsers": [], **_GIVEN}
 
-EXAMPLES: Examples = {
-    "save_client": {"client": Example("A client", success("Client updated successfully"), _GIVEN)},
-    "read_client": {"client": Example("The client", success("Client retrieved successfully", _SHOWN))},
-    "list_clients": {"clients": Example("All clients", success("Clients retrieved successfully", [_SHOWN]))},
-}
+SAVE_CLIENT: Examples = {"client": Example("A client", success("Client updated successfully"), _GIVEN)}
+READ_CLIENT: Examples = {"client": Example("The client", success("Client retrieved successfully", _SHOWN))}
+LIST_CLIENTS: Examples = {"clients": Example("All clients", success("Clients retrieved successfully", [_SHOWN]))}

@@ -47,48 +47,46 @@ def _state(done: str, metadata: dict[str, Any], turns: list[Any], old: list[Any]
     }
 
 
-EXAMPLES: Examples = {
-    "create_conversation": {
-        "titled": Example(
-            "A conversation with a title",
-            success(
-                "Conversation created successfully",
-                {"id": CONVERSATION_ID, "title": "Order 1001", "createdAt": NOW_ISO},
-            ),
-            {"conversation": {"title": "Order 1001", "userID": VISITOR}},
-        )
-    },
-    "exchange_state": {
-        "replace": Example(
-            "Replace the turns; the first write creates the conversation",
-            _state("saved", _COUNTED, _TURNS, []),
-            {"turns": _GIVEN},
+CREATE_CONVERSATION: Examples = {
+    "titled": Example(
+        "A conversation with a title",
+        success(
+            "Conversation created successfully",
+            {"id": CONVERSATION_ID, "title": "Order 1001", "createdAt": NOW_ISO},
         ),
-        "read": Example("Read: no member at all", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
-        "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
-        "shorten": Example(
-            "Delete a message by its id",
-            _state("saved", _SHORTENED, _TURNS[:2], _TURNS),
-            {"delete": {"mids": ["m-3"]}},
+        {"conversation": {"title": "Order 1001", "userID": VISITOR}},
+    )
+}
+EXCHANGE_STATE: Examples = {
+    "replace": Example(
+        "Replace the turns; the first write creates the conversation",
+        _state("saved", _COUNTED, _TURNS, []),
+        {"turns": _GIVEN},
+    ),
+    "read": Example("Read: no member at all", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
+    "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
+    "shorten": Example(
+        "Delete a message by its id",
+        _state("saved", _SHORTENED, _TURNS[:2], _TURNS),
+        {"delete": {"mids": ["m-3"]}},
+    ),
+}
+LIST_CONVERSATIONS: Examples = {
+    "newest": Example(
+        "The first page",
+        success(
+            "Agent conversations retrieved successfully",
+            [
+                _SHORTENED,
+                {
+                    "ID": CONVERSATION_ID,
+                    "userID": VISITOR,
+                    "ts": NOW,
+                    "messagesNum": 0,
+                    "interactionsNum": 0,
+                    "lastModified": NOW,
+                },
+            ],
         ),
-    },
-    "list_conversations": {
-        "newest": Example(
-            "The first page",
-            success(
-                "Agent conversations retrieved successfully",
-                [
-                    _SHORTENED,
-                    {
-                        "ID": CONVERSATION_ID,
-                        "userID": VISITOR,
-                        "ts": NOW,
-                        "messagesNum": 0,
-                        "interactionsNum": 0,
-                        "lastModified": NOW,
-                    },
-                ],
-            ),
-        )
-    },
+    )
 }

@@ -7,12 +7,10 @@ def _deleted(what: str) -> dict[str, Example]:
     return {"deleted": Example(f"The {what.lower()} is gone", success(f"{what} deleted successfully"))}
 
 
-EXAMPLES: Examples = {
-    "delete_tool": _deleted("Tool"),
-    "delete_lead": _deleted("Lead"),
-    "delete_webhook": _deleted("Webhook"),
-    "delete_conversation": _deleted("Conversation"),
-    "delete_client": _deleted("Client"),
-    "delete_organisation": _deleted("Organization"),
-    "delete_agent": _deleted("Agent"),
-}
+DELETE_TOOL: Examples = _deleted("Tool")
+DELETE_LEAD: Examples = _deleted("Lead")
+DELETE_WEBHOOK: Examples = _deleted("Webhook")
+DELETE_CONVERSATION: Examples = _deleted("Conversation")
+DELETE_CLIENT: Examples = _deleted("Client")
+DELETE_ORGANISATION: Examples = _deleted("Organization")
+DELETE_AGENT: Examples = _deleted("Agent")

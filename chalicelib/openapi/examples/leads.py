@@ -11,14 +11,12 @@ _SHOWN = {
     "createdAt": NOW_MILLISECONDS,
 }
 
-EXAMPLES: Examples = {
-    "create_lead": {
-        "lead": Example(
-            "A lead; the channel and the agent's name are filled in",
-            success("Lead created successfully", _SHOWN),
-            {"lead": _GIVEN},
-        )
-    },
-    "list_leads": {"leads": Example("The agent's leads", success("Leads retrieved successfully", [_SHOWN]))},
-    "read_lead": {"lead": Example("The lead", success("Lead retrieved successfully", _SHOWN))},
+CREATE_LEAD: Examples = {
+    "lead": Example(
+        "A lead; the channel and the agent's name are filled in",
+        success("Lead created successfully", _SHOWN),
+        {"lead": _GIVEN},
+    )
 }
+LIST_LEADS: Examples = {"leads": Example("The agent's leads", success("Leads retrieved successfully", [_SHOWN]))}
+READ_LEAD: Examples = {"lead": Example("The lead", success("Lead retrieved successfully", _SHOWN))}

@@ -21,11 +21,9 @@ _GIVEN = {
 }
 _SHOWN = {"ID": ORGANISATION, "userId": WORKSPACE_ID, **_GIVEN, "lastModified": NOW}
 
-EXAMPLES: Examples = {
-    "save_organisation": {
-        "organisation": Example("An organisation", success("Organization updated successfully"), _GIVEN)
-    },
-    "read_organisation": {
-        "organisation": Example("The organisation", success("Organization retrieved successfully", _SHOWN))
-    },
+SAVE_ORGANISATION: Examples = {
+    "organisation": Example("An organisation", success("Organization updated successfully"), _GIVEN)
+}
+READ_ORGANISATION: Examples = {
+    "organisation": Example("The organisation", success("Organization retrieved successfully", _SHOWN))
 }

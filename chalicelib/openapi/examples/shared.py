@@ -11,8 +11,8 @@ class Example(NamedTuple):
     request: dict[str, Any] | None = None
 
 
-Examples = dict[str, dict[str, Example]]
-"""By the name of the view, then by a name of their own, in the order in which they would be sent."""
+Examples = dict[str, Example]
+"""Those of one operation by a name of their own, in the order in which they would be sent."""
 
 # Everything happens at one moment.
 NOW = 1793611800

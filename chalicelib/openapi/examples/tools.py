@@ -39,19 +39,17 @@ _CHANGED = {
     "variablesIds": ["order"],
 }
 
-EXAMPLES: Examples = {
-    "create_tool": {
-        "tool": Example(
-            "A tool with one field; method and the field's id are filled in",
-            success("Tool created successfully", _CREATED),
-            {"tool": _GIVEN},
-        )
-    },
-    "list_tools": {"tools": Example("The agent's tools", success("Tools retrieved successfully", [_CREATED]))},
-    "read_tool": {"tool": Example("The tool", success("Tool retrieved successfully", _CREATED))},
-    "change_tool": {
-        "merge": Example(
-            "What is left out stays, null clears", success("Tool updated successfully", _CHANGED), {"tool": _CHANGE}
-        )
-    },
+CREATE_TOOL: Examples = {
+    "tool": Example(
+        "A tool with one field; method and the field's id are filled in",
+        success("Tool created successfully", _CREATED),
+        {"tool": _GIVEN},
+    )
+}
+LIST_TOOLS: Examples = {"tools": Example("The agent's tools", success("Tools retrieved successfully", [_CREATED]))}
+READ_TOOL: Examples = {"tool": Example("The tool", success("Tool retrieved successfully", _CREATED))}
+CHANGE_TOOL: Examples = {
+    "merge": Example(
+        "What is left out stays, null clears", success("Tool updated successfully", _CHANGED), {"tool": _CHANGE}
+    )
 }

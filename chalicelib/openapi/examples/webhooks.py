@@ -37,42 +37,40 @@ _DELIVERY: dict[str, Any] = {
 _PAYLOAD = {"message": "A test of this webhook endpoint.", "createdAt": NOW_MILLISECONDS}
 _REPEATED = {**_DELIVERY, "id": SECOND_DELIVERY_ID}
 
-EXAMPLES: Examples = {
-    "create_webhook": {
-        "inbox": Example(
-            "An endpoint for messages and leads",
-            success("Webhook created successfully", {**_SHOWN, "signingSecret": SIGNING_SECRET}),
-            {"webhook": _GIVEN},
-        )
-    },
-    "list_webhooks": {"webhooks": Example("All endpoints", success("Webhooks retrieved successfully", [_SHOWN]))},
-    "read_webhook": {"webhook": Example("The endpoint", success("Webhook retrieved successfully", _SHOWN))},
-    "change_webhook": {
-        "pause": Example(
-            "What is left out stays, null clears",
-            success("Webhook updated successfully", _CHANGED),
-            {"webhook": _CHANGE},
-        )
-    },
-    "rotate_webhook": {
-        "rotated": Example(
-            "The new secret, shown once",
-            success("Webhook secret rotated successfully", {**_CHANGED, "signingSecret": NEW_SIGNING_SECRET}),
-        )
-    },
-    "test_webhook": {
-        "sent": Example("A test is on its way", success("Webhook test queued successfully", _DELIVERY)),
-    },
-    "redeliver": {
-        "again": Example("The same event once more", success("Delivery queued successfully", _REPEATED)),
-    },
-    "list_deliveries": {
-        "newest": Example("The newest first", success("Deliveries retrieved successfully", [_REPEATED, _DELIVERY]))
-    },
-    "read_delivery": {
-        "payload": Example(
-            "With the payload of its event",
-            success("Delivery retrieved successfully", {**_DELIVERY, "payload": _PAYLOAD}),
-        )
-    },
+CREATE_WEBHOOK: Examples = {
+    "inbox": Example(
+        "An endpoint for messages and leads",
+        success("Webhook created successfully", {**_SHOWN, "signingSecret": SIGNING_SECRET}),
+        {"webhook": _GIVEN},
+    )
+}
+LIST_WEBHOOKS: Examples = {"webhooks": Example("All endpoints", success("Webhooks retrieved successfully", [_SHOWN]))}
+READ_WEBHOOK: Examples = {"webhook": Example("The endpoint", success("Webhook retrieved successfully", _SHOWN))}
+CHANGE_WEBHOOK: Examples = {
+    "pause": Example(
+        "What is left out stays, null clears",
+        success("Webhook updated successfully", _CHANGED),
+        {"webhook": _CHANGE},
+    )
+}
+ROTATE_WEBHOOK: Examples = {
+    "rotated": Example(
+        "The new secret, shown once",
+        success("Webhook secret rotated successfully", {**_CHANGED, "signingSecret": NEW_SIGNING_SECRET}),
+    )
+}
+TEST_WEBHOOK: Examples = {
+    "sent": Example("A test is on its way", success("Webhook test queued successfully", _DELIVERY)),
+}
+REDELIVER: Examples = {
+    "again": Example("The same event once more", success("Delivery queued successfully", _REPEATED)),
+}
+LIST_DELIVERIES: Examples = {
+    "newest": Example("The newest first", success("Deliveries retrieved successfully", [_REPEATED, _DELIVERY]))
+}
+READ_DELIVERY: Examples = {
+    "payload": Example(
+        "With the payload of its event",
+        success("Delivery retrieved successfully", {**_DELIVERY, "payload": _PAYLOAD}),
+    )
 }

@@ -38,19 +38,17 @@ _KEY = {
     "previousKeyExpiresAt": "2026-11-02T10:30:00Z",
 }
 
-EXAMPLES: Examples = {
-    "issue_token": {
-        "week": Example(
-            "A token that may read for a week",
-            success("Token created successfully", {**_TOKEN, "token": ACCESS_TOKEN}),
-            {"token": {"name": "reporting", "expiresInSeconds": 604800, "readOnly": True}},
-        )
-    },
-    "list_tokens": {"tokens": Example("All tokens", success("Tokens retrieved successfully", [_FIRST, _TOKEN]))},
-    "revoke_token": {"revoked": Example("The token is gone", success("Token deleted successfully"))},
-    "rotate_key": {
-        "hour": Example(
-            "The old key goes on for an hour", success("Key rotated successfully", _KEY), {"overlapSeconds": 3600}
-        )
-    },
+ISSUE_TOKEN: Examples = {
+    "week": Example(
+        "A token that may read for a week",
+        success("Token created successfully", {**_TOKEN, "token": ACCESS_TOKEN}),
+        {"token": {"name": "reporting", "expiresInSeconds": 604800, "readOnly": True}},
+    )
+}
+LIST_TOKENS: Examples = {"tokens": Example("All tokens", success("Tokens retrieved successfully", [_FIRST, _TOKEN]))}
+REVOKE_TOKEN: Examples = {"revoked": Example("The token is gone", success("Token deleted successfully"))}
+ROTATE_KEY: Examples = {
+    "hour": Example(
+        "The old key goes on for an hour", success("Key rotated successfully", _KEY), {"overlapSeconds": 3600}
+    )
 }
