@@ -10,14 +10,14 @@ from typing import Any
 from chalicelib import storage, telemetry
 from tests.api import Answer
 
-# Each status has one code (DESIGN section 6).
+# The code of each status; a conflict may name another cause.
 CODES = {
     400: "INVALID",
     401: "UNAUTHORIZED",
     403: "FORBIDDEN",
     404: "NOT_FOUND",
     405: "METHOD_NOT_ALLOWED",
-    409: "CONFLICT",
+    409: "STALE",
     412: "PRECONDITION_FAILED",
     413: "TOO_LARGE",
     415: "UNSUPPORTED_MEDIA_TYPE",
@@ -28,7 +28,14 @@ CODES = {
 _MOST_ISSUES = 20
 
 
-def refused(answer: Answer, status: int, *paths: str, interaction: bool = False, platform: str | None = None) -> str:
+def refused(
+    answer: Answer,
+    status: int,
+    *paths: str,
+    interaction: bool = False,
+    platform: str | None = None,
+    code: str | None = None,
+) -> str:
     """Assert the canonical error with this status, and issues for exactly these `paths`; returns its message.
 
     The interaction route adds `appError`, and `platformName` where the agent is known (§4.3).
@@ -42,7 +49,7 @@ def refused(answer: Answer, status: int, *paths: str, interaction: bool = False,
     issues = error.pop("issues", [])
     assert ("limit" in error) == (status == 429), "which limit, and how much of it is used and left"
     error.pop("limit", None)
-    assert error == {"success": False, "message": error["message"], "code": CODES[status]}
+    assert error == {"success": False, "message": error["message"], "code": code or CODES[status]}
     assert error["message"].endswith(".")
     assert ("issues" in answer.json) == bool(issues), "an empty list of issues"
     assert len(issues) <= _MOST_ISSUES

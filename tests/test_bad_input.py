@@ -15,6 +15,7 @@ import pytest
 
 from app import app
 from chalicelib import storage
+from chalicelib.credentials import store as credentials
 from chalicelib.http import auth
 from chalicelib.http.wire import IDENTIFIER
 from chalicelib.leads.models import Channel
@@ -463,9 +464,9 @@ def harmless() -> Iterator[None]:
     assert not [line for line in log.lines if CANARY in line or str(NUMBER) in line]
 
 
-def refuses(answer: Answer, operation: Operation, *paths: str, status: int = 400) -> str:
+def refuses(answer: Answer, operation: Operation, *paths: str, status: int = 400, code: str | None = None) -> str:
     """Assert the canonical error, without a trace of what was sent; returns its message."""
-    message = refused(answer, status, *paths, interaction=operation.is_interaction)
+    message = refused(answer, status, *paths, interaction=operation.is_interaction, code=code)
     shown = answer.text + str(answer.headers)
     assert CANARY not in shown
     assert str(NUMBER) not in shown
@@ -746,7 +747,9 @@ def test_of_a_method_that_a_route_does_not_have(method: str, service: Service) -
 def test_of_a_value_that_is_taken(service: Service) -> None:
     service.api.post("/v2/clients/first", {"email": f"{CANARY}@x.test"})
     before = stored()
-    refuses(service.api.post("/v2/clients/second", {"email": f"{CANARY}@x.test"}), PLAIN, status=409)
+    refuses(
+        service.api.post("/v2/clients/second", {"email": f"{CANARY}@x.test"}), PLAIN, status=409, code="EMAIL_TAKEN"
+    )
     assert stored() == before
 
 
@@ -795,7 +798,7 @@ def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
     def fault(*_: Any, **__: Any) -> None:
         raise RuntimeError("a fault of ours")
 
-    for module, name in ((storage, "query"), (workspaces, "find")):
+    for module, name in ((storage, "query"), (credentials, "find")):
         auth.forget()
         monkeypatch.setattr(module, name, fault)
         with logged() as log:

@@ -13,6 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
+from tests.writes import before_each_commit
 
 READ_ONLY = ("ID", "ownerID", "orgUsers")
 
@@ -119,18 +120,12 @@ def test_another_workspace_s_client_is_not_found_and_not_edited(
     assert [client["name"] for client in other_api.get("/v2/clients").data] == ["Theirs"]
 
 
-def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+def test_a_change_is_applied_to_the_write_that_came_first(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(api, "ann")
-    real, theirs = storage.save, iter([{"name": "theirs"}])
-
-    def interrupted(*arguments: Any) -> None:
-        if (change := next(theirs, None)) is not None:
-            save(api, "ann", **change)
-        real(*arguments)
-
-    monkeypatch.setattr(storage, "save", interrupted)
+    theirs = iter([{"name": "theirs"}])
+    before_each_commit(monkeypatch, lambda: [save(api, "ann", **change) for change in theirs])
     save(api, "ann", orgId="ours")
     assert stored_client(workspace, "ann") == {"name": "theirs", "orgId": "ours"}
 
@@ -151,7 +146,8 @@ def test_the_list_has_every_client_in_the_order_of_their_ids_and_nothing_else(
     """More than one answer of the engine, which ends at 1 MB, holds."""
     ids = [f"c{number:03}" for number in range(310)]
     for client_id in reversed(ids):
-        store.save(store.new(workspace.workspace_id, client_id), {}, {"name": noise(5_000)})
+        with storage.unit_of_work():
+            store.save(store.new(workspace.workspace_id, client_id), {}, {"name": noise(5_000)})
     save(api, ids[7], email="a@x.test")
     answer = api.get("/v2/clients")
     assert answer.json["message"] == "Clients retrieved successfully"
@@ -176,8 +172,8 @@ def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str,
     save(api, "ann", email="ann@x.test")
     save(api, "bob", name="Bob", email="bob@x.test")
     before = stored()
-    assert refused(api.post(f"/v2/clients/{taker}", {"name": "x", "email": email}), 409) == (
-        "email belongs to another client of this workspace."
+    assert refused(api.post(f"/v2/clients/{taker}", {"name": "x", "email": email}), 409, code="EMAIL_TAKEN") == (
+        "email belongs to another client of this workspace; use another one."
     )
     assert stored() == before
 
@@ -195,7 +191,7 @@ def test_an_email_that_was_given_back_can_be_taken(given_back: Any, api: Api) ->
     save(api, "ann", **given_back)
     save(api, "bob", email="A@x.test")
     assert read(api, "bob")["email"] == "A@x.test"
-    refused(api.post("/v2/clients/ann", {"email": "a@x.test"}), 409)
+    refused(api.post("/v2/clients/ann", {"email": "a@x.test"}), 409, code="EMAIL_TAKEN")
 
 
 def test_two_clients_swap_their_emails_by_way_of_a_third_one(workspace: NewWorkspace, api: Api) -> None:
@@ -235,31 +231,19 @@ def test_of_two_clients_that_take_an_email_at_the_same_time_one_is_refused(
 ) -> None:
     save(api, "ann", name="Ann")
     save(api, "bob", name="Bob")
-    real, theirs = storage.transact, iter([{"email": "both@x.test"}])
-
-    def interrupted(*steps: storage.Step) -> None:
-        if (change := next(theirs, None)) is not None:
-            save(api, "bob", **change)
-        real(*steps)
-
-    monkeypatch.setattr(storage, "transact", interrupted)
-    refused(api.post("/v2/clients/ann", {"email": "both@x.test"}), 409)
+    theirs = iter([{"email": "both@x.test"}])
+    before_each_commit(monkeypatch, lambda: [save(api, "bob", **change) for change in theirs])
+    refused(api.post("/v2/clients/ann", {"email": "both@x.test"}), 409, code="EMAIL_TAKEN")
     assert "email" not in read(api, "ann")
     assert owners(workspace) == ["bob"]
 
 
-def test_a_new_email_is_taken_whatever_somebody_else_wrote_meanwhile(
+def test_a_new_email_is_taken_over_the_write_that_came_first(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(api, "ann", email="old@x.test")
-    real, theirs = storage.transact, iter([{"name": "theirs", "email": "theirs@x.test"}])
-
-    def interrupted(*steps: storage.Step) -> None:
-        if (change := next(theirs, None)) is not None:
-            save(api, "ann", **change)
-        real(*steps)
-
-    monkeypatch.setattr(storage, "transact", interrupted)
+    theirs = iter([{"name": "theirs", "email": "theirs@x.test"}])
+    before_each_commit(monkeypatch, lambda: [save(api, "ann", **change) for change in theirs])
     save(api, "ann", email="new@x.test")
     assert stored_client(workspace, "ann") == {"name": "theirs", "email": "new@x.test"}
     for free in ("old@x.test", "theirs@x.test"):

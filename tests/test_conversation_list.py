@@ -24,7 +24,8 @@ def create(workspace: NewWorkspace, number: int) -> None:
     for index in range(number):
         last: Any = sequence.find(workspace.workspace_id, "support")
         state = State({**empty(f"c{index}").metadata, "ts": index}, b"[]")
-        store.create(workspace.workspace_id, "support", f"c{index}", state, last)
+        with storage.unit_of_work():
+            store.create(workspace.workspace_id, "support", f"c{index}", state, last)
 
 
 def ids(conversations: Sequence[dict[str, Any]]) -> list[str]:

@@ -3,6 +3,7 @@
 import copy
 import json
 import os
+from collections.abc import Callable
 from itertools import count
 from typing import Any
 
@@ -207,7 +208,7 @@ def test_a_replacement_of_turns_that_somebody_else_replaced_is_a_conflict(
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 1, lambda: api.post(STATE, {"turns": turns(message("theirs"))}))
     answer = api.post(STATE, {"turns": turns(message("ours"))})
-    assert (answer.status, answer.json["code"]) == (409, "CONFLICT")
+    assert (answer.status, answer.json["code"]) == (409, "STALE")
     assert mids(api.post(STATE)) == ["theirs"]
 
 
@@ -242,7 +243,7 @@ def test_a_conversation_that_was_deleted_and_made_anew_is_another_one(
     assert (listed["ID"], len(items())) == ("user-1", 2)
 
 
-def test_a_merge_gives_up_after_five_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_gives_up_after_ten_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 99, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
     assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 409
@@ -339,7 +340,9 @@ def test_a_conversation_that_grows_has_no_more_items_than_a_transaction(workspac
     row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "user-1"))
     text = os.urandom(3_000_000).hex().encode()
     for end in range(step, len(text) + 1, step):
-        turns_.steps(row, text[: end - step], State({}, text[:end]))
+        with storage.unit_of_work() as unit:
+            turns_.stage(row, text[: end - step], State({}, text[:end]))
+            unit.discard()
         assert len(turns_.chunks(row)) < 75
         assert end - sum(chunk.length for chunk in turns_.chunks(row)) > 8_000  # the last turns may be done over
         assert len(row.turns) < 300_000
@@ -360,18 +363,28 @@ def test_describing_a_long_conversation_does_not_write_its_turns_again(api: Api)
     assert api.post(STATE).json["chatState"]["userName"] == "Ann"
 
 
+find_many = storage.find_many
+
+
+def eventual_reads(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], Any]) -> None:
+    """Let `read` answer the eventually consistent batch reads."""
+    monkeypatch.setattr(
+        storage, "find_many", lambda keys, *, consistent=True: find_many(keys) if consistent else read(keys)
+    )
+
+
 def test_a_reader_never_joins_chunks_of_two_writings(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT // 2, "a")})
-    real = storage.glance_at_many
+    others = iter([long_turns(LIMIT // 2 - 100_000, "b")])
 
     def glance(keys: Any) -> Any:
-        monkeypatch.setattr(storage, "glance_at_many", real)
-        api.post(STATE, {"turns": long_turns(LIMIT // 2 - 100_000, "b")})
-        return real(keys)
+        for other in others:
+            api.post(STATE, {"turns": other})
+        return find_many(keys)
 
-    monkeypatch.setattr(storage, "glance_at_many", glance)
+    eventual_reads(monkeypatch, glance)
     read = api.post(STATE)
     assert read.status == 200
     assert {mid[0] for mid in mids(read)} == {"b"}
@@ -382,7 +395,7 @@ def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An eventually consistent read may miss the last write: of a chunk that was not there yet, and of one that was."""
-    real, seen = storage.glance_at_many, []
+    seen = []
 
     def late(keys: Any) -> Any:
         seen.append(len(keys))
@@ -390,9 +403,11 @@ def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
 
     api.post(STATE, {"turns": long_turns(LIMIT // 4, "a")})
     row = storage.find(*store.key(workspace.workspace_id, "support", "user-1"))
-    stale = {one.item: one for one in real([storage.Key(store.ChunkRow, *one.keys) for one in turns_.chunk_rows(row)])}
+    stale = {
+        one.item: one for one in find_many([storage.Key(store.ChunkRow, *one.keys) for one in turns_.chunk_rows(row)])
+    }
     sent = api.post(STATE, {"turns": long_turns(LIMIT // 2, "b")}).json["turns"]
-    monkeypatch.setattr(storage, "glance_at_many", late)
+    eventual_reads(monkeypatch, late)
     assert len(stale) < len(chunk_items())
     with metered() as meter:
         assert api.post(STATE).json["turns"] == sent
@@ -402,8 +417,8 @@ def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
 
 def test_only_the_chunks_that_a_replacement_does_not_have_are_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
-    real, asked = storage.glance_at_many, []
-    monkeypatch.setattr(storage, "glance_at_many", lambda keys: asked.append(len(keys)) or real(keys))
+    asked: list[int] = []
+    eventual_reads(monkeypatch, lambda keys: asked.append(len(keys)) or find_many(keys))
     middle = len(read) // 2
     other = read[middle]["messages"]["item"]["payload"]["message"]
     sent = copy.deepcopy(sent_back(read))
@@ -496,13 +511,13 @@ def test_what_a_write_receives_fits_its_transaction_however_much_it_is(api: Api)
 def test_what_is_there_is_received_once_however_many_marks_are_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(received, "_MOST_SEEN", 20)
     brought: list[list[str]] = []
-    steps = store._received_steps
+    stage = store._stage_received
 
-    def noted(row: Any, state: Any, name: Any) -> Any:
+    def noted(row: Any, state: Any, name: Any) -> None:
         brought.append([one["mid"] for one in state.received])
-        return steps(row, state, name)
+        stage(row, state, name)
 
-    monkeypatch.setattr(store, "_received_steps", noted)
+    monkeypatch.setattr(store, "_stage_received", noted)
     for last in (25, 26, 27):
         api.post(STATE, {"turns": turns(*(message(str(number)) for number in range(last)))})
     assert brought == [[str(number) for number in range(25)], ["25"], ["26"]]

@@ -10,17 +10,19 @@ import pytest
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, storage
-from chalicelib.agents import routes
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.deletion import cascade, functions
-from chalicelib.storage import sequence
+from chalicelib.deletion import cascade, functions, routes
+from chalicelib.storage import bulk, sequence
+from chalicelib.storage.unit import Unit
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
+from tests.evidence import refused
+from tests.writes import before_each_commit
 
 LIST = "/v2/agents/support/convos"
 HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
@@ -203,11 +205,11 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
 ) -> None:
     fill(api)
     with monkeypatch.context() as patch:
-        patch.setattr(routes, "_SWEEP_SECONDS", 0.0)
+        patch.setattr(routes, "_CASCADE_SECONDS", 0.0)
         answer = api.delete("/v3/agents/support")
-    assert (answer.status, "still being swept" in answer.json["message"]) == (200, True)
+    assert (answer.status, "still being deleted" in answer.json["message"]) == (200, True)
     assert api.get("/v3/agents/support").status == 404
-    assert api.post("/v2/agents/support", {}).status == 409
+    refused(api.post("/v2/agents/support", {}), 409, code="AGENT_BEING_DELETED")
     # Some conversations went with the first sweep, so the second cannot tell that it saw all, and waits for the index.
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
@@ -221,7 +223,7 @@ def as_record(body: str) -> dict[str, str]:
     return {"body": body, "receiptHandle": ""}
 
 
-def sweep_messages() -> list[dict[str, str]]:
+def cascade_messages() -> list[dict[str, str]]:
     """What waits for the sweep function, as the queue hands it over; with the delay behind us."""
     waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("cascades")]
     taken = [as_record(message.body) for message in waiting._messages]
@@ -237,11 +239,11 @@ def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "monotonic", lambda: next(moments))
     for module in (routes, functions):
-        monkeypatch.setattr(module, "_SWEEP_SECONDS", 0.05)  # some batches each time
-    assert "still being swept" in api.delete("/v3/agents/support").json["message"]
+        monkeypatch.setattr(module, "_CASCADE_SECONDS", 0.05)  # some batches each time
+    assert "still being deleted" in api.delete("/v3/agents/support").json["message"]
     monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
     rounds = 0
-    while messages := sweep_messages():
+    while messages := cascade_messages():
         rounds += 1
         functions.resume_cascade({"Records": messages}, None)
     assert rounds > 1
@@ -252,10 +254,10 @@ def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
 def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> None:
+    def fail(*_: object) -> None:
         raise errors.Unavailable()
 
-    monkeypatch.setattr(cascade.queues, "send", refused)
+    monkeypatch.setattr(cascade.queues, "send", fail)
     assert api.delete("/v3/agents/support").status == 503
     assert api.get("/v3/agents/support").status == 200
 
@@ -265,7 +267,7 @@ def test_a_sweep_of_an_agent_that_is_there_deletes_nothing(api: Api, agent_id: s
     before = items()
     functions.resume_cascade({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
     assert items() == before
-    assert sweep_messages() == []
+    assert cascade_messages() == []
 
 
 def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_them_when_it_is_repeated(
@@ -286,7 +288,7 @@ def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(api, 5)
-    monkeypatch.setattr(conversations, "some", lambda *_: [])
+    monkeypatch.setattr(conversations, "batch_to_delete", lambda *_: [])
     assert cascade.delete(*_ids(api), seconds=10, check=lambda agent: agent)
     assert items("conversations") == []
 
@@ -297,7 +299,7 @@ def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
     """The agent's row remembers the last conversations only, the index those that have their own item."""
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(300_000).hex()}]}]})
     create(api, 33)
-    monkeypatch.setattr(storage, "_WRITES", 1)
+    monkeypatch.setattr(bulk, "_BATCH", 1)
     requests = count()
 
     def refuse_the_third(params: Any, **_: Any) -> None:
@@ -317,28 +319,39 @@ def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
     assert items("conversations") == []
 
 
-def test_what_is_written_while_the_sweep_is_at_the_conversation_goes_too(
+def test_a_conversation_that_is_written_during_the_cascade_is_deleted_too(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By somebody who has read the agent before it was deleted."""
+    """By a request that read the agent before its deletion."""
     state = "/agents/support/interact/ann/state"
     api.post(state, {"turns": HUMAN})
-    save, delete_many = conversations.save, storage.delete_many
+    commit, delete_many = Unit.commit, storage.delete_many
     written: list[None] = []
 
-    def delete_the_agent(*change: Any) -> None:
-        def and_write(rows: Any) -> None:
+    def delete_the_agent(unit: Unit) -> None:
+        def commit_first(rows: Any) -> None:
             monkeypatch.setattr(storage, "delete_many", delete_many)
-            written.append(save(*change))
+            written.append(commit(unit))
             delete_many(rows)
 
-        monkeypatch.setattr(conversations, "save", save)
-        monkeypatch.setattr(storage, "delete_many", and_write)
+        monkeypatch.setattr(Unit, "commit", commit)
+        monkeypatch.setattr(storage, "delete_many", commit_first)
         assert api.delete("/v3/agents/support").status == 200
 
-    monkeypatch.setattr(conversations, "save", delete_the_agent)
+    monkeypatch.setattr(Unit, "commit", delete_the_agent)
     long = [*HUMAN, {"messages": [{"text": os.urandom(300_000).hex()}]}]
     assert (api.post(state, {"turns": long}).status, written) == (200, [None])
+    assert items("conversations") == []
+
+
+def test_a_write_that_is_committed_after_the_cascade_is_refused(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = "/agents/support/interact/ann/state"
+    api.post(state, {"turns": HUMAN})
+    deletions = iter(["/v3/agents/support"])
+    before_each_commit(monkeypatch, lambda: [api.delete(path) for path in deletions])
+    assert api.post(state, {"metadata": {"userName": "Ann"}}).status == 404
     assert items("conversations") == []
 
 
@@ -348,8 +361,8 @@ def test_a_sweep_comes_again_for_what_the_index_does_not_show_yet(
     monkeypatch.setattr(sequence, "_RECENT", 1)  # the one before it is found by the index only
     create(api, 2)
     with monkeypatch.context() as lagging:
-        lagging.setattr(conversations, "some", lambda *_: [])
-        assert "still being swept" in api.delete("/v3/agents/support").json["message"]
+        lagging.setattr(conversations, "batch_to_delete", lambda *_: [])
+        assert "still being deleted" in api.delete("/v3/agents/support").json["message"]
     pass_time(60)
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     assert items("conversations") == []

@@ -122,7 +122,8 @@ def tenant(mark: str) -> Tenant:
 def _ended(workspace_id: str, kind: str, how: str) -> str:
     agent_id = "same" if kind == tokens.AGENT else None
     issued = credentials.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
-    storage.transact(*credentials.issue_steps(issued))
+    with storage.unit_of_work():
+        credentials.stage(issued)
     if how == "revoked":
         credentials.revoke(issued.credential)
     return issued.token

@@ -8,13 +8,14 @@ from typing import Any, NamedTuple
 import boto3
 import pytest
 
-from chalicelib import clock, storage
+from app import app
+from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import store as credentials
-from chalicelib.http import auth, idempotency, messages
-from chalicelib.openapi.error_responses import _CONFLICTING as CONFLICTING
+from chalicelib.deletion import cascade
+from chalicelib.http import auth, messages
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES
-from chalicelib.openapi.examples.deletions import EXAMPLES as DELETIONS
+from chalicelib.storage.unit import Unit
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
@@ -22,6 +23,15 @@ from tests.described import Operation, Stand, broken_rules, guarded, resolved
 
 OPERATIONS = {one.name: one for one in guarded()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
+
+DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
+# Those that declare a conflict of their own.
+CONFLICTING = {
+    route.view_function.__name__
+    for methods in app.routes.values()
+    for route in methods.values()
+    if any(issubclass(error, errors.Conflict) for error in route.view_function.operation.raises)
+}
 
 # More than an item holds, even compressed.
 LONG = secrets.token_urlsafe(500_000)
@@ -128,7 +138,7 @@ def test_404(engine: None) -> None:
     stage = Stage(Api(new.workspace_key), Stand())
     stage.api.get("/v2/clients")
     (key,) = credentials.list_active(new.workspace_id, "workspace")
-    credentials.revoke(key)  # it is remembered, and opens routes meanwhile
+    credentials.revoke(key)  # it is still remembered, and opens routes for 30 seconds
 
     # What creates by id goes last, so that nothing is there before it.
     creating = {name: one for name, one in OPERATIONS.items() if name.startswith("save_")}
@@ -138,27 +148,20 @@ def test_404(engine: None) -> None:
 
 def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     dynamodb = boto3.client("dynamodb")
-    put, save = storage.put, storage.save
 
     def overtake(row: storage.Row) -> None:
-        """Somebody else was there first: the row has another version, or is gone."""
-        place = {"TableName": row.Meta.table_name, "Key": row.get_operation_kwargs_from_class(*row.keys)["Key"]}
-        if isinstance(row, storage.VersionedRow) and row.version is not None:
+        """Another write came first: the row has another version tag."""
+        if isinstance(row, storage.VersionedRow) and row.version_tag is not None:
             dynamodb.update_item(
-                **place, UpdateExpression="ADD version :one", ExpressionAttributeValues={":one": {"N": "1"}}
+                TableName=row.Meta.table_name,
+                Key=row.get_operation_kwargs_from_class(*row.keys)["Key"],
+                UpdateExpression="SET version_tag = :other",
+                ExpressionAttributeValues={":other": {"S": ids.new_id()}},
             )
-        elif isinstance(row, credentials.CredentialRow) and is_stored(row):
-            dynamodb.delete_item(**place)
 
-    def is_stored(row: credentials.CredentialRow) -> bool:
-        stored = storage.find(credentials.CredentialRow, row.token_hash)
-        return stored is not None and stored.credential_id == row.credential_id
-
-    monkeypatch.setattr(storage, "put", lambda row, *condition: overtake(row) or put(row, *condition))
-    monkeypatch.setattr(storage, "save", lambda row, *condition: overtake(row) or save(row, *condition))
-    for name in ("delete", "remove"):
+    for name in ("put", "delete"):
         real = getattr(storage, name)
-        monkeypatch.setattr(storage, name, lambda row, *condition, real=real: overtake(row) or real(row, *condition))
+        monkeypatch.setattr(storage, name, lambda row, *more, real=real: overtake(row) or real(row, *more))
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
     bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
@@ -265,7 +268,7 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         hook = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
         answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:
-        patch.setattr(storage, "save", lambda *_: (_ for _ in ()).throw(storage.ConditionFailed()))
+        patch.setattr(Unit, "commit", lambda _: (_ for _ in ()).throw(storage.ConditionFailed()))
         patch.setattr(clock, "sleep", lambda duration: None)
         answers["Error stale"] = api.patch("/v3/agents/support", {"agent": {"title": "Other"}})
         answers["InteractionError stale"] = state(body={"metadata": {"userName": "Other"}})
@@ -275,13 +278,16 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
     taken = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "taken"}
     assert api.call("POST", "/v3/agents/support/tools", {"tool": {"name": "x"}}, taken).status == 200
     answers |= {"Error key": tools(headers=taken), "InteractionError key": state(headers=taken)}
+    sign_in = {"email": "ann@example.com"}
+    assert api.post("/v2/clients/ann", sign_in).status == 200
+    answers["Error email"] = api.post("/v2/clients/bob", sign_in)
+    login = api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    answers["Error login"] = api.post("/v2/agents/new", {"SECRET_API_KEY": login})
+    api.post("/v2/agents/going", {})
     with monkeypatch.context() as patch:
-        patch.setattr(idempotency, "_keep", lambda *_: None)
-        for name, ask in (("Error", tools), ("InteractionError", state)):
-            held = {**taken, "Idempotency-Key": name}
-            body = {"tool": {"name": "x"}} if name == "Error" else b"{}"
-            assert ask(body=body, headers=held).status == 200
-            answers[f"{name} meanwhile"] = ask(body=body, headers=held)
+        patch.setattr(cascade, "_cascade", lambda *_: False)
+        api.delete("/v3/agents/going")
+    answers["Error deleting"] = api.post("/v2/agents/going", {})
     busy_database()
     answers |= {"Error busy": tools(body={"tool": {"name": "x"}}), "InteractionError busy": state()}
     monkeypatch.setattr(auth, "caller", lambda: 1 // 0)

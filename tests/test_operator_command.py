@@ -504,7 +504,7 @@ def test_our_own_mistakes_are_not_hidden(engine: None, monkeypatch: pytest.Monke
     def fail() -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(store, "every", fail)
+    monkeypatch.setattr(store, "list_all", fail)
     assert isinstance(run("workspace", "list").exception, ZeroDivisionError)
 
 

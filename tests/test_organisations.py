@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock
 from chalicelib.organisations import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
+from tests.writes import before_each_commit
 
 NOW = 1_790_000_000
 Hold = Callable[[int], None]
@@ -145,18 +146,12 @@ def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, 
     refused(api.get("/v2/orgs/other"), 404)
 
 
-def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+def test_a_change_is_applied_to_the_write_that_came_first(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(api)
-    real, theirs = storage.save, iter([{"canSelfEdit": True}])
-
-    def interrupted(*arguments: Any) -> None:
-        if (change := next(theirs, None)) is not None:
-            save(api, **change)
-        real(*arguments)
-
-    monkeypatch.setattr(storage, "save", interrupted)
+    theirs = iter([{"canSelfEdit": True}])
+    before_each_commit(monkeypatch, lambda: [save(api, **change) for change in theirs])
     save(api, adminIDs=["ours"])
     assert stored_organisation(workspace).items() >= {"canSelfEdit": True, "adminIDs": ["ours"]}.items()
 

@@ -266,11 +266,10 @@ def broken(api: Api) -> Iterator[Answer]:
         hook = {"webhook": {"url": f"https://example.com/{CANARY}", "events": ["lead_captured"]}}
         for operation, method, path, body in (
             ("TransactWriteItems", "POST", "/v3/leads", lead),
-            ("PutItem", "POST", "/v3/webhooks", hook),
+            ("TransactWriteItems", "POST", "/v3/webhooks", hook),
             ("PutItem", "PATCH", webhook, hook),
             ("PutItem", "POST", f"{webhook}/rotate", None),
-            ("BatchWriteItem", "POST", f"{webhook}/test", None),
-            ("PutItem", "POST", f"{webhook}/test", None),
+            ("TransactWriteItems", "POST", f"{webhook}/test", None),
         ):
             with refused_by_the_engine(operation, code):
                 yield api.call(method, path, body)

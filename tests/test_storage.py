@@ -1,4 +1,4 @@
-"""What the SDK does not repeat, or repeats once too often, at the one place that knows."""
+"""The unit of work: what a failed condition means, and what the SDK repeats too often or not at all."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +9,8 @@ from botocore.exceptions import ClientError
 from chalicelib import clock, errors, storage
 from chalicelib.organisations import store
 from chalicelib.organisations.store import OrganisationRow
+from chalicelib.storage.client import connection
+from tests.writes import delete_now, put_now
 
 
 @pytest.fixture
@@ -17,8 +19,12 @@ def row(engine: None, monkeypatch: pytest.MonkeyPatch) -> OrganisationRow:
 
     keyring.ensure()
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
-    row = store.new("w", "acme")
-    store.save(row, {}, {"name": "Acme"})
+    return save(store.new("w", "acme"), {}, {"name": "Acme"})
+
+
+def save(row: OrganisationRow, before: storage.Document, after: storage.Document) -> OrganisationRow:
+    with storage.unit_of_work():
+        store.save(row, before, after)
     return row
 
 
@@ -42,7 +48,7 @@ def collisions(request: pytest.FixtureRequest) -> Iterator[None]:
     yield from failing(*request.param)
 
 
-WRITES = {"PutItem": lambda row: storage.save(row), "DeleteItem": lambda row: storage.delete(row)}
+WRITES = {"PutItem": put_now, "DeleteItem": delete_now}
 
 
 @pytest.mark.parametrize(
@@ -59,37 +65,99 @@ def test_a_write_that_meets_a_transaction_is_done_again(row: OrganisationRow, co
 @pytest.mark.parametrize("collisions", [("PutItem", "TransactionConflictException", 99)], indirect=True)
 def test_a_write_that_meets_transactions_for_ever_says_so(row: OrganisationRow, collisions: None) -> None:
     with pytest.raises(errors.Unavailable):
-        storage.save(row)
+        put_now(row)
 
 
 def test_a_deletion_whose_answer_was_lost_is_a_deletion(row: OrganisationRow) -> None:
-    storage.delete(row)
-    storage.delete(row)
+    delete_now(row)
+    delete_now(row)
     assert storage.find(OrganisationRow, "w", "acme") is None
 
 
-def test_what_somebody_has_changed_is_not_deleted(row: OrganisationRow) -> None:
+def test_a_record_that_changed_since_it_was_read_is_not_deleted(row: OrganisationRow) -> None:
     as_read = storage.find(OrganisationRow, "w", "acme")
     assert as_read is not None
-    store.save(row, {"name": "Acme"}, {"name": "Other"})
+    save(row, {"name": "Acme"}, {"name": "Other"})
     with pytest.raises(storage.ConditionFailed):
-        storage.delete(as_read)
+        delete_now(as_read)
 
 
-def test_a_save_whose_answer_was_lost_is_recognised_as_ours(
-    row: OrganisationRow, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = OrganisationRow.save
+@pytest.fixture
+def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sends every write twice, as the SDK does when the first answer is lost."""
+    dispatch = connection.dispatch
 
-    def twice(self: OrganisationRow, *arguments: Any) -> Any:
-        version = self.version
-        real(self, *arguments)
-        self.version = version
-        return real(self, *arguments)
+    def twice(operation: str, arguments: dict[str, Any]) -> Any:
+        if operation in ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems"):
+            dispatch(operation, dict(arguments))
+        return dispatch(operation, arguments)
 
-    monkeypatch.setattr(OrganisationRow, "save", twice)
-    store.save(row, {"name": "Acme"}, {"name": "Other"})
+    monkeypatch.setattr(connection, "dispatch", twice)
+
+
+def test_a_write_whose_answer_was_lost_is_recognised_by_its_version_tag(row: OrganisationRow, repeated: None) -> None:
+    save(row, {"name": "Acme"}, {"name": "Other"})
     assert store.read("w", "acme").open()["name"] == "Other"
+
+
+def test_a_transaction_whose_answer_was_lost_is_recognised_by_its_version_tags(
+    row: OrganisationRow, repeated: None
+) -> None:
+    other = store.new("w", "other")
+    other.seal({"name": "Other"})
+    with storage.unit_of_work():
+        storage.put(row)
+        storage.put(other)
+    assert store.read("w", "other").open()["name"] == "Other"
+
+
+def test_nothing_is_written_when_the_block_raises(row: OrganisationRow) -> None:
+    with pytest.raises(ZeroDivisionError), storage.unit_of_work():
+        storage.delete(row)
+        raise ZeroDivisionError
+    assert storage.find(OrganisationRow, "w", "acme") is not None
+
+
+def test_a_write_outside_a_unit_of_work_is_a_mistake(row: OrganisationRow) -> None:
+    with pytest.raises(RuntimeError):
+        storage.put(row)
+
+
+def test_the_first_staged_step_that_fails_decides(row: OrganisationRow) -> None:
+    here = storage.Key(OrganisationRow, *row.keys)
+    gone = OrganisationRow.workspace.does_not_exist()
+    with pytest.raises(errors.NotFound), storage.unit_of_work():
+        new = store.new("w", "new")
+        new.seal({})
+        storage.put(new, OrganisationRow.workspace.does_not_exist(), errors.Forbidden())
+        storage.require(here, gone, errors.NotFound())
+        storage.require(storage.Key(OrganisationRow, "w", "unknown"), OrganisationRow.workspace.exists())
+    assert storage.find(OrganisationRow, "w", "new") is None
+
+
+def test_an_error_may_be_made_of_the_stored_item(row: OrganisationRow) -> None:
+    seen: list[Any] = []
+
+    def error(item: Any) -> errors.ApiError:
+        seen.append(item["org_id"]["S"])
+        return errors.Forbidden()
+
+    with pytest.raises(errors.Forbidden), storage.unit_of_work():
+        storage.update(row, [OrganisationRow.document.remove()], OrganisationRow.workspace.does_not_exist(), error)
+    assert seen == ["acme"]
+
+
+def test_a_function_is_run_again_after_a_conflict_and_ten_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "sleep", lambda duration: None)
+    runs: list[int] = []
+
+    def conflict() -> None:
+        runs.append(1)
+        raise storage.ConditionFailed()
+
+    with pytest.raises(errors.Stale):
+        storage.retry_on_conflict(conflict)
+    assert len(runs) == 10
 
 
 def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_busy(row: OrganisationRow) -> None:
@@ -113,26 +181,20 @@ def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_bu
     assert len(sent) > 2
 
 
-def test_what_was_deleted_and_made_anew_is_not_what_was_read(row: OrganisationRow) -> None:
-    """Its versions begin at 1 again."""
+def test_a_record_that_was_deleted_and_made_anew_is_not_the_one_that_was_read(row: OrganisationRow) -> None:
     read = storage.find(OrganisationRow, *row.keys)
     assert read is not None
-    storage.delete(row)
-    anew = store.new(*row.keys)
-    store.save(anew, {}, {"name": "New"})
-    assert anew.version == read.version
-    writes = (
-        lambda: storage.save(read),
-        lambda: storage.delete(read),
-        lambda: storage.transact(storage.put(read)),
-        lambda: storage.transact(storage.remove(read)),
-    )
-    for write in writes:
+    delete_now(row)
+    save(store.new(*row.keys), {}, {"name": "New"})
+    for write in (put_now, delete_now):
+        stale = storage.find(OrganisationRow, *row.keys)
+        assert stale is not None
+        stale.version_tag = read.version_tag
         with pytest.raises(storage.ConditionFailed):
-            write()
+            write(stale)
 
 
-def test_more_than_a_transaction_may_have_is_too_large(row: OrganisationRow) -> None:
-    steps = [storage.put(store.new("workspace", f"org-{number}")) for number in range(101)]
-    with pytest.raises(errors.TooLarge):
-        storage.transact(*steps)
+def test_more_than_a_transaction_may_have_is_too_large(engine: None) -> None:
+    with pytest.raises(errors.TooLarge), storage.unit_of_work():
+        for number in range(101):
+            storage.put(store.new("workspace", f"org-{number}"))

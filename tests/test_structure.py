@@ -16,7 +16,7 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 LEAVES = ("settings", "clock", "ids", "errors")
 RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients", "organisations", "workspaces")
 LAYERS = (
-    ("settings",), ("clock",), ("errors",), ("storage",), ("telemetry", "queues"), ("credentials",), ("http",),
+    ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues"), ("credentials",), ("http",),
     ("tools", "clients", "organisations", "workspaces"), ("agents",), ("conversations", "leads", "analytics"),
     ("deletion", "webhooks"), ("openapi",),
 )  # fmt: skip
@@ -88,7 +88,7 @@ def test_a_resource_reaches_sideways_only_to_a_store_or_models(module: Path) -> 
 
 HOMES = {
     "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
-    "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"clock"}),
+    "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
     "encryption": (r"\bcryptography\b", {"storage.encryption"}),
     "outbound HTTP": (

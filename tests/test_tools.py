@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock
 from chalicelib.tools import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
+from tests.writes import before_each_commit
 
 NOW = 1_790_000_000
 READ_ONLY = ("id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases")
@@ -194,17 +195,11 @@ def test_a_tool_that_was_read_is_written_back_without_a_write(
     assert stored() == before
 
 
-def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+def test_a_change_is_applied_to_the_write_that_came_first(
     api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, real, theirs = f"/v3/tools/{create()['id']}", storage.save, iter([{"tool": {"description": "theirs"}}])
-
-    def interrupted(*arguments: Any) -> None:
-        if (change := next(theirs, None)) is not None:
-            api.patch(path, change)
-        real(*arguments)
-
-    monkeypatch.setattr(storage, "save", interrupted)
+    path, theirs = f"/v3/tools/{create()['id']}", iter([{"tool": {"description": "theirs"}}])
+    before_each_commit(monkeypatch, lambda: [api.patch(path, change) for change in theirs])
     changed = api.patch(path, {"tool": {"method": "POST"}}).data
     assert (changed["method"], changed["description"]) == ("POST", "theirs")
     assert api.get(path).data == changed

@@ -17,6 +17,7 @@ from tests.api import Answer, Api
 from tests.evidence import refused, stored
 from tests.requests import counted
 from tests.webhooks import pipeline
+from tests.writes import delete_now
 
 NOW = 1_793_611_800_123
 SECOND, DAY = 1_000, 24 * 60 * 60 * 1000
@@ -103,7 +104,7 @@ def forget_the_event(workspace: NewWorkspace, delivery: Any) -> None:
     """What the database does after thirty days."""
     row = storage.find(ledger.EventRow, workspace.workspace_id, delivery["eventId"])
     assert row is not None
-    storage.delete(row)
+    delete_now(row)
 
 
 # ---- a test ---------------------------------------------------------------------------------------
@@ -471,4 +472,4 @@ def test_what_an_event_says_cannot_be_read_in_the_database(api: Api, endpoint: s
     (event,), (delivery,) = stored()["cams-events"], stored()["cams-deliveries"]
     assert event.keys() == {"workspace", "event_id", "document", "expires_at"}
     assert "A test of" not in f"{event} {delivery}"
-    assert delivery.keys() == {"webhook", "delivery_id", "event_id", "type", "expires_at"}
+    assert delivery.keys() == {"webhook", "delivery_id", "event_id", "type", "expires_at", "version_tag"}

@@ -16,6 +16,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import refused, stored
 from tests.requests import answer_lost_once, counted
+from tests.writes import before_each_commit
 
 NOW = 1_793_611_800_123
 URL = "https://example.com/hooks/cams"
@@ -321,7 +322,7 @@ def test_a_change_of_an_endpoint_that_is_deleted_meanwhile_does_not_bring_it_bac
 
 
 def test_a_change_whose_answer_got_lost_is_no_conflict(api: Api) -> None:
-    with answer_lost_once("PutItem"):
+    with answer_lost_once("TransactWriteItems"):
         made = create(api)
     with answer_lost_once("PutItem"):
         assert change(api, made, description="Other")["description"] == "Other"
@@ -542,8 +543,9 @@ def test_the_workspace_secret_opens_none_of_them(asked: list[tuple[str, str, Any
 
 def test_nothing_of_an_endpoint_can_be_read_in_the_database(api: Api) -> None:
     made = create(api, description="Ours")
-    (item,) = stored()["cams-webhooks"]
-    assert item.keys() == {"workspace", "webhook_id", "document", "version", "written"}
+    lock, item = sorted(stored()["cams-webhooks"], key=len)
+    assert lock.keys() == {"workspace", "webhook_id", "version_tag"}
+    assert item.keys() == {"workspace", "webhook_id", "document", "version_tag"}
     for secret in (URL, "Ours", "lead_captured", made["signingSecret"]):
         assert secret not in str(item)
 
@@ -567,19 +569,12 @@ def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.Monk
     assert api.post("/v3/webhooks", body).status == 200
 
 
-def test_who_makes_one_at_the_same_time_as_somebody_else_cannot_make_one_too_many(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_concurrent_creations_of_the_last_webhook_make_only_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MOST", 2)
     body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
-    save, statuses = storage.save, []
-
-    def after_somebody_else(*arguments: Any) -> None:
-        monkeypatch.setattr(storage, "save", save)
-        statuses.extend(api.post("/v3/webhooks", body).status for _ in range(2))
-        save(*arguments)
-
-    monkeypatch.setattr(storage, "save", after_somebody_else)
+    statuses: list[int] = []
+    others = iter(range(2))
+    before_each_commit(monkeypatch, lambda: statuses.extend(api.post("/v3/webhooks", body).status for _ in others))
     refused(api.post("/v3/webhooks", body), 429)
     assert statuses == [200, 200]
     assert len(api.get("/v3/webhooks").data) == 2

@@ -13,7 +13,6 @@ from chalicelib.agents import store as agents
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, envelope
-from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
@@ -339,7 +338,7 @@ def test_the_thirty_seconds_begin_when_a_credential_is_looked_up(
 ) -> None:
     """To note its use may take long, and it may be revoked meanwhile."""
     made = issue(api)
-    note = credentials._note_use
+    note = credentials._record_use
 
     def revoked_meanwhile(row: Any) -> None:
         note(row)
@@ -347,7 +346,7 @@ def test_the_thirty_seconds_begin_when_a_credential_is_looked_up(
             pass_time(8)
             credentials.revoke(row)
 
-    monkeypatch.setattr(store, "_note_use", revoked_meanwhile)
+    monkeypatch.setattr(credentials, "_record_use", revoked_meanwhile)
     statuses = [opens(made["token"])]
     for seconds in (21, 1):
         pass_time(seconds)
@@ -406,7 +405,7 @@ def test_nothing_is_noted_of_a_token_that_was_revoked_meanwhile(api: Api, monkey
             credentials.revoke(row)
         return row
 
-    monkeypatch.setattr(store, "living", revoked_once_read)
+    monkeypatch.setattr(credentials, "find_active", revoked_once_read)
     assert opens(token) == 200
     assert items("cams-credentials") == before
 
@@ -563,7 +562,7 @@ def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
     taken = agent_key(owning, "sales")
     before = everything()
     answer = api.post(path, {"title": "New", "SECRET_API_KEY": taken})
-    assert (answer.status, answer.json["code"]) == (409, "CONFLICT")
+    assert (answer.status, answer.json["code"]) == (409, "KEY_TAKEN")
     assert everything() == before
     assert opens(taken, "/v2/agents/sales") == 200
 
@@ -589,8 +588,9 @@ def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
     first, second = agents.read(workspace.workspace_id, "support"), agents.read(workspace.workspace_id, "support")
     before = first.open()
     winner, loser = tokens.new(tokens.AGENT), tokens.new(tokens.AGENT)
-    agents.save(first, before, {**before, "SECRET_API_KEY": winner})
-    with pytest.raises(storage.ConditionFailed):
+    with storage.unit_of_work():
+        agents.save(first, before, {**before, "SECRET_API_KEY": winner})
+    with pytest.raises(storage.ConditionFailed), storage.unit_of_work():
         agents.save(second, before, {**before, "SECRET_API_KEY": loser})
     assert [opens(winner, EDGE), opens(loser, EDGE)] == [200, 401]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
@@ -22,6 +22,7 @@ from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Serv
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 from tests.webhooks.receivers import OK, Receiver, read_request
+from tests.writes import delete_now
 
 
 def every_operation(service: Service) -> None:
@@ -107,7 +108,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.fan_out(records)  # repeated, now that an endpoint is in the other lane
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD)) == len(records)
-        storage.delete(ledger.EventRow(new.workspace_id, pipeline.told(records)[0].id))
+        delete_now(ledger.EventRow(new.workspace_id, pipeline.told(records)[0].id))
         for lane in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(lane)).messages:
                 held.run()

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, ids
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.webhooks.pipeline import Record, Stream, told
@@ -95,7 +95,7 @@ def test_the_same_of_two_workspaces_are_two_events(
     stream: Stream, api: Api, other_workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: SECOND * 1000)
-    monkeypatch.setattr(clock, "new_id", lambda: "0" * 26)
+    monkeypatch.setattr(ids, "new_id", lambda: "0" * 26)
     api.post("/v2/orgs/acme", {"name": "Acme"})
     Api(other_workspace.workspace_key).post("/v2/orgs/acme", {"name": "Acme"})
     one, other = told(stream.read())

@@ -10,6 +10,7 @@ from botocore.awsrequest import AWSResponse
 
 from chalicelib import clock, errors, storage
 from chalicelib.webhooks import endpoints, queue
+from chalicelib.webhooks.fan_out import fan_out as fan_out_records
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import forget
@@ -18,6 +19,7 @@ from tests.requests import refused_by_the_engine
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting
+from tests.writes import put_now
 
 MONTH = 30 * 24 * 60 * 60
 
@@ -165,7 +167,7 @@ def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
     listen(api, inbox, "organisation_created")
     organisations(api, "before", "after")
     before, after = stream.read()
-    fan_out([before, bad, after])
+    fan_out_records([before, bad, after])
     drain()
     assert posted_names(inbox) == ["after", "before"]
     assert len(waiting_dead()) == 1
@@ -199,7 +201,7 @@ def test_an_endpoint_that_cannot_be_read_holds_up_no_other(
     listen(api, inbox, "organisation_created")
     row = endpoints.read(workspace.workspace_id, broken)
     row.document = row.document[:-1] + bytes([row.document[-1] ^ 1])
-    storage.save(row)
+    put_now(row)
     organisations(api, "acme")
     fan_out(stream.read())
     drain()

@@ -139,7 +139,8 @@ def happened(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Recor
     for number, workspace_id in enumerate(ids):
         path = "hangs" if number < HANGING else "answers"
         document = {"url": f"{url}/{path}", "events": ["organisation_created"], "enabled": True}
-        endpoints.create(workspace_id, document)
+        with storage.unit_of_work():
+            endpoints.create(workspace_id, document)
     for number in range(events):
         organisation = organisations.new(ids[number % ENDPOINTS], f"org-{number}")
         organisations.save(organisation, {}, {"name": f"organisation {number}"})
