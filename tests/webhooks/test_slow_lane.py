@@ -143,7 +143,8 @@ def happened(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Recor
             endpoints.create(workspace_id, document)
     for number in range(events):
         organisation = organisations.new(ids[number % ENDPOINTS], f"org-{number}")
-        organisations.save(organisation, {}, {"name": f"organisation {number}"})
+        with storage.unit_of_work():
+            organisations.save(organisation, {}, {"name": f"organisation {number}"})
     records = stream.read()
     random.Random(3).shuffle(records)
     told = {event.id: event.workspace_id for event in pipeline.told(records)}
