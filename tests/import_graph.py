@@ -1,0 +1,87 @@
+"""The import graph of `chalicelib`, a package being one node: `python -m tests.import_graph` prints its figures.
+
+Imports inside functions and under `TYPE_CHECKING` count as well. An upward edge is one that closes a cycle: it leads
+from a lower layer to a higher one, whatever order of layers is chosen.
+"""
+
+import ast
+import sys
+from pathlib import Path
+
+Graph = dict[str, set[str]]
+
+PACKAGE = Path(__file__).parent.parent / "chalicelib"
+
+
+def name_of(module: Path, package: Path = PACKAGE) -> str:
+    """A module's dotted name below the package; empty for the package itself."""
+    name = ".".join(module.relative_to(package).with_suffix("").parts)
+    return name.removesuffix("__init__").removesuffix(".")
+
+
+def node_of(module: str) -> str:
+    """The node that a module is in."""
+    return module.partition(".")[0]
+
+
+def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
+    """The modules of the package that a module imports, by their dotted names."""
+    known = {name_of(one, package) for one in package.rglob("*.py")}
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == package.name:
+            base = node.module.removeprefix(package.name).lstrip(".")
+            inner = {f"{base}.{alias.name}".lstrip(".") for alias in node.names}
+            found |= (inner & known) or {base}
+    return found
+
+
+def graph(package: Path = PACKAGE) -> Graph:
+    """The nodes that each node imports."""
+    edges: Graph = {}
+    for module in package.rglob("*.py"):
+        if node := node_of(name_of(module, package)):
+            targets = {node_of(one) for one in imported_by(module, package)} - {node, ""}
+            edges.setdefault(node, set()).update(targets)
+    return edges
+
+
+def upward_edges(edges: Graph) -> set[tuple[str, str]]:
+    """The edges that close a cycle when the nodes are visited depth first, in alphabetical order."""
+    closing: set[tuple[str, str]] = set()
+    done: set[str] = set()
+
+    def visit(node: str, path: tuple[str, ...]) -> None:
+        for target in sorted(edges.get(node, ())):
+            if target in (*path, node):
+                closing.add((node, target))
+            elif target not in done:
+                visit(target, (*path, node))
+        done.add(node)
+
+    for node in sorted(edges):
+        if node not in done:
+            visit(node, ())
+    return closing
+
+
+def levels(edges: Graph) -> int:
+    """How many nodes the longest chain of imports has, without the upward edges."""
+    upward = upward_edges(edges)
+    height: dict[str, int] = {}
+
+    def measure(node: str) -> int:
+        if node not in height:
+            below = (measure(one) for one in edges.get(node, ()) if (node, one) not in upward)
+            height[node] = 1 + max(below, default=0)
+        return height[node]
+
+    return max(map(measure, edges))
+
+
+if __name__ == "__main__":
+    found = graph(Path(sys.argv[1]) if len(sys.argv) > 1 else PACKAGE)
+    upward = upward_edges(found)
+    print(f"{len(found)} nodes, {levels(found)} levels, {sum(map(len, found.values()))} edges, {len(upward)} upward")  # noqa: T201
+    for importer, imported in sorted(upward):
+        print(f"  {importer} -> {imported}")  # noqa: T201
