@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from infra import uv
+from tests import local_index
 
 LISTED = """\
 :env:.disable-pip-version-check='1'
@@ -85,15 +84,13 @@ class Machine:
     def __init__(self, directory: Path) -> None:
         self.venv = directory / "venv"
         wheels = directory / "wheels"
-        wheels.mkdir()
-        small, more = (_wheel(wheels, name) for name in ("small", "more"))
+        small, more = (local_index.add_wheel(wheels, name) for name in ("small", "more"))
         self.run = directory / "run.lock"
         self.dev = directory / "dev.lock"
         self.run.write_text(small)
         self.dev.write_text(small + more)
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
-        self._environment |= {"PIP_CONFIG_FILE": os.devnull, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)}
-        self._environment |= {"UV_CACHE_DIR": str(directory / "cache")}
+        self._environment |= local_index.variables(wheels)
 
     def install(self, *locks: Path) -> subprocess.CompletedProcess[str]:
         """Set-up as the Makefile calls it."""
@@ -150,14 +147,3 @@ def test_a_package_of_another_hash_is_not_installed(machine: Machine) -> None:
     assert "Installing run.lock failed; the lines above say why." in ran.stderr
     assert machine.modules() == set()
     assert machine.install(machine.run).returncode == 1, "no stamp says that it was installed"
-
-
-def _wheel(directory: Path, name: str) -> str:
-    """Write the wheel of a package with one module; return its line of a lock."""
-    wheel, info = directory / f"{name}-1-py3-none-any.whl", f"{name}-1.dist-info"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.writestr(f"{name}.py", "")
-        archive.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-        archive.writestr(f"{info}/RECORD", f"{name}.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
-    return f"{name}==1 --hash=sha256:{hashlib.sha256(wheel.read_bytes()).hexdigest()}\n"

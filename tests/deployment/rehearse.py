@@ -176,10 +176,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
 
 def _wheels() -> None:
     """The only thing that a rehearsal needs from outside, once: what ships is built for another system than this."""
-    if any(wheels.DOWNLOADS.glob("*.whl")):
-        return
     try:
-        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.lambda_target()):
+        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.LAMBDA):
             pass
     except wheels.BuildError as error:
         raise Failed(f"{error} Can the package registry that pip is configured for be reached from here?") from error
