@@ -46,7 +46,7 @@ test-long: install
 check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
-	.venv/bin/mypy --strict app.py chalicelib infra
+	.venv/bin/mypy --strict
 	@.venv/bin/python -m infra.audit requirements-uv.lock requirements-engine.lock requirements-bench.lock
 
 format: install

@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto.sqs.models import sqs_backends
 
-from chalicelib import clock, errors, sequence, storage
+from chalicelib import clock, errors, queues, sequence, storage
 from chalicelib.agents import deletion, functions, routes
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
@@ -253,7 +253,7 @@ def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
     def refused(*_: object) -> None:
         raise errors.Unavailable()
 
-    monkeypatch.setattr(deletion.queues, "send", refused)
+    monkeypatch.setattr(queues, "send", refused)
     assert api.delete("/v3/agents/support").status == 503
     assert api.get("/v3/agents/support").status == 200
 
