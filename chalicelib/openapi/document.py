@@ -9,16 +9,13 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from chalicelib import auth, etag, idempotency
+from chalicelib import __version__, auth, etag, idempotency
 from chalicelib.openapi import members, parameters, refusals, schemas
 from chalicelib.openapi.examples import EXAMPLES, Example
 from chalicelib.openapi.operation import Operation
 from chalicelib.openapi.schemas import Schema
 from chalicelib.openapi.text import public, summary_and_description
 from chalicelib.workspaces import tokens
-
-# The version of the document. The interface's own versions are in its paths.
-VERSION = "1.0.0"
 
 _JSON = "application/json"
 # Views that take no body at all as an empty object.
@@ -110,7 +107,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, made)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "CAMS", "version": VERSION, "description": _ABOUT},
+        "info": {"title": "CAMS", "version": __version__, "description": _ABOUT},
         # Where the document itself is: right on this machine, and below the stage of a gateway.
         "servers": [{"url": ".", "description": "Where this document comes from"}],
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
