@@ -26,7 +26,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 _LOCK = ROOT / "requirements-uv.lock"
 _DIRECTORY = ROOT / ".uv"
-_BINARY = _DIRECTORY / "lib" / "bin" / "uv"
 # Later sections take precedence, as in pip.
 _SECTIONS = ("global", "install", ":env:")
 
@@ -52,7 +51,7 @@ def command(*arguments: str) -> tuple[list[str], dict[str, str]]:
         # An extra index that has a version hides the files that the index has of it: they would miss in the lock.
         settings = {option: text for option, text in settings.items() if option not in _MORE_PLACES}
     options = ["--no-index"] if arguments[:1] == ("pip",) and settings.get("no-index", "").lower() in _TRUE else []
-    line = [str(_BINARY), "--no-config", "--no-python-downloads", *arguments, *options]
+    line = [str(_DIRECTORY / "lib" / "bin" / "uv"), "--no-config", "--no-python-downloads", *arguments, *options]
     return line, {**os.environ, **variables(settings, os.environ)}
 
 
@@ -123,7 +122,7 @@ def install() -> None:
 def _pip_install(python: str) -> None:
     line = [python, "-m", "pip", "install", "--quiet", "--no-deps", "--require-hashes", "--only-binary=:all:"]
     ran = subprocess.run(
-        [*line, "--target", str(_BINARY.parents[1]), "--requirement", str(_LOCK)],
+        [*line, "--target", str(_DIRECTORY / "lib"), "--requirement", str(_LOCK)],
         # Options of the user that do not go with --target.
         env={**os.environ, "PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
         stdout=subprocess.PIPE,

@@ -78,6 +78,66 @@ def test_a_lock_does_not_depend_on_the_extra_indexes_of_this_machine(monkeypatch
     assert "UV_INDEX" not in uv.command("pip", "compile")[1]
 
 
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where uv is not installed yet; a stand-in for it is all that pip finds."""
+    (tmp_path / "uv.lock").write_text(local_index.add_wheel(tmp_path / "wheels", "uv"))
+    for name, value in local_index.variables(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(uv, "_LOCK", tmp_path / "uv.lock")
+    monkeypatch.setattr(uv, "_DIRECTORY", tmp_path / ".uv")
+    return tmp_path
+
+
+def test_uv_is_installed_once_from_its_lock(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uv.install()
+    assert "uv is ready" in capsys.readouterr().out
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+    uv.install()
+    assert capsys.readouterr().out == ""
+
+
+def test_uv_of_another_hash_is_not_installed(fresh: Path) -> None:
+    (fresh / "uv.lock").write_text(f"uv==1 --hash=sha256:{0:064}\n")
+    with pytest.raises(uv.UvError, match=r"(?s)DO NOT MATCH THE HASHES.*pip could not install uv\.lock"):
+        uv.install()
+    assert not (fresh / ".uv" / "lib").exists()
+
+
+@pytest.mark.parametrize("settings", [{"PIP_USER": "1"}, {"PIP_REQUIRE_VIRTUALENV": "1"}], ids=["user", "environment"])
+def test_uv_is_installed_where_pip_is_configured_to_install_elsewhere(
+    settings: dict[str, str], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    uv.install()
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+
+
+def test_where_python_has_no_pip_that_of_a_new_environment_is_used(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'case "$1$2" in -c*|-mpip) exit 1;; esac; exec {sys.executable} "$@"'
+    monkeypatch.setattr(sys, "_base_executable", _script(fresh, script))
+    assert uv.command("pip", "sync")[1]["UV_FIND_LINKS"] == str(fresh / "wheels")
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+
+
+def test_where_python_has_neither_pip_nor_venv_the_error_says_what_to_install(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "_base_executable", _script(fresh, "exit 1"))
+    with pytest.raises(uv.UvError, match=r"neither pip nor venv\. Install one of them"):
+        uv.install()
+
+
+def _script(directory: Path, command: str) -> str:
+    script = directory / "python"
+    script.write_text(f"#!/bin/sh\n{command}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
 class Machine:
     """Where pip, and so uv, finds two packages in a folder and nothing else; and two locks, one within the other."""
 
