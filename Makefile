@@ -1,6 +1,9 @@
 # What people type. Each target does its own set-up on a fresh machine that has Python 3.10 or newer; set-up is not
 # repeated while the lock files stay as they are.
 
+# uv compiles nothing. With this set, every process would compile all packages again.
+unexport PYTHONDONTWRITEBYTECODE
+
 PORT ?= 8000
 STATE ?= .local
 # Passed to pytest: make test ARGS="tests/tools -k create"
@@ -12,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-long check format bench bench-quick rehearse deploy destroy install install-bench lock clean
+.PHONY: help run test test-long check format bench bench-quick rehearse deploy destroy install install-run install-engine install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -28,7 +31,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make lock                             after a change of a requirements file"
 	@echo "make clean                            remove what set-up and tools have made; STATE stays"
 
-run: install
+run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)"
 
 # Two workers: more than a small machine has cores make the tests that start and kill processes slower, not faster.
@@ -43,8 +46,8 @@ test-long: install
 check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
-	.venv/bin/mypy --strict app.py chalicelib infra
-	@.venv/bin/python -m infra.audit requirements-engine.lock requirements-bench.lock
+	.venv/bin/mypy --strict
+	@.venv/bin/python -m infra.audit requirements-uv.lock requirements-engine.lock requirements-bench.lock
 
 format: install
 	.venv/bin/ruff format .
@@ -67,24 +70,34 @@ deploy: install
 destroy: install
 	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
 
-# The engine has an environment of its own because it pins another botocore than the application.
-install:
-	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; no python3 on the path is." >&2; exit 1; }
-	@$(PYTHON) infra/local/install.py .venv requirements-dev.lock
-	@$(PYTHON) infra/local/install.py .venv-engine requirements-engine.lock
+install: install-engine
+	@$(INSTALL) .venv requirements-dev.lock
 
-install-bench:
-	@$(PYTHON) infra/local/install.py .venv-bench requirements-bench.lock
+# Only what running needs. Where the environment has all that the tests need, it keeps that.
+install-run: install-engine
+	@$(INSTALL) .venv requirements-run.lock requirements-dev.lock
+
+# The engine has an environment of its own because it pins another botocore than the application.
+install-engine:
+	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; no python3 on the path is." >&2; exit 1; }
+	@$(INSTALL) .venv-engine requirements-engine.lock
+
+install-bench: install
+	@$(INSTALL) .venv-bench requirements-bench.lock
+
+INSTALL := $(PYTHON) -m infra.local.install
 
 # Every package that a requirements file needs, for every Python and platform, with the hashes of its files.
-LOCK := .venv/bin/python -m uv pip compile --quiet --no-python-downloads --universal --generate-hashes --no-annotate \
+LOCK := $(PYTHON) -m infra.uv pip compile --quiet --universal --generate-hashes --no-annotate \
   --custom-compile-command "make lock"
 
-lock: install
+lock:
+	$(LOCK) --python-version 3.10 requirements-uv.txt -o requirements-uv.lock
 	$(LOCK) --python-version 3.10 requirements-dev.txt -o requirements-dev.lock
+	$(LOCK) --python-version 3.10 requirements-run.txt -c requirements-dev.lock -o requirements-run.lock
 	$(LOCK) --python-version 3.10 requirements-engine.txt -o requirements-engine.lock
 	$(LOCK) --python-version 3.11 requirements-bench.txt -o requirements-bench.lock
 
 clean:
-	rm -rf .venv .venv-engine .venv-bench .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -25,14 +25,16 @@ class Operation(NamedTuple):
     @property
     def body(self) -> Document | None:
         """Schema and examples of the body, None where the operation takes none."""
-        body = self.description.get("requestBody")
-        return body and body["content"]["application/json"]
+        body: Document = self.description.get("requestBody") or {"content": {"application/json": None}}
+        found: Document | None = body["content"]["application/json"]
+        return found
 
     @property
     def answer(self) -> Document:
         """Schema and examples of the answer."""
-        (content,) = self.description["responses"]["200"]["content"].values()
-        return content
+        content: list[Document] = list(self.description["responses"]["200"]["content"].values())
+        (only,) = content
+        return only
 
     @property
     def statuses(self) -> set[int]:
@@ -49,7 +51,8 @@ def document() -> Document:
     """The document that the app answers."""
     answer = Api().get("/openapi.json")
     assert answer.status == 200
-    return answer.json
+    found: Document = answer.json
+    return found
 
 
 def operations() -> Iterator[Operation]:

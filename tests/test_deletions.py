@@ -9,7 +9,7 @@ import boto3
 import pytest
 from moto.sqs.models import sqs_backends
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.listing import Numbers
@@ -257,7 +257,7 @@ def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
     def fail(*_: object) -> None:
         raise errors.Unavailable()
 
-    monkeypatch.setattr(cascade.queues, "send", fail)
+    monkeypatch.setattr(queues, "send", fail)
     assert api.delete("/v3/agents/support").status == 503
     assert api.get("/v3/agents/support").status == 200
 

@@ -1,7 +1,7 @@
 """The packages whose starts are measured, each in a directory of its own: all that a process of it can import.
 
 Those of the peers and of the bare SDK are what `pip install --target` makes of their requirements, in the versions of
-this environment; they are kept in `build/` for the next run. Ours is the real one, and is made anew each time.
+`requirements-bench.lock`; they are kept in `build/` for the next run. Ours is the real one, and is made anew each time.
 """
 
 import compileall
@@ -72,9 +72,9 @@ def _as_published() -> Path:
     return sources
 
 
-def peer(module: str, requirements: Sequence[str]) -> Package:
-    """A module of `benchmarks/peers` with what it requires."""
-    package = _installed(requirements)
+def peer(module: str, names: Sequence[str]) -> Package:
+    """A module of `benchmarks/peers` with the packages that it requires."""
+    package = _installed(_pinned(names))
     for directory in (package.sources, package.compiled):
         shutil.copyfile(_PEERS / f"{module}.py", directory / f"{module}.py")
     py_compile.compile(str(package.compiled / f"{module}.py"), doraise=True, invalidation_mode=_UNCHECKED)
@@ -83,7 +83,11 @@ def peer(module: str, requirements: Sequence[str]) -> Package:
 
 def bare() -> Package:
     """Nothing but the SDK's core."""
-    return _installed(["botocore"])
+    return _installed(_pinned(["botocore"]))
+
+
+def _pinned(names: Sequence[str]) -> list[str]:
+    return [f"{name}=={importlib.metadata.version(name)}" for name in names]
 
 
 def _installed(requirements: Sequence[str]) -> Package:
@@ -103,7 +107,7 @@ def _install(requirements: Sequence[str], place: Path) -> None:
     made = Package(place, 0)
     place.mkdir()
     (place / "requirements.txt").write_text("\n".join(requirements), encoding="utf-8")
-    for file in wheels.of(place / "requirements.txt", wheels.HERE):
+    for file in wheels.of(place / "requirements.txt", wheels.HERE, build.ROOT / "requirements-bench.lock"):
         (made.sources / file.path).parent.mkdir(parents=True, exist_ok=True)
         (made.sources / file.path).write_bytes(file.content)
     shutil.make_archive(str(place / "package"), "zip", made.sources)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from chalicelib import __version__
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import operation
@@ -16,9 +17,6 @@ from chalicelib.openapi import error_responses, members, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema
 from chalicelib.openapi.text import public, summary_and_description
-
-# The version of the document. The interface's own versions are in its paths.
-VERSION = "1.0.0"
 
 _JSON = "application/json"
 _ABOUT = """\
@@ -106,7 +104,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, made)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "CAMS", "version": VERSION, "description": _ABOUT},
+        "info": {"title": "CAMS", "version": __version__, "description": _ABOUT},
         # Where the document itself is: right on this machine, and below the stage of a gateway.
         "servers": [{"url": ".", "description": "Where this document comes from"}],
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],

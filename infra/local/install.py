@@ -1,110 +1,81 @@
 """Creates a virtual environment from a lock file, once, and shows how far it is.
 
-    python3 infra/local/install.py .venv requirements-dev.lock
+    python3 -m infra.local.install .venv requirements-run.lock [requirements-dev.lock ...]
 
 The lock names every package with its version and the hashes of its wheels (`make lock` writes it); what has another
-hash, or is no wheel and would run code to be built, is not installed. Runs before anything is installed: plain Python,
-no import of ours. Does nothing when the environment was made by the same Python from the same lock. Where packages come
-from is pip's own configuration, never a file of this project.
+hash, or is no wheel and would run code to be built, is not installed. Does nothing when the environment was made by the
+same Python from the same lock. The locks that follow contain the first one: an environment that was made from one of
+them is kept up to date with that one, so that `make run` removes nothing that `make test` needs.
+
+Runs before anything is installed: standard library only. Where packages come from is pip's own configuration (see
+`infra.uv`), never a file of this project.
 """
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
-import os
 import subprocess
 import sys
 import time
 from collections import deque
 from pathlib import Path
 
+from infra import uv
+
 _STAMP = "installed-from"
-_LONGEST_LINE = 200  # pip lists every version there ever was when it finds none that fits
+_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def main() -> None:
-    """Makes the environment that the two arguments describe, unless it is there."""
-    if len(sys.argv) != 3:
-        sys.exit(f"usage: {sys.argv[0]} DIRECTORY LOCK")
-    directory, lock = Path(sys.argv[1]), Path(sys.argv[2])
-    # Two terminals on a fresh clone must not fill the same directory at the same time.
-    with lock.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        _install(directory, lock)
+    """Makes the environment that the arguments describe, unless it exists."""
+    if len(sys.argv) < 3:
+        sys.exit("usage: python3 -m infra.local.install DIRECTORY LOCK [LARGER_LOCK ...]")
+    directory, *locks = map(Path, sys.argv[1:])
+    try:
+        with uv.hold(Path(__file__)):
+            _install(directory, locks)
+    except uv.UvError as error:
+        sys.exit(str(error))
 
 
-def _install(directory: Path, lock: Path) -> None:
-    stamp, content = directory / _STAMP, lock.read_bytes()
-    python = f"{sys.version_info.major}.{sys.version_info.minor}"
-    wanted = f"{python} {hashlib.sha256(content).hexdigest()}"
-    packages = content.count(b"==")
-    found = stamp.read_text() if stamp.exists() else ""
+def _install(directory: Path, locks: list[Path]) -> None:
+    stamp, python = directory / _STAMP, directory / "bin" / "python"
+    found = stamp.read_text() if stamp.exists() and python.exists() else ""
+    lock = next((larger for larger in locks[1:] if f" {larger.name} " in found), locks[0])
+    wanted = f"{_PYTHON} {lock.name} {hashlib.sha256(lock.read_bytes()).hexdigest()}"
     if found == wanted:
         return
+    uv.install()
     started = time.monotonic()
-    print(f"Setting up {directory} from {lock} ({packages} packages, Python {python})", flush=True)
-    if found.split(" ")[0] != python:
-        _create(directory)
+    print(f"Setting up {directory} from {lock.name} (Python {_PYTHON})", flush=True)
     # The stamp goes first and comes back last: whatever interrupts this, the next run starts over.
     stamp.unlink(missing_ok=True)
-    _fill(directory, lock, packages)
+    if found.partition(" ")[0] != _PYTHON:
+        _run(f"Creating {directory}", "venv", "--clear", "--python", sys.executable, str(directory))
+    _run(
+        f"Installing {lock.name}",
+        *("pip", "sync", "--python", str(python), "--require-hashes", "--only-binary", ":all:", str(lock)),
+    )
     stamp.write_text(wanted)
     print(f"{directory} is ready ({time.monotonic() - started:.0f} s).", flush=True)
 
 
-def _create(directory: Path) -> None:
-    made = subprocess.run(
-        [sys.executable, "-m", "venv", "--clear", str(directory)], capture_output=True, text=True, check=False
-    )
-    if made.returncode:
-        detail = (made.stdout + made.stderr).strip()
-        sys.exit(
-            f"{detail}\nPython could not create {directory}; some systems ship the venv module as a package of its own."
-        )
-
-
-def _fill(directory: Path, lock: Path, total: int) -> None:
-    pip = subprocess.Popen(
-        [
-            str(directory / "bin" / "python"),
-            "-m",
-            "pip",
-            "install",
-            "--progress-bar",
-            "off",
-            "--no-deps",  # the lock has them all
-            "--require-hashes",
-            "--only-binary=:all:",
-            "-r",
-            str(lock),
-        ],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env={
-            **os.environ,
-            "PYTHONUNBUFFERED": "1",
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-            "PIP_NO_INPUT": "1",
-        },
-    )
+def _run(action: str, *arguments: str) -> None:
+    """Run uv and show what it does; exit with its last lines when it fails."""
+    line, environment = uv.command(*arguments)
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
     last: deque[str] = deque(maxlen=15)
-    fetched = 0
-    for line in pip.stdout or ():
-        last.append(line[:_LONGEST_LINE].rstrip() + "\n")
-        if line.startswith("Collecting "):
-            fetched += 1
-            _show(f"  {min(fetched, total)}/{total} {line.split()[1]}")
-        elif line.startswith("Installing "):
-            _show("  unpacking ...")
+    for text in process.stdout or ():
+        last.append(text[:200].rstrip())
+        if not text.startswith(" + "):  # a package that is installed, of a list at the end
+            _show(f"  {last[-1].strip()}")
     _show("")
-    if pip.wait():
-        sys.exit("".join(last) + f"Installing {lock} failed; the last lines above say why.")
+    if process.wait():
+        sys.exit("\n".join([*last, f"{action} failed; the lines above say why."]))
 
 
 def _show(text: str) -> None:
-    """One line that replaces itself; only where somebody watches, a log gets the first and the last line."""
+    """One line that replaces itself; a log gets the first and the last line of a set-up only."""
     if sys.stdout.isatty():
         print(f"\r\x1b[K{text}", end="", flush=True)
 

@@ -18,7 +18,6 @@ import chalice.app
 
 from infra.package import trim, wheels
 from infra.package.wheels import BuildError as BuildError
-from infra.package.wheels import Target, lambda_target
 
 ROOT = Path(__file__).parents[2]
 _OURS = ("app.py", "chalicelib", "vendor", "requirements.txt")
@@ -27,12 +26,12 @@ _MOMENT = 315_619_200
 _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile.PycInvalidationMode.CHECKED_HASH
 
 
-def stage(directory: Path, target: Target | None = None) -> None:
+def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
     """Fill `directory`, anew if need be; what Chalice keeps there stays. Raises BuildError, and leaves nothing then."""
     directory.mkdir(parents=True, exist_ok=True)
     _clear(directory)
     try:
-        _add_packages(directory / "vendor", target or lambda_target())
+        _add_packages(directory / "vendor", platform)
         _add_chalice(directory / "vendor")
         _add_application(directory)
     except BaseException:
@@ -52,8 +51,8 @@ def _clear(directory: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _add_packages(vendor: Path, target: Target) -> None:
-    for file in trim.trimmed(wheels.of(ROOT / "requirements.txt", target)):
+def _add_packages(vendor: Path, platform: str) -> None:
+    for file in trim.trimmed(wheels.of(ROOT / "requirements.txt", platform)):
         path = vendor / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.content)

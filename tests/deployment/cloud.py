@@ -25,7 +25,7 @@ from infra.local import children
 from tests.deployment.gateway import proxied
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
-_SHIPPED = ("app.py", "chalicelib", "infra", "requirements.txt", "requirements-dev.lock")
+_SHIPPED = ("app.py", "chalicelib", "infra", "requirements.txt", "requirements-dev.lock", "requirements-uv.lock")
 _SERVICES = (
     "apigateway",
     "cloudformation",
@@ -89,11 +89,8 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
             shutil.copytree(source, project / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, project / name)
-    # What a build has downloaded is not downloaded again.
-    wheels = children.ROOT / "build" / "wheels"
-    wheels.mkdir(parents=True, exist_ok=True)
-    (project / "build").mkdir()
-    (project / "build" / "wheels").symlink_to(wheels)
+    # uv is installed once.
+    (project / ".uv").symlink_to(children.ROOT / ".uv")
     config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "rehearsal": stage}}
     (project / ".chalice").mkdir()
     (project / ".chalice" / "config.json").write_text(json.dumps(config))

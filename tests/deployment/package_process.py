@@ -64,7 +64,7 @@ for handler, event in json.load(sys.stdin):
     after_each.append(state())
 files = {str(Path(one).relative_to(PACKAGE)) for one in opened if Path(one).is_file()}
 libraries = {
-    str(Path(one.__file__).relative_to(PACKAGE))
+    str(Path(str(one.__file__)).relative_to(PACKAGE))
     for one in list(sys.modules.values())
     if (getattr(one, "__file__", None) or "").startswith(PACKAGE)
 }

@@ -176,10 +176,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
 
 def _wheels() -> None:
     """The only thing that a rehearsal needs from outside, once: what ships is built for another system than this."""
-    if any(wheels.DOWNLOADS.glob("*.whl")):
-        return
     try:
-        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.lambda_target()):
+        for _ in wheels.of(children.ROOT / "requirements.txt", wheels.LAMBDA):
             pass
     except wheels.BuildError as error:
         raise Failed(f"{error} Can the package registry that pip is configured for be reached from here?") from error
@@ -308,10 +306,14 @@ def _other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > known, lambda: "the slow lane delivers nothing")
     for queue in ("deliveries", "deliveries-slow", "cascades"):
-        _until(lambda queue=queue: _waiting(sqs, queue) == 0, lambda queue=queue: f"messages stay on {queue}")
+        _until_empty(sqs, queue)
     for queue in ("deliveries-dead", "cascades-dead"):
         if _waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
+
+
+def _until_empty(sqs: Any, queue: str) -> None:
+    _until(lambda: _waiting(sqs, queue) == 0, lambda: f"messages stay on {queue}")
 
 
 def _waiting(sqs: Any, queue: str) -> int:

@@ -11,6 +11,7 @@ import pytest
 from botocore.client import BaseClient
 
 import tests.api
+from app import app
 from chalicelib import storage
 from chalicelib.deletion import functions as cascades
 from chalicelib.webhooks import functions
@@ -59,7 +60,7 @@ def recorded() -> Iterator[set[Right]]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", noted)
-        patch.setattr(tests.api, "app", in_a_new_process(API, tests.api.app))
+        patch.setattr(tests.api, "app", in_a_new_process(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
             module = functions if hasattr(functions, name) else cascades
             patch.setattr(module, name, in_a_new_process(name, getattr(module, name)))

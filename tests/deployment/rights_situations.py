@@ -17,7 +17,7 @@ from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.requests import refused_by_the_engine
-from tests.test_deletions import fill, sweep_messages
+from tests.test_deletions import fill, cascade_messages
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of, small
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
@@ -65,19 +65,19 @@ def a_whole_agent_is_deleted() -> None:
 def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
     """By the function alone, as the process that deleted it has ended at once; and not with the first run."""
     api = Api(workspaces.create("Swept").workspace_key)
-    sweep_messages()
+    cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
         ending.setattr(agents, "revoke_all", _end)
         assert api.delete("/v3/agents/support").status == 500
-    (message,) = sweep_messages()
+    (message,) = cascade_messages()
     with patch.context() as hurried:
         moments = iter(range(0, 1_000, 100))
         hurried.setattr(clock, "monotonic", lambda: float(next(moments)))
         functions.resume_cascade({"Records": [message]}, None)
-    (message,) = sweep_messages()
+    (message,) = cascade_messages()
     functions.resume_cascade({"Records": [message]}, None)
-    assert sweep_messages() == []
+    assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
 

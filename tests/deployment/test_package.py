@@ -6,11 +6,7 @@ The functions run against the local engine; what they import and open is compare
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import sys
 import zipfile
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +18,7 @@ from botocore.regions import EndpointResolver
 from app import app
 from infra.local.children import Engine
 from infra.package import build, trim, wheels
+from tests import local_index
 from tests.deployment import package_runs
 from tests.deployment.package_runs import Package
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
@@ -30,7 +27,6 @@ pytestmark = pytest.mark.engine
 
 # 6.4 MB of it are the compiled libraries of cryptography and pydantic, another half the documentation page.
 MOST_BYTES = 9_450_000
-LAMBDA = wheels.lambda_target()
 
 
 @pytest.fixture(scope="module")
@@ -170,71 +166,65 @@ def test_a_build_does_away_with_what_was_staged_before_and_keeps_what_chalice_ha
     assert (tmp_path / ".chalice" / "config.json").exists()
 
 
-def test_a_wheel_that_is_not_there_fails_the_build_and_nothing_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of wheels that is all that pip is configured for."""
+    for name, value in local_index.variables(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    return tmp_path / "wheels"
+
+
+def test_a_build_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wheels, "of", lambda *_: [wheels.File("broken.py", b"def")])
+    with pytest.raises(build.BuildError, match="cannot be compiled"):
+        build.stage(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) -> None:
+    local_index.add_wheel(index, "other")
+    with pytest.raises(build.BuildError, match=r"cannot be had for x86_64-manylinux2014 as requirements-dev\.lock has"):
+        build.stage(tmp_path / "staged")
+
+
+@pytest.mark.parametrize(
+    ("platform", "tag"),
+    [
+        (wheels.HERE, "py3-none-any"),
+        (wheels.LAMBDA, "py3-none-manylinux2014_x86_64"),
+        ("aarch64-manylinux2014", "py3-none-manylinux2014_aarch64"),
+    ],
+    ids=["here", "the functions' platform", "another platform"],
+)
+def test_the_files_of_a_package_are_those_of_its_wheel(platform: str, tag: str, index: Path, tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text(local_index.add_wheel(index, "small", tag))
+    (tmp_path / "requirements.txt").write_text("small==1\n")
+    found = {file.path for file in wheels.of(tmp_path / "requirements.txt", platform, tmp_path / "lock")}
+    with zipfile.ZipFile(index / f"small-1-{tag}.whl") as wheel:
+        assert found == set(wheel.namelist()) - {"small-1.dist-info/RECORD"}
+
+
+UNFIT = [
+    ("another system", "py3-none-macosx_11_0_arm64", {}, "small==1", "no wheels with a matching platform tag"),
+    ("another hash", "py3-none-any", {"sha256:": f"sha256:{0:064}\n#"}, "small==1", "Hash mismatch"),
+    ("another version", "py3-none-any", {}, "small==2", "none were provided for: small==2"),
+    ("not locked", "py3-none-any", {"small": "other"}, "small==1", "must have a hash"),
+]
+
+
+@pytest.mark.parametrize(
+    ("tag", "forged", "requirement", "reason"), [one[1:] for one in UNFIT], ids=[one[0] for one in UNFIT]
+)
+def test_a_wheel_that_does_not_fit_fails_the_build(
+    tag: str, forged: dict[str, str], requirement: str, reason: str, index: Path, tmp_path: Path
 ) -> None:
-    _offline(tmp_path, monkeypatch)
-    with pytest.raises(build.BuildError, match=r"no wheel of \w+ [0-9.]+ that fits the function's platform"):
-        build.stage(tmp_path / "staged", wheels.Target(("manylinux_2_17_riscv64",)))
-    assert not (tmp_path / "staged" / "vendor").exists()
-
-
-def test_a_wheel_for_another_system_fails_the_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _offline(tmp_path, monkeypatch)
-    version = metadata.version("cffi")
-    other = f"cffi-{version}-cp311-cp311-macosx_11_0_arm64.whl"
-    for directory in (found, tmp_path / "kept"):
-        directory.mkdir(exist_ok=True)
-        with zipfile.ZipFile(directory / other, "w") as wheel:
-            wheel.writestr("cffi/__init__.py", "")
-    (tmp_path / "requirements.txt").write_text("cffi\n")
-
-    with pytest.raises(build.BuildError, match=f"no wheel of cffi {version} that fits"):
-        list(wheels.of(tmp_path / "requirements.txt", wheels.Target(("manylinux_2_17_riscv64",)), tmp_path / "kept"))
-
-
-def test_a_wheel_that_is_not_the_locked_one_fails_the_build(tmp_path: Path) -> None:
-    """A download of an earlier build, or one that was put in its place."""
-    version = metadata.version("cffi")
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    forged = tmp_path / "kept" / f"cffi-{version}-{python}-{python}-manylinux_2_17_riscv64.whl"
-    forged.parent.mkdir()
-    with zipfile.ZipFile(forged, "w") as wheel:
-        wheel.writestr("cffi/__init__.py", "")
-    (tmp_path / "requirements.txt").write_text("cffi\n")
-    target = wheels.Target(("manylinux_2_17_riscv64",))
-    with pytest.raises(build.BuildError, match=f"is not what requirements-dev.lock has of cffi {version}: remove it"):
-        list(wheels.of(tmp_path / "requirements.txt", target, tmp_path / "kept"))
-
-
-def test_a_package_of_another_version_than_required_fails_the_build(tmp_path: Path) -> None:
-    (tmp_path / "requirements.txt").write_text("six==0.1\n")
-    with pytest.raises(build.BuildError, match=r"six .* is installed, six==0\.1 is needed: run `make install`"):
-        list(wheels.of(tmp_path / "requirements.txt", wheels.HERE))
-
-
-def test_a_package_that_was_changed_after_its_installation_fails_the_build(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = Path(str(metadata.distribution("six").locate_file("")))
-    for path in (site / "six.py", *site.glob("six-*.dist-info")):
-        (shutil.copytree if path.is_dir() else shutil.copyfile)(path, tmp_path / path.name)
-    with (tmp_path / "six.py").open("a") as file:
-        file.write("# changed\n")
-    (tmp_path / "requirements.txt").write_text("six\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(build.BuildError, match=r"six\.py of six [0-9.]+ was changed after its installation"):
-        list(wheels.of(tmp_path / "requirements.txt", wheels.HERE))
-
-
-def _offline(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where pip finds wheels, and nowhere else; and no downloads of earlier builds."""
-    (directory / "index").mkdir()
-    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    monkeypatch.setenv("PIP_FIND_LINKS", str(directory / "index"))
-    monkeypatch.setattr(wheels, "DOWNLOADS", directory / "downloads")
-    return directory / "index"
+    line = local_index.add_wheel(index, "small", tag)
+    for text, other in forged.items():
+        line = line.replace(text, other)
+    (tmp_path / "lock").write_text(line)
+    (tmp_path / "requirements.txt").write_text(f"{requirement}\n")
+    with pytest.raises(build.BuildError, match=reason):
+        list(wheels.of(tmp_path / "requirements.txt", wheels.LAMBDA, tmp_path / "lock"))
 
 
 def _shipped(package: Package) -> list[str]:

@@ -59,7 +59,8 @@ class Line:
     @contextmanager
     def cut(self, fault: Fault | None = None) -> Iterator[list[str]]:
         """Inside the block the fault happens; the names of the requests that the block has come to."""
-        self._sent, self._fault = sent, _ = [], fault
+        sent: list[str] = []
+        self._sent, self._fault = sent, fault
         try:
             yield sent
         finally:

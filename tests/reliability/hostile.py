@@ -87,8 +87,9 @@ class Cloud:
         return fault(service, operation, request)
 
     def _served(self, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        token = json.loads(request.body).get("ClientRequestToken") if operation == "TransactWriteItems" else None
-        answered = self._done.get(token) or botocore_stubber.process_request(request)
+        transaction = operation == "TransactWriteItems"
+        token: str = json.loads(request.body).get("ClientRequestToken", "") if transaction else ""
+        answered = self._done.get(token) or _processed(request)
         if token and answered[0] == 200:
             self._done[token] = answered
         status, headers, body = answered
@@ -159,10 +160,10 @@ class Cloud:
             for part, some in ((done, items[:cut]), (rest, items[cut:])):
                 if some:
                     part[table] = {**asked, "Keys": some} if found else some
-        answer = {found: {table: [] for table in wanted}} if found else {}
+        answer: dict[str, Any] = {found: {table: [] for table in wanted}} if found else {}
         if done:
             request.body = json.dumps({**json.loads(request.body), "RequestItems": done}).encode()
-            served = json.loads(botocore_stubber.process_request(request)[2])
+            served = json.loads(_processed(request)[2])
             answer = {found: {**answer[found], **served[found]}} if found else {}
         return _answered(request, 200, json.dumps({**answer, left_over: rest}))
 
@@ -170,6 +171,12 @@ class Cloud:
         entries = json.loads(request.body)["Entries"]
         failed = [{"Id": one["Id"], "SenderFault": False, "Code": "InternalError"} for one in entries]
         return _answered(request, 200, json.dumps({"Successful": [], "Failed": failed}))
+
+
+def _processed(request: AWSPreparedRequest) -> tuple[int, Any, Any]:
+    answered = botocore_stubber.process_request(request)
+    assert answered is not None, "moto has all the services that are called"
+    return answered
 
 
 @contextmanager

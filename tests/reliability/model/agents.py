@@ -190,7 +190,7 @@ class Agents(Machine):
                 rest = {"nextCursor": MADE} if len(everything) > start + limit else {}
                 return Expected(success(message, everything[start : start + limit], **rest))
 
-            return self.ask(name, at, who, expected, None, query=f"?limit={limit}{cursor}{more}", **ids)
+            return self.ask(name, at, who, expected, None, None, None, f"?limit={limit}{cursor}{more}", **ids)
 
         start = 0
         answer = page("", start)

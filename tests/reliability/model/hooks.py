@@ -135,7 +135,7 @@ class Hooks(People):
             shown = {"id": MADE, **_short(record)}
             return Expected(success(f"{what} queued successfully", shown))
 
-        answer = self.ask(name, at, who, expected, **ids)
+        answer = self.ask(name, at, who, expected, None, None, None, "", **ids)
         if answer.status == 200:
             record.document["eventId"] = answer.data["eventId"]
             self.workspace(at).of("delivery")[webhook_id, answer.data["id"]] = record

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
-from tests.conftest import clear
-from tests.every_route import ROUTES, drop_history
+from tests.conftest import clear, drop_history
+from tests.every_route import ROUTES
 from tests.reliability.model.answers import MADE, Expected, Record, Refused, hold, missing
 from tests.reliability.model.forms import Ids, platform
 
@@ -29,7 +29,8 @@ def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., An
     """A rule for a route: `at` picks the workspace, `who` the credential, and what else the rule names."""
     assert name in ROUTES, name
     COVERED.add(name)
-    return rule(at=picks, who=callers, **arguments)
+    decorated: Callable[..., Callable[..., Any]] = rule
+    return decorated(at=picks, who=callers, **arguments)
 
 
 class Workspace:
@@ -38,6 +39,7 @@ class Workspace:
     def __init__(self, name: str) -> None:
         made = workspaces.create(name)
         self.id, self.key, self.token = made.workspace_id, made.workspace_key, made.access_token
+        self.read_only = ""  # a token
         self.key_ends = clock.seconds() + 365 * 86_400
         self.kinds: dict[str, dict[Any, Record]] = {}
         self.agent_keys: dict[str, str] = {}
@@ -139,9 +141,9 @@ class Machine(RuleBasedStateMachine):
             status, wanted = refused.status, refused.body()
             if name.endswith("/state"):
                 agent = workspace.of("agent").get(ids["agent_id"])
-                is_known = agent is not None and status not in (401, 403)
                 wanted |= {"appError": wanted["message"]}
-                wanted |= {"platformName": platform(agent.document)} if is_known else {}
+                if agent is not None and status not in (401, 403):
+                    wanted |= {"platformName": platform(agent.document)}
         except NotModified:
             status, wanted, of = 304, "", record
         answer = Api().call(method, path.format(**ids) + query, body, headers)

@@ -2,6 +2,7 @@
 
 import random
 from base64 import b64encode
+from functools import partial
 
 from hypothesis import strategies as st
 
@@ -175,7 +176,7 @@ class Talks(Agents):
                 LIST,
                 at,
                 who,
-                lambda one, start=start: self.listed(one, agent_id, start),
+                partial(self.listed, agent_id=agent_id, start=start),
                 query=behind,
                 agent_id=agent_id,
             )

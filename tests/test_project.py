@@ -1,0 +1,32 @@
+"""The project's own files agree: one version, and one list of checks."""
+
+import re
+from pathlib import Path
+
+import yaml
+
+from app import app
+from chalicelib import __version__
+from chalicelib.openapi import document
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_version_is_that_of_the_changelog_and_of_the_document() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"{re.escape(__version__)} \(\d{{4}}-\d\d-\d\d\)", headings[1])
+    assert document.build(app.routes)["info"]["version"] == __version__
+
+
+def test_the_hooks_run_what_make_check_runs() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (recipe,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    assert [hook["entry"] for hook in local["hooks"]] == [line.strip("\t@") for line in recipe.splitlines()]
+
+
+def test_the_workflow_runs_the_gate() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
+    steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
+    assert [step["run"] for step in steps if "run" in step] == [".ci/run"]

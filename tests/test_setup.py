@@ -1,0 +1,209 @@
+"""Set-up: uv gets the configuration of pip, and an environment has what its lock names (`infra.uv`, `infra.local`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra import uv
+from tests import local_index
+
+LISTED = """\
+:env:.disable-pip-version-check='1'
+:env:.index-url=''
+:env:.timeout='60'
+freeze.timeout='5'
+global.extra-index-url='https://one.example/simple\\nfile:///two'
+global.index-url='https://user:pass=word@mirror.example/simple'
+global.timeout='15'
+install.find-links='/wheels ~/wheels'
+"""
+
+
+def test_the_settings_of_pip_install_are_those_of_its_sections_the_environment_last() -> None:
+    assert uv.parse_settings(LISTED) == {
+        "disable-pip-version-check": "1",
+        "extra-index-url": "https://one.example/simple\nfile:///two",
+        "find-links": "/wheels ~/wheels",
+        "index-url": "https://user:pass=word@mirror.example/simple",
+        "timeout": "60",
+    }
+
+
+SETTINGS = [
+    ("index", {"index-url": "https://m/"}, {"UV_DEFAULT_INDEX": "https://m/"}),
+    (
+        "extra indexes",
+        {"extra-index-url": "https://a/\nfile:///b"},
+        {"UV_INDEX": "https://a/ file:///b", "UV_INDEX_STRATEGY": "unsafe-best-match"},
+    ),
+    ("links", {"find-links": "/a https://b/"}, {"UV_FIND_LINKS": "/a,https://b/"}),
+    ("hosts", {"trusted-host": "a:1\nb"}, {"UV_INSECURE_HOST": "a:1 b"}),
+    ("certificate", {"cert": "/a.pem", "client-cert": "/b"}, {"SSL_CERT_FILE": "/a.pem", "SSL_CLIENT_CERT": "/b"}),
+    ("timeout", {"timeout": "5"}, {"UV_HTTP_TIMEOUT": "5"}),
+    ("timeout by its other name", {"default-timeout": "5"}, {"UV_HTTP_TIMEOUT": "5"}),
+    ("proxy", {"proxy": "http://p"}, dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), "http://p")),
+    ("keyring", {"keyring-provider": "subprocess"}, {"UV_KEYRING_PROVIDER": "subprocess"}),
+    ("a keyring that uv has not", {"keyring-provider": "import"}, {}),
+    ("nothing", {}, {}),
+]
+
+
+@pytest.mark.parametrize(("settings", "expected"), [one[1:] for one in SETTINGS], ids=[one[0] for one in SETTINGS])
+def test_a_setting_of_pip_becomes_the_variable_of_uv(settings: dict[str, str], expected: dict[str, str]) -> None:
+    assert uv.variables(settings, {}) == expected
+
+
+@pytest.mark.parametrize("name", ["UV_DEFAULT_INDEX", "UV_INDEX_URL"])
+def test_a_variable_of_uv_takes_precedence_over_pip(name: str) -> None:
+    assert uv.variables({"index-url": "https://pip/"}, {name: "https://uv/"}) == {}
+
+
+@pytest.mark.parametrize(("no_index", "end"), [("true", ["a.lock", "--no-index"]), ("0", ["a.lock"])])
+def test_an_index_that_pip_does_not_use_is_not_used(
+    no_index: str, end: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", no_index)
+    assert uv.command("pip", "sync", "a.lock")[0][5:] == end
+
+
+def test_a_lock_does_not_depend_on_the_extra_indexes_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "file:///extra")
+    monkeypatch.delenv("UV_INDEX", raising=False)
+    assert uv.command("pip", "sync")[1]["UV_INDEX"] == "file:///extra"
+    assert "UV_INDEX" not in uv.command("pip", "compile")[1]
+
+
+@pytest.fixture
+def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where uv is not installed yet; a stand-in for it is all that pip finds."""
+    (tmp_path / "uv.lock").write_text(local_index.add_wheel(tmp_path / "wheels", "uv"))
+    for name, value in local_index.variables(tmp_path / "wheels").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(uv, "_LOCK", tmp_path / "uv.lock")
+    monkeypatch.setattr(uv, "_DIRECTORY", tmp_path / ".uv")
+    return tmp_path
+
+
+def test_uv_is_installed_once_from_its_lock(fresh: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    uv.install()
+    assert "uv is ready" in capsys.readouterr().out
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+    uv.install()
+    assert capsys.readouterr().out == ""
+
+
+def test_uv_of_another_hash_is_not_installed(fresh: Path) -> None:
+    (fresh / "uv.lock").write_text(f"uv==1 --hash=sha256:{0:064}\n")
+    with pytest.raises(uv.UvError, match=r"(?s)DO NOT MATCH THE HASHES.*pip could not install uv\.lock"):
+        uv.install()
+    assert not (fresh / ".uv" / "lib").exists()
+
+
+@pytest.mark.parametrize("settings", [{"PIP_USER": "1"}, {"PIP_REQUIRE_VIRTUALENV": "1"}], ids=["user", "environment"])
+def test_uv_is_installed_where_pip_is_configured_to_install_elsewhere(
+    settings: dict[str, str], fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    uv.install()
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+
+
+def test_where_python_has_no_pip_that_of_a_new_environment_is_used(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script = f'case "$1$2" in -c*|-mpip) exit 1;; esac; exec {sys.executable} "$@"'
+    monkeypatch.setattr(sys, "_base_executable", _script(fresh, script))
+    assert uv.command("pip", "sync")[1]["UV_FIND_LINKS"] == str(fresh / "wheels")
+    assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
+
+
+def test_where_python_has_neither_pip_nor_venv_the_error_says_what_to_install(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "_base_executable", _script(fresh, "exit 1"))
+    with pytest.raises(uv.UvError, match=r"neither pip nor venv\. Install one of them"):
+        uv.install()
+
+
+def _script(directory: Path, command: str) -> str:
+    script = directory / "python"
+    script.write_text(f"#!/bin/sh\n{command}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+class Machine:
+    """Where pip, and so uv, finds two packages in a folder and nothing else; and two locks, one within the other."""
+
+    def __init__(self, directory: Path) -> None:
+        self.venv = directory / "venv"
+        wheels = directory / "wheels"
+        small, more = (local_index.add_wheel(wheels, name) for name in ("small", "more"))
+        self.run = directory / "run.lock"
+        self.dev = directory / "dev.lock"
+        self.run.write_text(small)
+        self.dev.write_text(small + more)
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+        self._environment |= local_index.variables(wheels)
+
+    def install(self, *locks: Path) -> subprocess.CompletedProcess[str]:
+        """Set-up as the Makefile calls it."""
+        return subprocess.run(
+            [sys.executable, "-m", "infra.local.install", str(self.venv), *map(str, locks)],
+            cwd=uv.ROOT,
+            env=self._environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def modules(self) -> set[str]:
+        """The packages of the environment."""
+        return {path.stem for path in self.venv.glob("lib/*/site-packages/*.py") if not path.name.startswith("_")}
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_an_environment_is_made_once_from_what_pip_is_configured_for(machine: Machine) -> None:
+    first, second = machine.install(machine.run), machine.install(machine.run)
+    assert first.returncode == 0, first.stdout
+    assert [line.partition(" (")[0] for line in first.stdout.splitlines()] == [
+        f"Setting up {machine.venv} from run.lock",
+        f"{machine.venv} is ready",
+    ]
+    assert (second.returncode, second.stdout) == (0, "")
+    assert machine.modules() == {"small"}
+
+
+def test_a_larger_lock_adds_and_a_smaller_one_takes_nothing_away(machine: Machine) -> None:
+    machine.install(machine.run, machine.dev)
+    machine.install(machine.dev)
+    assert machine.modules() == {"small", "more"}
+    assert machine.install(machine.run, machine.dev).stdout == ""
+    assert machine.modules() == {"small", "more"}
+
+
+def test_a_changed_larger_lock_is_what_the_smaller_set_up_installs(machine: Machine) -> None:
+    machine.install(machine.dev)
+    machine.dev.write_text(machine.dev.read_text() + "# changed\n")
+    assert "from dev.lock" in machine.install(machine.run, machine.dev).stdout
+    assert machine.modules() == {"small", "more"}
+
+
+def test_a_package_of_another_hash_is_not_installed(machine: Machine) -> None:
+    machine.run.write_text(f"small==1 --hash=sha256:{'0' * 64}\n")
+    ran = machine.install(machine.run)
+    assert ran.returncode == 1
+    assert "Hash mismatch for `small==1`" in ran.stderr
+    assert "Installing run.lock failed; the lines above say why." in ran.stderr
+    assert machine.modules() == set()
+    assert machine.install(machine.run).returncode == 1, "no stamp says that it was installed"
