@@ -55,7 +55,7 @@ _HEADERS = {
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_TEXT}},
 }
 _FORMS = ("Error", "InteractionError")
-# Codes of the framework and of the gateway (infra/deploy/answers.py), which no operation answers with itself.
+# Codes of the framework and of the gateway (infra/deploy/gateway_responses.py), which no operation answers with itself.
 _OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # Codes beside that of their status.
 _MORE = frozenset({idempotency.KeyReused.code, idempotency.InProgress.code})
