@@ -1,4 +1,4 @@
-"""What is installed is what the lock files name, and nothing without a hash (`make lock` writes them)."""
+"""The lock files pin every package with hashes, and the installed packages match them (`make lock` writes them)."""
 
 import os
 import re
@@ -29,7 +29,7 @@ def wanted(file: Path) -> list[Requirement]:
 
 
 def locked(file: Path) -> dict[str, set[str]]:
-    """Name -> versions: a lock has two of a package where no version fits every Python."""
+    """The locked versions by package name. A package has two where no single version supports every Python."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", file.read_text(encoding="utf-8"), re.MULTILINE):
         versions.setdefault(canonicalize_name(name), set()).add(version)
@@ -46,28 +46,28 @@ def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> No
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_locked_package_has_hashes_and_no_place_that_it_comes_from(name: str) -> None:
+def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
     text = (ROOT / f"{name}.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())
     for entry in entries:
         assert re.fullmatch(r"\S+==[^\\]+(\\\n    --hash=sha256:[0-9a-f]{64} ?)+", entry), entry.splitlines()[0]
 
 
-def test_what_ships_is_the_same_in_every_lock() -> None:
+def test_every_lock_has_the_same_versions_of_the_shipped_packages() -> None:
     dev, bench = (locked(ROOT / f"requirements-{name}.lock") for name in ("dev", "bench"))
     for distribution in wheels._needed(ROOT / "requirements.txt"):
         name = canonicalize_name(distribution.metadata["Name"])
         assert distribution.version in dev[name] & bench[name], name
 
 
-def test_what_runs_these_tests_is_what_is_locked() -> None:
+def test_the_installed_packages_are_the_locked_ones() -> None:
     lock = locked(ROOT / "requirements-dev.lock")
     for distribution in metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
         assert name in {"pip", "setuptools"} or distribution.version in lock.get(name, set()), name
 
 
-def test_a_package_of_another_hash_is_not_installed(tmp_path: Path) -> None:
+def test_a_package_with_another_hash_is_not_installed(tmp_path: Path) -> None:
     lock = tmp_path / "forged.lock"
     lock.write_text(f"six==1.17.0 --hash=sha256:{'0' * 64}\n", encoding="utf-8")
     installer = ROOT / "infra" / "local" / "install.py"
@@ -88,30 +88,30 @@ AUDITS = [
         1,
         "six 1: CVE-1, fixed in 2",
     ),
-    ("away", "", "requests.exceptions.ConnectionError: no such host", 0, "NOT AUDITED"),
+    ("offline", "", "requests.exceptions.ConnectionError: no such host", 0, "NOT AUDITED"),
     ("mirror", '{"dependencies": [{"name": "six", "version": "1", "skip_reason": "?"}]}', "", 0, "NOT AUDITED"),
     (
-        "half known",
+        "partial data",
         '{"dependencies": [{"name": "six", "version": "1", "skip_reason": "?"},'
         ' {"name": "h11", "version": "1", "vulns": []}]}',
         "",
         1,
-        "nothing is known, good or bad, of six",
+        "there is no data on six",
     ),
-    ("broken", "", "ERROR: package six has duplicate requirements", 1, "has failed: ERROR: package six"),
+    ("broken", "", "ERROR: package six has duplicate requirements", 1, "audit failed: ERROR: package six"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("found", "said", "status", "told"), [one[1:] for one in AUDITS], ids=[one[0] for one in AUDITS]
+    ("stdout", "stderr", "status", "printed"), [one[1:] for one in AUDITS], ids=[one[0] for one in AUDITS]
 )
-def test_the_audit_fails_unless_its_source_is_away(
-    found: str, said: str, status: int, told: str, tmp_path: Path
+def test_the_audit_fails_unless_its_data_is_unreachable(
+    stdout: str, stderr: str, status: int, printed: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pip_audit").mkdir()
     (tmp_path / "pip_audit" / "__init__.py").touch()
-    stand_in = f"import sys; print({found!r}); print({said!r}, file=sys.stderr); sys.exit(1)"
-    (tmp_path / "pip_audit" / "__main__.py").write_text(stand_in, encoding="utf-8")
+    fake = f"import sys; print({stdout!r}); print({stderr!r}, file=sys.stderr); sys.exit(1)"
+    (tmp_path / "pip_audit" / "__main__.py").write_text(fake, encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-m", "infra.audit", "any.lock"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
@@ -120,4 +120,4 @@ def test_the_audit_fails_unless_its_source_is_away(
         check=False,
     )
     assert ran.returncode == status, ran.stderr
-    assert told in ran.stdout
+    assert printed in ran.stdout
