@@ -125,14 +125,14 @@ def _records(engine: Engine, table: str) -> Event:
     (shard,) = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]["Shards"]
     place = {"StreamArn": stream["StreamArn"], "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
     found = streams.get_records(ShardIterator=streams.get_shard_iterator(**place)["ShardIterator"], Limit=100)
-    return events.of_records(found["Records"], stream["StreamArn"])
+    return events.from_records(found["Records"], stream["StreamArn"])
 
 
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
     url = sqs.get_queue_url(QueueName=queues.name(queue.FAST))["QueueUrl"]
     arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.FAST}"
-    return events.of_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
+    return events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
 def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
