@@ -1,9 +1,9 @@
 """Rebuilds Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
 
-Chalice finds functions and roles by name, but the API and the event source mappings only through this file, which it
-writes at the end of a deployment. Without the file, after a failed first deployment or on another machine, Chalice
-would create a second API with another URL, and second mappings that invoke each function twice. It also never deletes
-the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does.
+Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
+the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice
+would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It also
+never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does.
 """
 
 from __future__ import annotations

@@ -74,7 +74,7 @@ def deploy(stage_name: str) -> None:
 @deployment.command()
 @_stage_option
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-@click.option("--delete-data", is_flag=True, help="Also delete the tables and the encryption key, irrecoverably.")
+@click.option("--delete-data", is_flag=True, help="Also delete tables, stack and, after 30 days, the key.")
 def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
     session, name = Session(), checks.stack_name(stage_name)

@@ -1,7 +1,7 @@
 """The IAM policy of each function, generated from `functions`: named actions on named resources.
 
-A resource ends with `*` only where AWS generates the rest of its name: the log streams of a log group, and the streams
-of a table. The second is for `ListStreams`, which takes no stream ARN.
+A resource ends with `*` only where AWS generates the rest of its name. These are the log streams of a log group, and
+the streams of a table for `ListStreams`, which takes no stream ARN.
 """
 
 from __future__ import annotations

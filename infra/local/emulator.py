@@ -5,7 +5,7 @@ its answer is sent, with its time and the seed of its randomness. The next start
 and stream names, event ids, sequence numbers and encryption keys are the same. It depends on private names, so the
 version is pinned and checked. `tests/reliability/test_local_engine.py` kills the engine under load.
 
-For messages, it records sending and deletion, but not receiving: after a restart, a received message is visible at
+For messages, it records sending and deletion, but not receiving. After a restart, a received message is visible at
 once, because its receiver has stopped, too.
 """
 

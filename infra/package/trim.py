@@ -29,7 +29,7 @@ _EXCLUDED = (
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
-# Data packages, of which only these files ship.
+# Packages that are collections of data: only these files of them ship.
 _INCLUDED_ONLY = {
     "offapi": ("offapi/swagger_bundle.js", "offapi/swagger_style.css"),
     "botocore/data": (

@@ -1,7 +1,7 @@
 """Builds the package, zips it with Chalice, unzips it, and runs its functions.
 
-The API runs first, then the functions on streams with the records of its writes, then those on queues with the
-messages that these have sent.
+The API runs first. Then the functions on streams get the records of its writes, and those on queues the messages that
+these have sent.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from infra.deploy.functions import API, FUNCTIONS
 from tests.conftest import forget
 
 KEY = "key/1"
-"""Stands for the only key. A Decrypt call does not contain the ARN of the key."""
+"""A placeholder for the only key, because a Decrypt call does not contain the ARN of its key."""
 
 
 class Right(NamedTuple):
