@@ -1,1 +1,1 @@
-"""What runs the service rather than being it: cloud resources, the local run, the operator's command."""
+"""Everything around the service: AWS resources, deployment, packaging, the local run and the operator's commands."""

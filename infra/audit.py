@@ -1,10 +1,9 @@
-"""Asks whether a vulnerability is known of any package that the lock files name.
+"""Audits the packages of the lock files for known vulnerabilities, with pip-audit.
 
     python -m infra.audit requirements-dev.lock ...
 
-Ends with 1 where one is known, or where anything could not be found out. A machine that cannot reach the source of
-known vulnerabilities, or reaches a mirror that has none, is told so, and that nothing was audited: that alone is no
-failure.
+Exits with 1 on a known vulnerability and on a failed audit. Without access to vulnerability data, on an offline
+machine or behind a mirror, it prints NOT AUDITED and exits with 0.
 """
 
 import json
@@ -21,53 +20,59 @@ _AUDIT = (
     "--format=json",
     "--progress-spinner=off",
 )
-_AWAY = ("ConnectionError", "Could not connect", "is not redirecting properly")
+_CONNECTION_ERRORS = ("ConnectionError", "Could not connect", "is not redirecting properly")
 
 Package = dict[str, Any]
 
 
 class Unreachable(Exception):
-    """The source does not answer."""
+    """The vulnerability data cannot be reached."""
 
 
 class Failed(Exception):
-    """The audit itself has failed, for another reason."""
+    """The audit failed for another reason."""
 
 
 def main(locks: list[str]) -> int:
-    """Audit the packages of all `locks` and say what was found. Returns the exit status."""
+    """Audit the packages of the lock files and print the findings. Returns the exit status."""
     try:
-        packages = {(one["name"], one["version"]): one for lock in locks for one in _audited(lock)}
-    except Unreachable as why:
-        print(f"NOT AUDITED: the source of known vulnerabilities cannot be reached ({why}).")
+        packages = {(one["name"], one["version"]): one for lock in locks for one in _audit(lock)}
+    except Unreachable as reason:
+        print(f"NOT AUDITED: the vulnerability data cannot be reached ({reason}).")
         return 0
-    except Failed as why:
-        print(f"The audit for known vulnerabilities has failed: {why}")
+    except Failed as reason:
+        print(f"The vulnerability audit failed: {reason}")
         return 1
-    return _told(list(packages.values()))
+    return _report(list(packages.values()))
 
 
-def _audited(lock: str) -> list[Package]:
-    ran = subprocess.run([sys.executable, *_AUDIT, "--requirement", lock], capture_output=True, text=True, check=False)
-    said = (ran.stderr.strip().splitlines() or ["it said nothing"])[-1][:200]
-    if not ran.stdout.strip():
-        raise Unreachable(said) if any(sign in ran.stderr for sign in _AWAY) else Failed(said)
-    packages: list[Package] = json.loads(ran.stdout)["dependencies"]
+def _audit(lock: str) -> list[Package]:
+    completed = subprocess.run(
+        [sys.executable, *_AUDIT, "--requirement", lock], capture_output=True, text=True, check=False
+    )
+    last_line = (completed.stderr.strip().splitlines() or ["no output"])[-1][:200]
+    if not completed.stdout.strip():
+        raise (
+            Unreachable(last_line)
+            if any(text in completed.stderr for text in _CONNECTION_ERRORS)
+            else Failed(last_line)
+        )
+    packages: list[Package] = json.loads(completed.stdout)["dependencies"]
     skipped = [one for one in packages if "skip_reason" in one]
     if len(skipped) == len(packages):
-        raise Unreachable(f"it knows no package of {lock}")
+        raise Unreachable(f"it has no data on any package of {lock}")
     if skipped:
-        raise Failed(f"nothing is known, good or bad, of {', '.join(one['name'] for one in skipped)}")
+        raise Failed(f"there is no data on {', '.join(one['name'] for one in skipped)}")
     return packages
 
 
-def _told(packages: list[Package]) -> int:
-    found = [(one, known) for one in packages for known in one["vulns"]]
-    for one, known in found:
-        fixed = ", ".join(known["fix_versions"]) or "no version yet"
-        print(f"{one['name']} {one['version']}: {known['id']}, fixed in {fixed}")
-    print(f"{len(packages)} packages audited, {len(found)} known vulnerabilities.")
-    return 1 if found else 0
+def _report(packages: list[Package]) -> int:
+    findings = [(one, vulnerability) for one in packages for vulnerability in one["vulns"]]
+    for one, vulnerability in findings:
+        fixed = ", ".join(vulnerability["fix_versions"]) or "no version yet"
+        print(f"{one['name']} {one['version']}: {vulnerability['id']}, fixed in {fixed}")
+    print(f"{len(packages)} packages audited, {len(findings)} known vulnerabilities.")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

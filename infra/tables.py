@@ -1,7 +1,6 @@
-"""Create the resources of the template through the SDK: for the local run and the tests.
+"""Creates the tables, key and queues of the template through the SDK, for the local run and the tests.
 
-The cloud gets them as a stack of the same template. What only protects data in a cloud (deletion
-protection, point-in-time recovery) is left out here.
+A deployment creates them as a CloudFormation stack. This module omits deletion protection and point-in-time recovery.
 """
 
 import json
@@ -14,13 +13,13 @@ import yaml
 
 TEMPLATE = Path(__file__).with_name("template.yaml")
 Sdk = Callable[[str], Any]
-"""Makes the client of a service: `boto3.client`, or anything that works like it."""
+"""Creates an SDK client for a service name, like `boto3.client`."""
 
 _TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
 
 
 def declared(kind: str) -> list[dict[str, Any]]:
-    """The properties of every resource of one kind, such as `AWS::DynamoDB::Table`, as the template has them."""
+    """The properties of all resources with one type, such as `AWS::DynamoDB::Table`, unresolved."""
     return [one.get("Properties", {}) for one in _template()["Resources"].values() if one["Type"] == kind]
 
 
@@ -31,29 +30,32 @@ def _template() -> dict[str, Any]:
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
-    """Create every table, the encryption key and the queues that are not there yet. May be repeated."""
+    """Create all missing tables and queues and the encryption key. Idempotent.
+
+    `prefix` starts the name of each table and queue. Also updates TTL and queue attributes that differ.
+    """
     _create_tables(sdk("dynamodb"), prefix)
     _create_key(sdk("kms"))
     _create_queues(sdk("sqs"), prefix)
 
 
 def _create_tables(dynamodb: Any, prefix: str) -> None:
-    there = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
     for properties in declared("AWS::DynamoDB::Table"):
         wanted = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
         wanted["TableName"] = _name(properties["TableName"], prefix)
         if "StreamSpecification" in properties:
             wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
-        if wanted["TableName"] not in there:
+        if wanted["TableName"] not in existing:
             dynamodb.create_table(**wanted)
         if "TimeToLiveSpecification" in properties:
-            _let_expire(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
+            _enable_ttl(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
 
 
-def _let_expire(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
-    """A request of its own: whoever was interrupted after creating the table has not made it."""
-    there = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
-    if there["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
+def _enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
+    """Enable TTL if it is not enabled. An interrupted run may have created the table without it."""
+    current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    if current["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):
         dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
 
@@ -68,26 +70,26 @@ def _create_key(kms: Any) -> None:
 
 def _create_queues(sqs: Any, prefix: str) -> None:
     queues = {name: one for name, one in _template()["Resources"].items() if one["Type"] == "AWS::SQS::Queue"}
-    # Without attributes: asked for others than it has, a queue that is there would be refused.
+    # Without attributes, because CreateQueue fails on an existing queue whose attributes differ.
     urls = {
         name: sqs.create_queue(QueueName=_name(one["Properties"]["QueueName"], prefix))["QueueUrl"]
         for name, one in queues.items()
     }
-    there = {
+    current = {
         name: sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"] for name, url in urls.items()
     }
     for name, one in queues.items():
         properties = one["Properties"]
         wanted = {member: str(value) for member, value in properties.items() if isinstance(value, int)}
         if "RedrivePolicy" in properties:
-            wanted["RedrivePolicy"] = _redrive_policy(properties["RedrivePolicy"], there)
-        if not wanted.items() <= there[name].items():
+            wanted["RedrivePolicy"] = _redrive_policy(properties["RedrivePolicy"], current)
+        if not wanted.items() <= current[name].items():
             sqs.set_queue_attributes(QueueUrl=urls[name], Attributes=wanted)
 
 
-def _redrive_policy(declared_policy: dict[str, Any], there: dict[str, dict[str, str]]) -> str:
-    dead_letters, _ = declared_policy["deadLetterTargetArn"]["Fn::GetAtt"]
-    return json.dumps({**declared_policy, "deadLetterTargetArn": there[dead_letters]["QueueArn"]})
+def _redrive_policy(declared_policy: dict[str, Any], current: dict[str, dict[str, str]]) -> str:
+    dead_letter_queue, _ = declared_policy["deadLetterTargetArn"]["Fn::GetAtt"]
+    return json.dumps({**declared_policy, "deadLetterTargetArn": current[dead_letter_queue]["QueueArn"]})
 
 
 def _name(declared_name: dict[str, str], prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""The queues that the local run and the tests create are those of the template, whatever was there before."""
+"""The local run creates the queues of the template, and updates existing queues to it."""
 
 import json
 
@@ -26,14 +26,14 @@ def attributes(name: str) -> dict[str, str]:
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )
-def test_what_fails_again_and_again_goes_to_the_dead_letters(engine: None, waiting: str, dead: str) -> None:
+def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: str, dead: str) -> None:
     policy = json.loads(attributes(waiting)["RedrivePolicy"])
 
     assert policy == {"deadLetterTargetArn": attributes(dead)["QueueArn"], "maxReceiveCount": 10}
     assert attributes(waiting)["VisibilityTimeout"] == "360"
 
 
-def test_a_queue_of_an_earlier_version_gets_what_the_template_says_now(engine: None) -> None:
+def test_a_queue_of_an_earlier_version_gets_the_attributes_of_the_template(engine: None) -> None:
     sqs = boto3.client("sqs")
     url = sqs.get_queue_url(QueueName=storage.table(queue.FAST))["QueueUrl"]
     as_declared = attributes(queue.FAST)
@@ -50,8 +50,8 @@ def test_a_queue_of_an_earlier_version_gets_what_the_template_says_now(engine: N
     assert [one["Body"] for one in sqs.receive_message(QueueUrl=url)["Messages"]] == ["waits"]
 
 
-def test_queues_that_are_as_declared_are_left_alone(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each start of the local run would otherwise write them into its journal."""
+def test_queues_that_match_the_template_are_not_changed(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise each start of the local run would add a record to its journal."""
     calls = []
     sqs = boto3.client("sqs")
     sqs.meta.events.register("before-call.sqs", lambda model, **_: calls.append(model.name))

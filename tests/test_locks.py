@@ -1,4 +1,4 @@
-"""What is installed is what the lock files name, and nothing without a hash (`make lock` writes them)."""
+"""The lock files pin every package with hashes, and the installed packages match them (`make lock` writes them)."""
 
 import ast
 import os
@@ -28,7 +28,7 @@ def wanted(file: Path) -> list[Requirement]:
 
 
 def locked(file: Path) -> dict[str, set[str]]:
-    """Name -> versions: a lock has two of a package where no version fits every Python."""
+    """The locked versions by package name. A package has two where no single version supports every Python."""
     versions: dict[str, set[str]] = {}
     for name, version in re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", file.read_text(encoding="utf-8"), re.MULTILINE):
         versions.setdefault(canonicalize_name(name), set()).add(version)
@@ -56,7 +56,7 @@ def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> No
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_locked_package_has_hashes_and_no_place_that_it_comes_from(name: str) -> None:
+def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
     text = (ROOT / f"{name}.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())
     for entry in entries:
@@ -82,7 +82,7 @@ def test_what_the_local_run_imports_is_in_its_lock() -> None:
     assert {"chalice", "boto3", "click", "pyyaml"} <= installed
 
 
-def test_what_runs_these_tests_is_what_is_locked() -> None:
+def test_the_installed_packages_are_the_locked_ones() -> None:
     lock = locked(ROOT / "requirements-dev.lock")
     for distribution in metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
@@ -98,30 +98,30 @@ AUDITS = [
         1,
         "six 1: CVE-1, fixed in 2",
     ),
-    ("away", "", "requests.exceptions.ConnectionError: no such host", 0, "NOT AUDITED"),
+    ("offline", "", "requests.exceptions.ConnectionError: no such host", 0, "NOT AUDITED"),
     ("mirror", '{"dependencies": [{"name": "six", "version": "1", "skip_reason": "?"}]}', "", 0, "NOT AUDITED"),
     (
-        "half known",
+        "partial data",
         '{"dependencies": [{"name": "six", "version": "1", "skip_reason": "?"},'
         ' {"name": "h11", "version": "1", "vulns": []}]}',
         "",
         1,
-        "nothing is known, good or bad, of six",
+        "there is no data on six",
     ),
-    ("broken", "", "ERROR: package six has duplicate requirements", 1, "has failed: ERROR: package six"),
+    ("broken", "", "ERROR: package six has duplicate requirements", 1, "audit failed: ERROR: package six"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("found", "said", "status", "told"), [one[1:] for one in AUDITS], ids=[one[0] for one in AUDITS]
+    ("stdout", "stderr", "status", "printed"), [one[1:] for one in AUDITS], ids=[one[0] for one in AUDITS]
 )
-def test_the_audit_fails_unless_its_source_is_away(
-    found: str, said: str, status: int, told: str, tmp_path: Path
+def test_the_audit_fails_unless_its_data_is_unreachable(
+    stdout: str, stderr: str, status: int, printed: str, tmp_path: Path
 ) -> None:
     (tmp_path / "pip_audit").mkdir()
     (tmp_path / "pip_audit" / "__init__.py").touch()
-    stand_in = f"import sys; print({found!r}); print({said!r}, file=sys.stderr); sys.exit(1)"
-    (tmp_path / "pip_audit" / "__main__.py").write_text(stand_in, encoding="utf-8")
+    fake = f"import sys; print({stdout!r}); print({stderr!r}, file=sys.stderr); sys.exit(1)"
+    (tmp_path / "pip_audit" / "__main__.py").write_text(fake, encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-m", "infra.audit", "any.lock"],
         env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
@@ -130,4 +130,4 @@ def test_the_audit_fails_unless_its_source_is_away(
         check=False,
     )
     assert ran.returncode == status, ran.stderr
-    assert told in ran.stdout
+    assert printed in ran.stdout

@@ -1,4 +1,4 @@
-"""The operator's command: what it prints, and what it does as the API shows it (§5)."""
+"""The operator's commands: their output, and their effects as seen through the API (§5)."""
 
 import json
 import os
@@ -32,14 +32,15 @@ def run(*arguments: str, answer: str | None = None) -> Result:
     return CliRunner().invoke(cams, arguments, input=answer)
 
 
-def done(*arguments: str) -> Any:
-    """The JSON that a command prints; it must succeed."""
+def run_json(*arguments: str) -> Any:
+    """Run a command that must succeed; returns its JSON output."""
     ran = run(*arguments, "--json")
     assert ran.exit_code == 0, ran.stderr
     return json.loads(ran.stdout)
 
 
-def opens(token: str, path: str = "/v3/agents") -> int:
+def status_of(token: str, path: str = "/v3/agents") -> int:
+    """The status of a request with this token, without the credential cache."""
     auth.forget()
     return Api(token).get(path).status
 
@@ -57,7 +58,7 @@ def stored() -> dict[str, Any]:
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Hold the clock still, and move it on by so many seconds."""
+    """Stop the clock; the fixture advances it by seconds."""
     start, passed = clock.milliseconds(), 0
 
     def move(seconds: int) -> None:
@@ -81,24 +82,24 @@ def test_workspace_create_prints_one_json_object_of_four_members(engine: None) -
     assert (ran.exit_code, ran.stderr) == (0, "")
 
 
-def test_what_workspace_create_prints_opens_the_workspace(engine: None) -> None:
-    created = done("workspace", "create", "--name", "Shop")
-    assert opens(created["workspace_key"], "/v2/clients") == 200
-    assert opens(created["access_token"], "/v3/agents") == 200
-    assert opens(created["workspace_secret"], "/v3/agents") == 401
+def test_the_printed_credentials_open_the_workspace(engine: None) -> None:
+    created = run_json("workspace", "create", "--name", "Shop")
+    assert status_of(created["workspace_key"], "/v2/clients") == 200
+    assert status_of(created["access_token"], "/v3/agents") == 200
+    assert status_of(created["workspace_secret"], "/v3/agents") == 401
 
 
-def test_for_people_each_secret_stands_on_a_line_of_its_own_and_a_note_says_to_keep_it(engine: None) -> None:
+def test_as_text_each_secret_has_a_line_and_a_note_says_to_store_it(engine: None) -> None:
     ran = run("workspace", "create", "--name", "Shop")
     values = {line.rsplit(" ", 1)[0].rstrip(): line.rsplit(" ", 1)[1] for line in ran.stdout.splitlines()}
     assert list(values) == ["workspace id", "workspace key", "access token", "workspace secret"]
     assert tokens.kind(values["workspace key"]) == tokens.WORKSPACE
-    assert "this once" in ran.stderr
+    assert "only this once" in ran.stderr
 
 
-def test_workspace_show_prints_what_it_is_called_and_since_when(engine: None, pass_time: PassTime) -> None:
-    workspace_id = done("workspace", "create", "--name", "Café")["workspace_id"]
-    assert done("workspace", "show", workspace_id) == {
+def test_workspace_show_prints_name_and_creation_time(engine: None, pass_time: PassTime) -> None:
+    workspace_id = run_json("workspace", "create", "--name", "Café")["workspace_id"]
+    assert run_json("workspace", "show", workspace_id) == {
         "workspace_id": workspace_id,
         "name": "Café",
         "created_at": clock.iso(clock.seconds()),
@@ -109,8 +110,8 @@ def test_workspace_list_has_every_workspace_oldest_first(engine: None, pass_time
     created = []
     for name in ("A", "B", "C"):
         pass_time(1)
-        created.append(done("workspace", "create", "--name", name)["workspace_id"])
-    listed = done("workspace", "list")
+        created.append(run_json("workspace", "create", "--name", name)["workspace_id"])
+    listed = run_json("workspace", "list")
     assert [(one["workspace_id"], one["name"]) for one in listed] == list(zip(created, "ABC", strict=True))
 
 
@@ -118,25 +119,25 @@ def test_workspace_list_has_every_workspace_oldest_first(engine: None, pass_time
 
 
 def test_an_issued_key_opens_the_workspace(workspace: NewWorkspace) -> None:
-    issued = done("key", "issue", "--workspace", workspace.workspace_id, "--name", "ci")
-    assert opens(issued["workspace_key"], "/v2/clients") == 200
+    issued = run_json("key", "issue", "--workspace", workspace.workspace_id, "--name", "ci")
+    assert status_of(issued["workspace_key"], "/v2/clients") == 200
 
 
 def test_an_issued_token_opens_the_v3_routes_only(workspace: NewWorkspace) -> None:
-    token = done("token", "issue", "--workspace", workspace.workspace_id, "--name", "ci")["access_token"]
-    assert (opens(token, "/v3/agents"), opens(token, "/v2/clients")) == (200, 403)
+    token = run_json("token", "issue", "--workspace", workspace.workspace_id, "--name", "ci")["access_token"]
+    assert (status_of(token, "/v3/agents"), status_of(token, "/v2/clients")) == (200, 403)
 
 
-def test_an_issued_token_can_be_narrowed_to_reading(workspace: NewWorkspace) -> None:
+def test_an_issued_token_can_be_read_only(workspace: NewWorkspace) -> None:
     arguments = ["--workspace", workspace.workspace_id, "--name", "ci", "--read-only"]
-    token = done("token", "issue", *arguments)["access_token"]
-    assert opens(token) == 200
+    token = run_json("token", "issue", *arguments)["access_token"]
+    assert status_of(token) == 200
     assert Api(token).post("/v3/agents", {"agent": {}}).status == 403
 
 
-def test_what_is_issued_says_what_it_is(workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_an_issued_credential_is_printed_with_its_properties(workspace: NewWorkspace, pass_time: PassTime) -> None:
     arguments = ["--workspace", workspace.workspace_id, "--name", "ci"]
-    key, token = done("key", "issue", *arguments), done("token", "issue", *arguments, "--read-only")
+    key, token = run_json("key", "issue", *arguments), run_json("token", "issue", *arguments, "--read-only")
     now = clock.seconds()
     assert set(key) == {"key_id", "workspace_key", "name", "created_at", "expires_at"}
     assert set(token) == {"token_id", "access_token", "name", "read_only", "created_at", "expires_at"}
@@ -155,23 +156,23 @@ def test_what_is_issued_says_what_it_is(workspace: NewWorkspace, pass_time: Pass
         pytest.param("token", ["--expires-in", "7d"], 7 * DAY, id="days"),
     ],
 )
-def test_what_is_issued_ends_when_it_was_told_to(
+def test_an_issued_credential_expires_after_its_lifetime(
     workspace: NewWorkspace, pass_time: PassTime, noun: str, options: list[str], lifetime: int
 ) -> None:
-    issued = done(noun, "issue", "--workspace", workspace.workspace_id, "--name", "ci", *options)
+    issued = run_json(noun, "issue", "--workspace", workspace.workspace_id, "--name", "ci", *options)
     token = issued.get("workspace_key") or issued["access_token"]
     end = clock.iso(clock.seconds() + lifetime)
     pass_time(lifetime - 1)
-    before = opens(token)
+    before = status_of(token)
     pass_time(1)
-    assert (before, opens(token), issued["expires_at"]) == (200, 401, end)
+    assert (before, status_of(token), issued["expires_at"]) == (200, 401, end)
 
 
-def test_a_key_can_be_without_an_end(workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_a_key_can_be_issued_without_expiry(workspace: NewWorkspace, pass_time: PassTime) -> None:
     arguments = ["--workspace", workspace.workspace_id, "--name", "ci", "--expires-in", "never"]
-    issued = done("key", "issue", *arguments)
+    issued = run_json("key", "issue", *arguments)
     pass_time(20 * 365 * DAY)
-    assert (issued["expires_at"], opens(issued["workspace_key"])) == (None, 200)
+    assert (issued["expires_at"], status_of(issued["workspace_key"])) == (None, 200)
 
 
 # ---- rotating and revoking ------------------------------------------------------------------------
@@ -182,8 +183,8 @@ def _credential_id(workspace: NewWorkspace, kind: str) -> str:
     return row.credential_id
 
 
-class Held:
-    """One credential that is there already: the command's noun for it, its id, its token and a path that it opens."""
+class Credential:
+    """An existing credential: the command's noun for it, its id, its token, and a path that it opens."""
 
     def __init__(self, noun: str, workspace: NewWorkspace) -> None:
         self.noun = noun
@@ -200,99 +201,97 @@ class Held:
             self.token = workspace.access_token
 
     def rotate(self, *options: str) -> str:
-        """Rotate it; returns the successor's token."""
-        successor: str = done(self.noun, "rotate", self.id, *self.workspace, *options)[self.secret]
-        return successor
+        """Rotate the credential; returns the new token."""
+        new: str = run_json(self.noun, "rotate", self.id, *self.workspace, *options)[self.secret]
+        return new
 
-    def statuses(self, *held: str) -> list[int]:
-        """What the API answers to each of these tokens."""
-        return [opens(token, self.path) for token in held]
+    def statuses(self, *of: str) -> list[int]:
+        """The status of a request with each of these tokens."""
+        return [status_of(token, self.path) for token in of]
 
 
 @pytest.fixture(params=["key", "token", "agent-key"])
-def held(request: pytest.FixtureRequest, workspace: NewWorkspace) -> Held:
-    """A credential of each kind that the command rotates and revokes."""
-    return Held(request.param, workspace)
+def credential(request: pytest.FixtureRequest, workspace: NewWorkspace) -> Credential:
+    """One credential of each kind that can be rotated and revoked."""
+    return Credential(request.param, workspace)
 
 
 @pytest.mark.parametrize(
     ("options", "overlap"), [([], DAY), (["--overlap", "90"], 90), (["--overlap", "2h"], 7200)], ids=str
 )
-def test_after_a_rotation_both_open_during_the_overlap_and_then_the_new_one(
-    held: Held, pass_time: PassTime, options: list[str], overlap: int
+def test_both_credentials_work_during_the_overlap_then_only_the_new_one(
+    credential: Credential, pass_time: PassTime, options: list[str], overlap: int
 ) -> None:
-    new = held.rotate(*options)
+    new = credential.rotate(*options)
     pass_time(overlap - 1)
-    during = held.statuses(held.token, new)
+    during = credential.statuses(credential.token, new)
     pass_time(1)
     assert during == [200, 200]
-    assert held.statuses(held.token, new) == [401, 200]
+    assert credential.statuses(credential.token, new) == [401, 200]
 
 
-def test_a_rotation_without_overlap_ends_the_old_one_at_once(held: Held) -> None:
-    new = held.rotate("--overlap", "0")
-    assert held.statuses(held.token, new) == [401, 200]
+def test_a_rotation_without_overlap_revokes_the_old_one_at_once(credential: Credential) -> None:
+    new = credential.rotate("--overlap", "0")
+    assert credential.statuses(credential.token, new) == [401, 200]
 
 
 def test_a_successor_has_the_rights_of_the_old_one(workspace: NewWorkspace) -> None:
     whose = ["--workspace", workspace.workspace_id]
-    issued = done("token", "issue", *whose, "--name", "ci", "--read-only", "--expires-in", "7d")
-    rotated = done("token", "rotate", issued["token_id"], *whose)
+    issued = run_json("token", "issue", *whose, "--name", "ci", "--read-only", "--expires-in", "7d")
+    rotated = run_json("token", "rotate", issued["token_id"], *whose)
     assert (rotated["read_only"], rotated["name"]) == (True, "ci")
     assert Api(rotated["access_token"]).post("/v3/agents", {"agent": {}}).status == 403
 
 
-def test_a_rotation_says_when_either_ends(workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_a_rotation_prints_both_expiry_times(workspace: NewWorkspace, pass_time: PassTime) -> None:
     whose = ["--workspace", workspace.workspace_id]
-    issued = done("token", "issue", *whose, "--name", "ci", "--expires-in", "7d")
-    rotated = done("token", "rotate", issued["token_id"], *whose, "--overlap", "1h")
+    issued = run_json("token", "issue", *whose, "--name", "ci", "--expires-in", "7d")
+    rotated = run_json("token", "rotate", issued["token_id"], *whose, "--overlap", "1h")
     now = clock.seconds()
     ends = (rotated["expires_at"], rotated["previous_expires_at"])
     assert ends == (clock.iso(now + 7 * DAY), clock.iso(now + 3600))
 
 
 @pytest.mark.parametrize(("lifetime", "seconds"), [("7d", 7 * DAY), ("never", None)])
-def test_a_rotation_that_is_repeated_gives_a_successor_for_its_full_time(
+def test_a_repeated_rotation_gives_the_new_credential_its_full_lifetime(
     workspace: NewWorkspace, pass_time: PassTime, lifetime: str, seconds: int | None
 ) -> None:
     whose = ["--workspace", workspace.workspace_id]
-    key_id = done("key", "issue", *whose, "--name", "ci", "--expires-in", lifetime)["key_id"]
-    done("key", "rotate", key_id, *whose)
+    key_id = run_json("key", "issue", *whose, "--name", "ci", "--expires-in", lifetime)["key_id"]
+    run_json("key", "rotate", key_id, *whose)
     end = seconds and clock.iso(clock.seconds() + seconds)
-    assert done("key", "rotate", key_id, *whose)["expires_at"] == end
+    assert run_json("key", "rotate", key_id, *whose)["expires_at"] == end
 
 
-def test_a_rotated_agent_key_stands_in_the_agent_s_record_and_changes_nothing_else(
-    api: Api, agent_id: str, workspace: NewWorkspace
-) -> None:
+def test_a_rotation_changes_only_the_key_in_the_agent_record(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
     before = api.get("/v3/agents/support").data
-    made = done("agent-key", "rotate", agent_id, "--workspace", workspace.workspace_id)
+    made = run_json("agent-key", "rotate", agent_id, "--workspace", workspace.workspace_id)
     after = api.get("/v3/agents/support").data
     assert made == {"agent_id": "support", "agent_key": after["SECRET_API_KEY"]}
     changing = {"SECRET_API_KEY": None, "lastModified": None}
     assert {**after, **changing} == {**before, **changing}
 
 
-def test_an_agent_key_that_was_no_login_can_be_rotated_into_one(api: Api, workspace: NewWorkspace) -> None:
+def test_rotating_an_invalid_agent_key_creates_a_valid_one(api: Api, workspace: NewWorkspace) -> None:
     api.post(EDGE, {"SECRET_API_KEY": "hunter2"})
-    made = done("agent-key", "rotate", "support", "--workspace", workspace.workspace_id)
-    assert opens(made["agent_key"], EDGE) == 200
+    made = run_json("agent-key", "rotate", "support", "--workspace", workspace.workspace_id)
+    assert status_of(made["agent_key"], EDGE) == 200
 
 
-def test_what_is_revoked_opens_nothing(held: Held) -> None:
-    ran = run(held.noun, "revoke", held.id, *held.workspace, "--yes")
+def test_a_revoked_credential_is_rejected(credential: Credential) -> None:
+    ran = run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert held.statuses(held.token) == [401]
+    assert credential.statuses(credential.token) == [401]
 
 
-def test_what_is_revoked_leaves_no_row(held: Held) -> None:
-    run(held.noun, "revoke", held.id, *held.workspace, "--yes")
-    assert tokens.fingerprint(held.token) not in repr(stored())
+def test_a_revoked_credential_leaves_no_row(credential: Credential) -> None:
+    run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
+    assert tokens.fingerprint(credential.token) not in repr(stored())
 
 
-def test_revoking_one_leaves_the_others_alone(held: Held, other_workspace: NewWorkspace) -> None:
-    others = [Held(noun, other_workspace) for noun in ("key", "token", "agent-key")]
-    run(held.noun, "revoke", held.id, *held.workspace, "--yes")
+def test_revoking_one_credential_leaves_the_others_valid(credential: Credential, other_workspace: NewWorkspace) -> None:
+    others = [Credential(noun, other_workspace) for noun in ("key", "token", "agent-key")]
+    run(credential.noun, "revoke", credential.id, *credential.workspace, "--yes")
     assert [other.statuses(other.token) for other in others] == [[200]] * 3
 
 
@@ -301,67 +300,67 @@ def test_revoking_an_agent_key_clears_the_member(api: Api, agent_id: str, worksp
     assert "SECRET_API_KEY" not in api.get("/v3/agents/support").data
 
 
-def test_revoking_an_agent_key_ends_those_in_their_overlap_too(workspace: NewWorkspace) -> None:
-    held = Held("agent-key", workspace)
-    issued = [held.token, held.rotate(), held.rotate()]
-    assert held.statuses(*issued) == [200, 200, 200]
-    run("agent-key", "revoke", "support", *held.workspace, "--yes")
-    assert held.statuses(*issued) == [401, 401, 401]
+def test_revoking_an_agent_key_also_revokes_keys_in_their_overlap(workspace: NewWorkspace) -> None:
+    credential = Credential("agent-key", workspace)
+    issued = [credential.token, credential.rotate(), credential.rotate()]
+    assert credential.statuses(*issued) == [200, 200, 200]
+    run("agent-key", "revoke", "support", *credential.workspace, "--yes")
+    assert credential.statuses(*issued) == [401, 401, 401]
 
 
-def test_revoking_an_agent_key_leaves_the_workspace_s_other_agents_alone(api: Api, workspace: NewWorkspace) -> None:
-    held = Held("agent-key", workspace)
+def test_revoking_an_agent_key_leaves_other_agents_valid(api: Api, workspace: NewWorkspace) -> None:
+    credential = Credential("agent-key", workspace)
     other = api.post("/v2/agents/sales", {}).data["SECRET_API_KEY"]
-    run("agent-key", "revoke", "support", *held.workspace, "--yes")
-    assert opens(other, "/v2/agents/sales") == 200
+    run("agent-key", "revoke", "support", *credential.workspace, "--yes")
+    assert status_of(other, "/v2/agents/sales") == 200
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""], ids=["no", "nothing", "no terminal"])
-def test_revoking_asks_first_and_does_nothing_without_a_yes(held: Held, answer: str) -> None:
+def test_revoking_asks_for_confirmation_and_aborts_without_it(credential: Credential, answer: str) -> None:
     before = stored()
-    ran = run(held.noun, "revoke", held.id, *held.workspace, answer=answer)
+    ran = run(credential.noun, "revoke", credential.id, *credential.workspace, answer=answer)
     assert (ran.exit_code, "[y/N]" in ran.output, stored() == before) == (1, True, True)
 
 
-def test_revoking_goes_on_after_a_yes(held: Held) -> None:
-    ran = run(held.noun, "revoke", held.id, *held.workspace, answer="y\n")
-    assert (ran.exit_code, held.statuses(held.token)) == (0, [401])
+def test_revoking_continues_after_confirmation(credential: Credential) -> None:
+    ran = run(credential.noun, "revoke", credential.id, *credential.workspace, answer="y\n")
+    assert (ran.exit_code, credential.statuses(credential.token)) == (0, [401])
 
 
 # ---- listing --------------------------------------------------------------------------------------
 
 
-def test_a_list_has_what_has_not_ended_oldest_first(workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_a_list_has_the_active_credentials_oldest_first(workspace: NewWorkspace, pass_time: PassTime) -> None:
     whose = ["--workspace", workspace.workspace_id]
     for name, lifetime in (("short", "5s"), ("long", "7d")):
         pass_time(1)
-        done("key", "issue", *whose, "--name", name, "--expires-in", lifetime)
-        done("token", "issue", *whose, "--name", name, "--expires-in", lifetime)
+        run_json("key", "issue", *whose, "--name", name, "--expires-in", lifetime)
+        run_json("token", "issue", *whose, "--name", name, "--expires-in", lifetime)
     pass_time(10)
-    assert [one["name"] for one in done("key", "list", *whose)] == ["first key", "long"]
-    assert [one["name"] for one in done("token", "list", *whose)] == ["first token", "long"]
+    assert [one["name"] for one in run_json("key", "list", *whose)] == ["first key", "long"]
+    assert [one["name"] for one in run_json("token", "list", *whose)] == ["first token", "long"]
 
 
 @pytest.mark.parametrize("noun", ["key", "token"])
-def test_a_list_tells_of_each_what_its_issue_told_and_when_it_was_used(
+def test_a_list_has_the_issued_properties_and_the_time_of_last_use(
     workspace: NewWorkspace, pass_time: PassTime, noun: str
 ) -> None:
     whose = ["--workspace", workspace.workspace_id]
-    issued = done(noun, "issue", *whose, "--name", "ci")
+    issued = run_json(noun, "issue", *whose, "--name", "ci")
     token = issued.pop("workspace_key", None) or issued.pop("access_token")
     pass_time(5)
-    opens(token)
-    assert done(noun, "list", *whose)[-1] == {**issued, "last_used_at": clock.iso(clock.seconds())}
+    status_of(token)
+    assert run_json(noun, "list", *whose)[-1] == {**issued, "last_used_at": clock.iso(clock.seconds())}
 
 
-def test_agent_keys_are_listed_by_agent_with_the_end_of_those_that_were_replaced(
+def test_agent_keys_are_listed_by_agent_with_the_expiry_of_rotated_keys(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
     pass_time(1)
     whose = ["--workspace", workspace.workspace_id]
-    done("agent-key", "rotate", "support", *whose)
+    run_json("agent-key", "rotate", "support", *whose)
     now = clock.seconds()
-    assert [(one["agent_id"], one["expires_at"]) for one in done("agent-key", "list", *whose)] == [
+    assert [(one["agent_id"], one["expires_at"]) for one in run_json("agent-key", "list", *whose)] == [
         ("support", clock.iso(now + DAY)),
         ("support", None),
     ]
@@ -373,8 +372,8 @@ def test_agent_keys_are_listed_by_agent_with_the_end_of_those_that_were_replaced
     ["workspace list", "workspace show", "key list", "token list", "agent-key list"],
 )
 def test_no_list_shows_a_secret(workspace: NewWorkspace, command: str, form: list[str]) -> None:
-    agent = Held("agent-key", workspace)
-    secrets = [*workspace[1:], agent.token, agent.rotate(), Held("key", workspace).rotate()]
+    agent = Credential("agent-key", workspace)
+    secrets = [*workspace[1:], agent.token, agent.rotate(), Credential("key", workspace).rotate()]
     whose = {"workspace list": [], "workspace show": [workspace.workspace_id]}.get(command, agent.workspace)
     ran = run(*command.split(), *whose, *form)
     assert ran.exit_code == 0
@@ -382,18 +381,18 @@ def test_no_list_shows_a_secret(workspace: NewWorkspace, command: str, form: lis
     assert shown == []
 
 
-def test_for_people_a_list_is_a_table(workspace: NewWorkspace) -> None:
+def test_as_text_a_list_is_a_table(workspace: NewWorkspace) -> None:
     heading, row = run("token", "list", "--workspace", workspace.workspace_id).stdout.splitlines()
     assert heading.split("  ")[0] == "token id"
     assert heading.index("read only") == row.index("no  ")
     assert row.endswith("never")
 
 
-def test_for_people_an_empty_list_says_so(workspace: NewWorkspace) -> None:
+def test_as_text_an_empty_list_says_so(workspace: NewWorkspace) -> None:
     assert run("agent-key", "list", "--workspace", workspace.workspace_id).stdout == "There are none.\n"
 
 
-def test_a_name_that_came_over_http_cannot_steer_the_terminal(api: Api, workspace: NewWorkspace) -> None:
+def test_a_name_from_http_cannot_send_terminal_escape_sequences(api: Api, workspace: NewWorkspace) -> None:
     api.post("/v3/tokens", {"token": {"name": "\x1b[2Jgone\r\n\x9b"}})
     shown = run("token", "list", "--workspace", workspace.workspace_id).stdout
     assert "?[2Jgone???" in shown
@@ -402,7 +401,7 @@ def test_a_name_that_came_over_http_cannot_steer_the_terminal(api: Api, workspac
 # ---- the data key ---------------------------------------------------------------------------------
 
 
-def test_after_a_data_key_rotation_new_documents_have_another_key_and_old_ones_are_read(
+def test_after_a_data_key_rotation_new_documents_use_the_new_key_and_old_ones_stay_readable(
     api: Api, agent_id: str
 ) -> None:
     (old,) = documents("cams-agents")
@@ -413,7 +412,7 @@ def test_after_a_data_key_rotation_new_documents_have_another_key_and_old_ones_a
     assert api.get("/v3/agents/support").data["title"] == "Support"
 
 
-# ---- what goes wrong ------------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------------
 
 UNKNOWN = [
     ("workspace", "show", "unknown"),
@@ -432,10 +431,10 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize("command", UNKNOWN, ids=" ".join)
-def test_an_unknown_id_is_told_in_one_line_and_changes_nothing(
+def test_an_unknown_id_is_reported_in_one_line_and_changes_nothing(
     workspace: NewWorkspace, other_workspace: NewWorkspace, command: tuple[str, ...]
 ) -> None:
-    own = Held(command[0], workspace).id if "OWN" in command else ""
+    own = Credential(command[0], workspace).id if "OWN" in command else ""
     names = {"OWN": own, "WORKSPACE": workspace.workspace_id, "OTHER": other_workspace.workspace_id}
     before = stored()
     ran = run(*(names.get(word, word) for word in command))
@@ -447,21 +446,21 @@ def test_an_unknown_id_is_told_in_one_line_and_changes_nothing(
 
 @pytest.mark.parametrize(("noun", "other"), [("key", "token"), ("token", "key")])
 @pytest.mark.parametrize("verb", ["rotate", "revoke"])
-def test_a_command_takes_its_own_kind_only(workspace: NewWorkspace, noun: str, other: str, verb: str) -> None:
-    held = Held(other, workspace)
-    ran = run(noun, verb, held.id, *held.workspace)
+def test_a_command_accepts_only_its_own_kind(workspace: NewWorkspace, noun: str, other: str, verb: str) -> None:
+    credential = Credential(other, workspace)
+    ran = run(noun, verb, credential.id, *credential.workspace)
     assert (ran.exit_code, ran.stderr) == (1, "Error: There is no such credential.\n")
-    assert held.statuses(held.token) == [200]
+    assert credential.statuses(credential.token) == [200]
 
 
 @pytest.mark.parametrize("noun", ["key", "token"])
-def test_a_token_that_is_given_for_an_id_is_not_repeated(workspace: NewWorkspace, noun: str) -> None:
+def test_a_token_given_as_an_id_is_not_echoed(workspace: NewWorkspace, noun: str) -> None:
     ran = run(noun, "revoke", workspace.workspace_key, "--workspace", workspace.workspace_id)
     assert ran.exit_code == 1
     assert workspace.workspace_key not in ran.output
 
 
-def test_missing_tables_are_told_in_one_line() -> None:
+def test_missing_tables_are_reported_in_one_line() -> None:
     with mock_aws():
         ran = run("workspace", "create", "--name", "Shop")
     assert (ran.exit_code, ran.stderr) == (
@@ -470,7 +469,7 @@ def test_missing_tables_are_told_in_one_line() -> None:
     )
 
 
-def test_a_refusal_of_the_cloud_is_told_in_one_line(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_aws_error_is_reported_in_one_line(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAMS_ENCRYPTION_KEY", "alias/none")
     ran = run("data-key", "rotate")
     assert (ran.exit_code, len(ran.stderr.splitlines())) == (1, 1)
@@ -493,14 +492,14 @@ _LOGIN = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
         ),
     ],
 )
-def test_an_engine_that_cannot_be_asked_is_told_in_one_line(environment: dict[str, str], reason: str) -> None:
+def test_an_unreachable_database_is_reported_in_one_line(environment: dict[str, str], reason: str) -> None:
     nothing = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "AWS_EC2_METADATA_DISABLED": "true"}
     command = [sys.executable, "-m", "infra.cams", "workspace", "list"]
     ran = subprocess.run(command, cwd=ROOT, env=nothing | environment, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"Error: {reason}\n")
 
 
-def test_our_own_mistakes_are_not_hidden(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_is_not_hidden(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise ZeroDivisionError
 
@@ -522,9 +521,7 @@ def test_our_own_mistakes_are_not_hidden(engine: None, monkeypatch: pytest.Monke
     ],
     ids=lambda words: " ".join(words).encode("ascii", "backslashreplace").decode()[:40],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_asked(
-    command: tuple[str, ...], option: tuple[str, ...]
-) -> None:
+def test_an_invalid_value_is_rejected_before_any_request(command: tuple[str, ...], option: tuple[str, ...]) -> None:
     whose = [] if "--workspace" in option or command[0] == "workspace" else ["--workspace", "x"]
     ran = run(*command, *option, *whose)
     assert (ran.exit_code, ran.stdout) == (2, "")
@@ -545,14 +542,14 @@ EVERY = dict(commands(cams))
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
-def test_every_command_says_in_a_short_sentence_what_it_does(path: tuple[str, ...]) -> None:
+def test_every_command_has_a_one_sentence_summary(path: tuple[str, ...]) -> None:
     sentence = EVERY[path].get_short_help_str(limit=60)
     assert sentence.endswith(".")
     assert "..." not in sentence
 
 
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
-def test_every_option_says_what_it_does(path: tuple[str, ...]) -> None:
+def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
     options = [one for one in EVERY[path].params if isinstance(one, click.Option)]
     assert [one.name for one in options if not one.help] == []
 

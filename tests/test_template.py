@@ -1,4 +1,4 @@
-"""The template declares what the code uses: every table with its keys, index, stream and expiry."""
+"""The template declares every table, index, stream, TTL and queue that the code uses."""
 
 import importlib
 import json
@@ -13,7 +13,7 @@ from chalicelib.deletion import cascade
 from chalicelib.webhooks import ledger, queue
 from infra import tables
 
-# Where row classes stand.
+# The modules that define row classes.
 for _pattern in ("*/store.py", "webhooks/endpoints.py", "webhooks/ledger.py"):
     for _store in Path(storage.__file__).parent.glob(_pattern):
         importlib.import_module(f"chalicelib.{_store.parent.name}.{_store.stem}")
@@ -31,7 +31,7 @@ def described(engine: None) -> dict[str, Any]:
     return {name: dynamodb.describe_table(TableName=name)["Table"] for name in dynamodb.list_tables()["TableNames"]}
 
 
-def test_the_tables_of_the_template_are_the_tables_of_the_code(described: dict[str, Any]) -> None:
+def test_the_template_declares_exactly_the_tables_of_the_code(described: dict[str, Any]) -> None:
     assert set(described) == {row.Meta.table_name for row in rows()}
 
 
@@ -41,7 +41,7 @@ def test_every_row_class_has_the_keys_of_its_table(described: dict[str, Any]) ->
         assert [name for name in (row._hash_keyname, row._range_keyname) if name] == keys, row
 
 
-def test_every_index_of_the_code_is_in_the_template_with_its_keys(described: dict[str, Any]) -> None:
+def test_the_template_declares_every_index_with_its_keys(described: dict[str, Any]) -> None:
     for row in rows():
         for index in row._indexes.values():
             declared = {one["IndexName"]: one for one in described[row.Meta.table_name]["GlobalSecondaryIndexes"]}
@@ -50,7 +50,7 @@ def test_every_index_of_the_code_is_in_the_template_with_its_keys(described: dic
             assert declared[index.Meta.index_name]["Projection"] == schema["projection"]
 
 
-def test_what_expires_has_an_expiry_in_the_template(engine: None) -> None:
+def test_every_expiring_row_has_a_ttl_in_the_template(engine: None) -> None:
     dynamodb = boto3.client("dynamodb")
     for row in rows():
         if row._ttl_attribute():
@@ -58,7 +58,7 @@ def test_what_expires_has_an_expiry_in_the_template(engine: None) -> None:
             assert expiry["AttributeName"] == row._ttl_attribute().attr_name
 
 
-def test_what_webhooks_watch_streams_old_and_new_images(described: dict[str, Any]) -> None:
+def test_the_tables_with_webhook_events_stream_old_and_new_images(described: dict[str, Any]) -> None:
     streamed = {name for name, table in described.items() if "StreamSpecification" in table}
     watched = ("agents", "conversations", "clients", "organisations", "leads")
     assert streamed == {storage.table(name) for name in watched}
@@ -66,13 +66,13 @@ def test_what_webhooks_watch_streams_old_and_new_images(described: dict[str, Any
     assert views == {"NEW_AND_OLD_IMAGES"}
 
 
-def test_creating_what_is_missing_may_be_repeated(engine: None) -> None:
+def test_creating_missing_resources_is_idempotent(engine: None) -> None:
     tables.create_missing(storage.sdk_client, settings.table_prefix())
     aliases = boto3.client("kms").list_aliases()["Aliases"]
     assert [one["AliasName"] for one in aliases].count(settings.encryption_key()) == 1
 
 
-def test_an_expiry_that_an_interrupted_creation_left_out_is_made_up_for(engine: None) -> None:
+def test_a_ttl_that_an_interrupted_run_did_not_enable_is_enabled(engine: None) -> None:
     dynamodb, table = boto3.client("dynamodb"), storage.table("credentials")
     wanted = {"AttributeName": "expires_at", "Enabled": False}
     dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
@@ -81,7 +81,7 @@ def test_an_expiry_that_an_interrupted_creation_left_out_is_made_up_for(engine: 
     assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
 
 
-def test_the_queues_of_the_template_are_there(engine: None) -> None:
+def test_the_queues_of_the_template_are_created(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {
         "cams-deliveries",
@@ -100,19 +100,19 @@ def test_the_queues_of_the_template_are_there(engine: None) -> None:
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )
-def test_what_a_function_failed_at_ten_times_goes_to_the_dead_letters(waiting: str, dead: str, engine: None) -> None:
-    letters = attributes(dead)
+def test_a_message_goes_to_the_dead_letter_queue_after_ten_attempts(waiting: str, dead: str, engine: None) -> None:
+    dead_letter_queue = attributes(dead)
     assert json.loads(attributes(waiting)["RedrivePolicy"]) == {
-        "deadLetterTargetArn": letters["QueueArn"],
+        "deadLetterTargetArn": dead_letter_queue["QueueArn"],
         "maxReceiveCount": 10,
     }
-    # The longest that a queue can keep anything, so that there is time to look.
-    assert letters["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)
+    # The maximum of SQS, so that an operator has time to react.
+    assert dead_letter_queue["MessageRetentionPeriod"] == str(14 * 24 * 60 * 60)
 
 
-def test_a_delivery_counts_as_expired_when_its_queue_does_not_keep_it_any_more(engine: None) -> None:
-    kept = {int(attributes(lane)["MessageRetentionPeriod"]) * 1000 for lane in (queue.FAST, queue.SLOW)}
-    assert kept == {ledger._WAIT_MILLISECONDS}
+def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None) -> None:
+    retention = {int(attributes(lane)["MessageRetentionPeriod"]) * 1000 for lane in (queue.FAST, queue.SLOW)}
+    assert retention == {ledger._WAIT_MILLISECONDS}
 
 
 def attributes(name: str) -> dict[str, str]:

@@ -22,7 +22,7 @@ _HEADERS = {
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_TEXT}},
 }
 _FORMS = ("Error", "InteractionError")
-# Codes of the framework and of the gateway (infra/deploy/answers.py), which no operation answers with itself.
+# Codes of the framework and of the gateway (infra/deploy/gateway_responses.py), which no operation answers with itself.
 _OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # The causes of a 409, each with a code of its own.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)

@@ -1,1 +1,1 @@
-"""The operator's command line, `python -m infra.cams`: workspaces, and the keys and tokens that open them (§5)."""
+"""The operator's commands, `python -m infra.cams`: workspaces and their credentials (§5)."""

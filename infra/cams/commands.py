@@ -1,4 +1,4 @@
-"""The commands. Each asks a store and prints what it says; every rule is in `chalicelib`."""
+"""The commands. Each calls a store of `chalicelib`, which has all rules, and prints the result."""
 
 import click
 
@@ -11,28 +11,30 @@ from infra.cams import options
 from infra.cams.output import (
     Commands,
     agent_key_record,
+    credential_record,
+    iso_time,
     issued_record,
-    listed_record,
-    moment,
     print_list,
     print_record,
     print_secret,
-    shown,
+    printable,
     workspace_record,
 )
+
+_REVOKED = "Revoked; the revocation takes effect within 30 seconds."
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def cams() -> None:
-    """Operate CAMS: workspaces, and the keys and tokens that open them.
+    """Operate CAMS: workspaces and their credentials.
 
-    The SDK's environment says which tables, and with which rights: AWS_PROFILE, AWS_DEFAULT_REGION,
-    AWS_ENDPOINT_URL and the like. For a local run:
+    The commands use the account, region and endpoint of the SDK's environment: AWS_PROFILE,
+    AWS_DEFAULT_REGION, AWS_ENDPOINT_URL and the like. For a local run:
 
     \b
         set -a; . .local/environment; set +a
 
-    A secret is shown once, by the command that makes it. A duration is in seconds, or like 30m, 24h, 7d.
+    The command that creates a secret shows it once. A duration is a number of seconds, or like 30m, 24h, 7d.
     """
 
 
@@ -41,7 +43,7 @@ def cams() -> None:
 
 @cams.group()
 def workspace() -> None:
-    """Tenants: each has agents and clients of its own."""
+    """Manage workspaces, the tenants of the service."""
 
 
 @workspace.command("create")
@@ -50,17 +52,17 @@ def workspace() -> None:
 def create_workspace(name: str, as_json: bool) -> None:
     """Create a workspace.
 
-    It comes with a first key, for a year, and a first access token, for 30 days. The workspace secret goes
-    out with every webhook, so that its receiver knows who sends it; it opens nothing.
+    Creates a first key, valid for a year, and a first access token, valid for 30 days. Every webhook contains
+    the workspace secret, which identifies the sender to the receiver; it is not a credential.
     """
     print_secret(workspaces.create(name)._asdict(), as_json)
 
 
 @workspace.command("show")
-@click.argument("workspace_id", callback=options.text)
+@click.argument("workspace_id", callback=options.printable_text)
 @options.as_json
 def show_workspace(workspace_id: str, as_json: bool) -> None:
-    """Show a workspace, without its secrets."""
+    """Show a workspace without its secrets."""
     print_record(workspace_record(workspace_id, workspaces.read(workspace_id)), as_json)
 
 
@@ -69,7 +71,7 @@ def show_workspace(workspace_id: str, as_json: bool) -> None:
 def list_workspaces(as_json: bool) -> None:
     """List all workspaces, oldest first.
 
-    Reads the whole table of workspaces and of what each has issued, and pays for it.
+    Scans the whole table of workspaces and credentials, and consumes its read units.
     """
     print_list([workspace_record(*one) for one in workspaces.list_all().items()], as_json)
 
@@ -79,7 +81,7 @@ def list_workspaces(as_json: bool) -> None:
 
 @cams.group()
 def key() -> None:
-    """Keys of a workspace: they open all of it."""
+    """Manage workspace keys, which open the whole workspace."""
 
 
 @key.command("issue")
@@ -88,7 +90,7 @@ def key() -> None:
 @click.option("--expires-in", type=options.Duration(never=True), default="365d", show_default=True, help="Or: never.")
 @options.as_json
 def issue_key(workspace_id: str, name: str, expires_in: int | None, as_json: bool) -> None:
-    """Issue another key."""
+    """Issue a new key."""
     issued = workspaces.issue(workspace_id, tokens.WORKSPACE, name, expires_in)
     print_secret(issued_record(issued), as_json)
 
@@ -97,34 +99,34 @@ def issue_key(workspace_id: str, name: str, expires_in: int | None, as_json: boo
 @options.workspace
 @options.as_json
 def list_keys(workspace_id: str, as_json: bool) -> None:
-    """List the keys that have not ended, oldest first.
+    """List the active keys, oldest first.
 
-    The use of a key is noted every ten minutes at most.
+    The time of last use is accurate to ten minutes.
     """
     _list(tokens.WORKSPACE, workspace_id, as_json)
 
 
 @key.command("rotate")
-@click.argument("key_id", callback=options.text)
+@click.argument("key_id", callback=options.printable_text)
 @options.workspace
 @options.overlap
 @options.as_json
 def rotate_key(key_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Replace a key; the old one goes on for a while.
+    """Rotate a key; the old one works until its overlap ends.
 
-    The successor has the same lifetime. A leaked key: --overlap 0.
+    The new key has the same lifetime. For a leaked key, use --overlap 0.
     """
     _rotate(tokens.WORKSPACE, workspace_id, key_id, overlap, as_json)
 
 
 @key.command("revoke")
-@click.argument("key_id", callback=options.text)
+@click.argument("key_id", callback=options.printable_text)
 @options.workspace
 @options.yes
 def revoke_key(key_id: str, workspace_id: str, yes: bool) -> None:
-    """End a key now.
+    """Revoke a key.
 
-    It opens nothing after 30 seconds at most. What was issued with it goes on.
+    Takes effect within 30 seconds. Credentials that were issued with the key stay valid.
     """
     _revoke(tokens.WORKSPACE, workspace_id, key_id, yes)
 
@@ -134,17 +136,17 @@ def revoke_key(key_id: str, workspace_id: str, yes: bool) -> None:
 
 @cams.group()
 def token() -> None:
-    """Access tokens: they open the v3 routes."""
+    """Manage access tokens, which open the v3 routes."""
 
 
 @token.command("issue")
 @options.workspace
 @options.name
-@click.option("--expires-in", type=options.Duration(), default="30d", show_default=True, help="A year at most.")
-@click.option("--read-only", is_flag=True, help="It reads and changes nothing.")
+@click.option("--expires-in", type=options.Duration(), default="30d", show_default=True, help="At most a year.")
+@click.option("--read-only", is_flag=True, help="Allow reads only.")
 @options.as_json
 def issue_token(workspace_id: str, name: str, expires_in: int, read_only: bool, as_json: bool) -> None:
-    """Issue another token."""
+    """Issue a new token."""
     issued = workspaces.issue(workspace_id, tokens.ACCESS, name, expires_in, read_only=read_only)
     print_secret(issued_record(issued), as_json)
 
@@ -153,34 +155,34 @@ def issue_token(workspace_id: str, name: str, expires_in: int, read_only: bool, 
 @options.workspace
 @options.as_json
 def list_tokens(workspace_id: str, as_json: bool) -> None:
-    """List the tokens that have not ended, oldest first.
+    """List the active tokens, oldest first.
 
-    The use of a token is noted every ten minutes at most.
+    The time of last use is accurate to ten minutes.
     """
     _list(tokens.ACCESS, workspace_id, as_json)
 
 
 @token.command("rotate")
-@click.argument("token_id", callback=options.text)
+@click.argument("token_id", callback=options.printable_text)
 @options.workspace
 @options.overlap
 @options.as_json
 def rotate_token(token_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Replace a token; the old one goes on for a while.
+    """Rotate a token; the old one works until its overlap ends.
 
-    The successor has the same rights and lifetime. A leaked token: --overlap 0.
+    The new token has the same rights and lifetime. For a leaked token, use --overlap 0.
     """
     _rotate(tokens.ACCESS, workspace_id, token_id, overlap, as_json)
 
 
 @token.command("revoke")
-@click.argument("token_id", callback=options.text)
+@click.argument("token_id", callback=options.printable_text)
 @options.workspace
 @options.yes
 def revoke_token(token_id: str, workspace_id: str, yes: bool) -> None:
-    """End a token now.
+    """Revoke a token.
 
-    It opens nothing after 30 seconds at most.
+    Takes effect within 30 seconds.
     """
     _revoke(tokens.ACCESS, workspace_id, token_id, yes)
 
@@ -190,9 +192,9 @@ def revoke_token(token_id: str, workspace_id: str, yes: bool) -> None:
 
 @cams.group("agent-key")
 def agent_key() -> None:
-    """Keys of agents: they open one agent's edge routes.
+    """Manage agent keys, which open one agent's edge routes.
 
-    An agent's key is the SECRET_API_KEY of its record, where those who may read the record find it.
+    The member SECRET_API_KEY of the agent's record holds the key. Every reader of the record can see it.
     """
 
 
@@ -200,9 +202,9 @@ def agent_key() -> None:
 @options.workspace
 @options.as_json
 def list_agent_keys(workspace_id: str, as_json: bool) -> None:
-    """List the keys that have not ended, oldest first.
+    """List the active keys, oldest first.
 
-    One that expires was replaced. The use of a key is noted every ten minutes at most.
+    A key with an expiry was rotated. The time of last use is accurate to ten minutes.
     """
     workspaces.read(workspace_id)
     rows = credentials.list_active(workspace_id, tokens.AGENT)
@@ -210,34 +212,34 @@ def list_agent_keys(workspace_id: str, as_json: bool) -> None:
 
 
 @agent_key.command("rotate")
-@click.argument("agent_id", callback=options.text)
+@click.argument("agent_id", callback=options.printable_text)
 @options.workspace
 @options.overlap
 @options.as_json
 def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
-    """Replace an agent's key; the old one goes on for a while.
+    """Rotate a key; the old one works until its overlap ends.
 
-    Not enough for a leaked key: as long as the old one goes on, whoever has it reads the new one in the
-    agent's record. Revoke it, and rotate 30 seconds later.
+    After a leak, revoke; do not rotate: until its overlap ends, the old key can read the new one in the
+    agent's record. Rotate 30 seconds after revoking.
     """
-    made = agents.rotate_key(workspace_id, agent_id, overlap)
-    print_record({"agent_id": agent_id, "agent_key": made}, as_json)
+    new_key = agents.rotate_key(workspace_id, agent_id, overlap)
+    print_record({"agent_id": agent_id, "agent_key": new_key}, as_json)
 
 
 @agent_key.command("revoke")
-@click.argument("agent_id", callback=options.text)
+@click.argument("agent_id", callback=options.printable_text)
 @options.workspace
 @options.yes
 def revoke_agent_key(agent_id: str, workspace_id: str, yes: bool) -> None:
-    """End an agent's key now, and those it replaced.
+    """Revoke an agent's key, and its rotated keys.
 
-    They open nothing after 30 seconds at most. The agent is without a key until one is made by rotate.
+    Takes effect within 30 seconds. The agent has no key until `rotate` creates one.
     """
     agents.read(workspace_id, agent_id)
     if not yes:
-        click.confirm(f"Revoke every key of the agent {agent_id}?", abort=True)
+        click.confirm(f"Revoke all keys of the agent {agent_id}?", abort=True)
     agents.revoke_keys(workspace_id, agent_id)
-    click.echo("Revoked; nothing is opened any more after 30 seconds at most.")
+    click.echo(_REVOKED)
 
 
 # ---- the data key ---------------------------------------------------------------------------------
@@ -245,37 +247,37 @@ def revoke_agent_key(agent_id: str, workspace_id: str, yes: bool) -> None:
 
 @cams.group("data-key")
 def data_key() -> None:
-    """The key that documents are sealed with."""
+    """Manage the data key, which encrypts the documents."""
 
 
 @data_key.command("rotate")
 def rotate_data_key() -> None:
-    """Seal with a new key from now on.
+    """Encrypt new documents with a new data key.
 
-    What older ones sealed stays readable. Processes that already run go on with the key they know until they end.
+    Older documents stay readable. A running process uses the key that it has loaded until it ends.
     """
     keyring.rotate()
     click.echo("Rotated.")
 
 
-# ---- below ----------------------------------------------------------------------------------------
+# ---- helpers --------------------------------------------------------------------------------------
 
 
 def _list(kind: str, workspace_id: str, as_json: bool) -> None:
     workspaces.read(workspace_id)
     rows = credentials.list_active(workspace_id, kind)
-    print_list([listed_record(row) for row in rows], as_json)
+    print_list([credential_record(row) for row in rows], as_json)
 
 
 def _rotate(kind: str, workspace_id: str, credential_id: str, overlap: int, as_json: bool) -> None:
     old = credentials.credential(workspace_id, credential_id, kind)
     issued = credentials.rotate(old, overlap)
-    print_secret({**issued_record(issued), "previous_expires_at": moment(old.ends_at)}, as_json)
+    print_secret({**issued_record(issued), "previous_expires_at": iso_time(old.ends_at)}, as_json)
 
 
 def _revoke(kind: str, workspace_id: str, credential_id: str, yes: bool) -> None:
     row = credentials.credential(workspace_id, credential_id, kind)
     if not yes:
-        click.confirm(f'Revoke "{shown(row.name)}" ({row.credential_id})?', abort=True)
+        click.confirm(f'Revoke "{printable(row.name)}" ({row.credential_id})?', abort=True)
     credentials.revoke(row)
-    click.echo("Revoked; nothing is opened any more after 30 seconds at most.")
+    click.echo(_REVOKED)

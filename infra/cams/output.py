@@ -1,6 +1,6 @@
-"""What the commands print: records and lists, for people or as JSON, and the one line of a failure.
+"""The output of the commands: records and lists, as text or JSON, and errors in one line.
 
-A secret is in `issued_record` and in what `print_secret` is given, nowhere else.
+Only `issued_record` and the argument of `print_secret` contain secrets.
 """
 
 import json
@@ -16,13 +16,13 @@ from chalicelib.storage import Document
 
 Record = dict[str, Any]
 
-# What the id and the secret of a credential are called.
+# The names of a credential's id and secret in the output, by kind.
 _ID = {tokens.WORKSPACE: "key_id", tokens.ACCESS: "token_id"}
 _SECRET = {tokens.WORKSPACE: "workspace_key", tokens.ACCESS: "access_token"}
 
 
 class Commands(click.Group):
-    """The outermost group: what is in the operator's way is told in one line, only our own mistakes in a traceback."""
+    """The top-level group. Prints an expected error in one line; only a bug shows a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -36,7 +36,10 @@ class Commands(click.Group):
 
 
 def _reason(error: BaseException) -> str | None:
-    """What the SDK says when it cannot even ask is clearest; then our own sentence; then the cloud's refusal."""
+    """The clearest message of an exception chain, None for a bug.
+
+    An SDK error without a response comes first, then a message of the service, then an error response of AWS.
+    """
     chain: list[BaseException] = [error]
     while following := chain[-1].__cause__ or chain[-1].__context__:
         chain.append(following)
@@ -49,23 +52,23 @@ def _reason(error: BaseException) -> str | None:
 
 
 def workspace_record(workspace_id: str, document: Document) -> Record:
-    """A workspace as it is shown and listed."""
-    return {"workspace_id": workspace_id, "name": document["name"], "created_at": moment(document["createdAt"])}
+    """The record of a workspace, without secrets."""
+    return {"workspace_id": workspace_id, "name": document["name"], "created_at": iso_time(document["createdAt"])}
 
 
 def issued_record(issued: Issued) -> Record:
-    """A new key or token, with its secret."""
+    """The record of a new key or token, with its secret."""
     row = issued.credential
     return {_ID[row.kind]: row.credential_id, _SECRET[row.kind]: issued.token, **_described(row)}
 
 
-def listed_record(row: CredentialRow) -> Record:
-    """A key or token as it is listed."""
+def credential_record(row: CredentialRow) -> Record:
+    """The record of a key or token, without its secret."""
     return {_ID[row.kind]: row.credential_id, **_described(row), **_use(row)}
 
 
 def agent_key_record(row: CredentialRow) -> Record:
-    """An agent's key as it is listed."""
+    """The record of an agent's key, without the key."""
     return {"agent_id": row.agent_id, **_times(row), **_use(row)}
 
 
@@ -75,44 +78,44 @@ def _described(row: CredentialRow) -> Record:
 
 
 def _times(row: CredentialRow) -> Record:
-    return {"created_at": moment(row.created_at), "expires_at": moment(row.ends_at)}
+    return {"created_at": iso_time(row.created_at), "expires_at": iso_time(row.ends_at)}
 
 
 def _use(row: CredentialRow) -> Record:
-    return {"last_used_at": moment(row.last_used_at)}
+    return {"last_used_at": iso_time(row.last_used_at)}
 
 
-def moment(unix_seconds: float | None) -> str | None:
-    """A time in ISO 8601; None for never."""
+def iso_time(unix_seconds: float | None) -> str | None:
+    """A Unix time as ISO 8601; None stays None."""
     return None if unix_seconds is None else clock.iso(int(unix_seconds))
 
 
 def print_secret(record: Record, as_json: bool) -> None:
-    """Print what is shown this once."""
+    """Print a record with secrets and, as text, a note to keep them."""
     print_record(record, as_json)
     if not as_json:
-        click.echo("\nSecrets are shown this once: keep them now.", err=True)
+        click.echo("\nSecrets are shown only this once: store them now.", err=True)
 
 
 def print_record(record: Record, as_json: bool) -> None:
-    """Print one record: a line for each member."""
+    """Print one record as JSON, or one line per member."""
     if as_json:
         click.echo(json.dumps(record, indent=2))
         return
     width = max(map(len, record))
     for member, value in record.items():
-        click.echo(f"{_label(member):<{width}}  {shown(value)}")
+        click.echo(f"{_label(member):<{width}}  {printable(value)}")
 
 
 def print_list(records: list[Record], as_json: bool) -> None:
-    """Print records of one kind: a line for each, below the names of their members."""
+    """Print records of one kind as JSON, or as a table."""
     if as_json:
         click.echo(json.dumps(records, indent=2))
     elif not records:
         click.echo("There are none.")
     else:
         lines = [[_label(member) for member in records[0]]]
-        lines += [[shown(value) for value in record.values()] for record in records]
+        lines += [[printable(value) for value in record.values()] for record in records]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
         for line in lines:
             click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
@@ -122,8 +125,8 @@ def _label(member: str) -> str:
     return member.replace("_", " ")
 
 
-def shown(value: Any) -> str:
-    """A value for the terminal. A name came over HTTP: it must not be able to steer the terminal."""
+def printable(value: Any) -> str:
+    """A value as text, without control characters: a name from HTTP could contain terminal escape sequences."""
     if value is None:
         return "never"
     if isinstance(value, bool):

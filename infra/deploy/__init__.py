@@ -1,4 +1,4 @@
-"""The deployment to a cloud account: `make deploy STAGE=prod`, `make destroy STAGE=prod`.
+"""Deployment to an AWS account: `make deploy STAGE=prod`, `make destroy STAGE=prod`.
 
-`functions` says what each function may do and what calls it; the cloud's resources are in `infra/template.yaml`.
+`functions` declares the permissions and the event source of each function; `infra/template.yaml` declares the rest.
 """

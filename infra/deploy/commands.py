@@ -1,4 +1,4 @@
-"""The two commands, and what the person at the terminal reads. `make deploy` and `make destroy` call them."""
+"""The commands `deploy` and `destroy`, and their output. `make deploy` and `make destroy` call them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.deploy import answers, checks, data, recorded, stack, stage, streams, triggers
+from infra.deploy import chalice_state, checks, event_sources, gateway_responses, stack, stage, streams, teardown
 from infra.package import build
 
-_chosen = click.option(
-    "--stage", "chosen", required=True, callback=checks.stage_name, metavar="STAGE", help="Such as prod."
+_stage_option = click.option(
+    "--stage", "stage_name", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="Such as prod."
 )
 
 
 class Commands(click.Group):
-    """What the cloud refuses is told in one line."""
+    """Reports an error of the SDK in one line instead of a traceback."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
@@ -34,106 +34,107 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def deployment() -> None:
-    """Deploy CAMS to the account that the SDK's environment points at, or take it away again."""
+    """Deploy CAMS to the account that the SDK's environment points at, or destroy a deployed stage."""
 
 
 @deployment.command()
-@_chosen
-def deploy(chosen: str) -> None:
-    """Make a stage, or bring it up to date. May be repeated, after a failure too."""
-    session, name = Session(), checks.name_of(chosen)
+@_stage_option
+def deploy(stage_name: str) -> None:
+    """Create or update a stage. Idempotent: after a failure, run it again."""
+    session, name = Session(), checks.stack_name(stage_name)
     with _step("checks"):
-        checks.everything(session, name, chosen)
+        checks.run_all(session, name, stage_name)
     with _step("stack"):
-        outputs = stack.apply(session.client("cloudformation"), name, chosen)
-        outputs = streams.living(session.client("dynamodb"), name, outputs)
-        stage.record(chosen, name, outputs)
-    with _step("account"):
-        removed = recorded.agree(session.client, chosen, name, outputs)
+        outputs = stack.apply(session.client("cloudformation"), name, stage_name)
+        outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
+        stage.record(stage_name, name, outputs)
+    with _step("chalice state"):
+        removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
     for line in removed:
-        click.echo(f"             {line}")
+        click.echo(f"    {line}")
     with _step("package"):
-        project = _staged(chosen)
+        project = _stage_project(stage_name)
     with _step("functions"):
-        _chalice(project, "deploy", chosen)
-    with _step("triggers"):
-        triggers.tune(session.client("lambda"), name, outputs)
-    variables, address = stage.recorded(chosen)["environment_variables"], recorded.address(chosen)
-    with _step("answers"):
-        api_id = address.removeprefix("https://").partition(".")[0]
-        answers.put(session.client, api_id, chosen, variables.get("CAMS_CORS_ORIGIN", "*"))
-    click.echo(f"\nStage {chosen} answers at {address}")
-    click.echo("An operator's command needs its environment, for example for a first workspace:\n")
+        _run_chalice(project, "deploy", stage_name)
+    with _step("event sources"):
+        event_sources.configure(session.client("lambda"), name, outputs)
+    variables, url = stage.read(stage_name)["environment_variables"], chalice_state.api_url(stage_name)
+    with _step("gateway responses"):
+        api_id = url.removeprefix("https://").partition(".")[0]
+        gateway_responses.put(session.client, api_id, stage_name, variables.get("CAMS_CORS_ORIGIN", "*"))
+    click.echo(f"\nStage {stage_name} is deployed at {url}")
+    click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
     for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY"):
         click.echo(f"  export {key}={variables[key]}")
-    click.echo(f"  export AWS_DEFAULT_REGION={checks.region(session)}")
+    click.echo(f"  export AWS_DEFAULT_REGION={checks.require_region(session)}")
     click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
-    click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to it (docs/operate.md).")
+    click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to this topic (docs/operate.md).")
 
 
 @deployment.command()
-@_chosen
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--delete-data", is_flag=True, help="Tables and encryption key, too: nothing can be read again.")
-def destroy(chosen: str, yes: bool, delete_data: bool) -> None:
-    """Take away the API, the functions and their queues. Tables and key stay unless told otherwise."""
-    session, name = Session(), checks.name_of(chosen)
-    cloud = session.client("cloudformation")
-    checks.region(session)
-    if stack.status(cloud, name) is None:
+@_stage_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--delete-data", is_flag=True, help="Also delete tables, stack and, after 30 days, the key.")
+def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
+    """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
+    session, name = Session(), checks.stack_name(stage_name)
+    cloudformation = session.client("cloudformation")
+    checks.require_region(session)
+    if stack.status(cloudformation, name) is None:
         raise click.ClickException(f"There is no stack {name} in this account and region.")
     if not yes:
-        what = "the API, its functions, queues, logs AND ALL DATA" if delete_data else "the API, its functions and logs"
-        typed = click.prompt(f"This deletes {what} of stage {chosen}. Type the name of the stage to go on", default="")
-        if typed != chosen:
-            raise click.ClickException("Nothing has been changed.")
+        scope = "the API, its functions, queues, logs AND ALL DATA" if delete_data else "the API, functions and logs"
+        typed = click.prompt(f"This deletes {scope} of stage {stage_name}. Type the stage name to confirm", default="")
+        if typed != stage_name:
+            raise click.ClickException("Not confirmed; nothing has been changed.")
     with _step("functions"):
-        recorded.agree(session.client, chosen, name, stack.outputs(cloud, name))
-        _chalice(stage.ROOT, "delete", chosen)
+        chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
+        _run_chalice(stage.ROOT, "delete", stage_name)
     with _step("stack"):
-        stack.shrink(cloud, name, chosen, protected=not delete_data)
-        stage.forget(chosen)
+        stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)
+        stage.remove(stage_name)
     if delete_data:
         with _step("data"):
-            data.delete(session.client, name)
+            teardown.delete_data(session.client, name)
         return
-    click.echo(f"\nTables and key are kept in the stack {name}: `make deploy STAGE={chosen}` goes on with them.")
+    click.echo(f"\nThe stack {name} keeps the tables and the key. `make deploy STAGE={stage_name}` reuses them.")
 
 
-def _staged(chosen: str) -> Path:
-    """The project as it ships, trimmed and compiled; what Chalice notes down about it stays beside the real one."""
-    project = stage.ROOT / "build" / chosen
+def _stage_project(stage_name: str) -> Path:
+    """Build the trimmed and compiled project, with Chalice's state file linked to the one of the checkout."""
+    project = stage.ROOT / "build" / stage_name
     try:
         build.stage(project)
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
     deployed = project / ".chalice" / "deployed"
     if not deployed.is_symlink():
-        deployed.symlink_to(stage.CHALICE / "deployed")
+        deployed.symlink_to(stage.CHALICE_DIRECTORY / "deployed")
     return project
 
 
-def _chalice(project: Path, verb: str, chosen: str) -> None:
-    """Chalice itself, in a process of its own: it imports the app with the environment of the stage."""
+def _run_chalice(project: Path, verb: str, stage_name: str) -> None:
+    """Run Chalice in a process of its own, because it imports the app with the stage's environment variables."""
     command = [
         sys.executable,
         "-c",
         "import sys; from chalice.cli import main; sys.exit(main())",
         verb,
         "--stage",
-        chosen,
+        stage_name,
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
-    if done.returncode:
+    if completed.returncode:
         raise click.ClickException(
-            f"`chalice {verb} --stage {chosen}` failed; repeat when that is mended:\n{done.stdout}"
+            f"`chalice {verb} --stage {stage_name}` failed; fix the cause and run the command again:\n"
+            f"{completed.stdout}"
         )
 
 
 @contextmanager
-def _step(what: str) -> Iterator[None]:
+def _step(label: str) -> Iterator[None]:
     started = time.monotonic()
     yield
-    click.echo(f"  {what:<10} {time.monotonic() - started:6.1f} s")
+    click.echo(f"  {label:<17} {time.monotonic() - started:6.1f} s")

@@ -1,7 +1,8 @@
-"""The functions of a deployment, in one table: what each may do, with how much memory and time, and what calls it.
+"""The deployed functions in one table: permissions, memory, timeout and event source of each.
 
-Everything about a function that Chalice cannot know is here: `policies` makes its rights of it, `stage` its settings,
-`triggers` its event mapping. Names of tables and queues are those of `infra/template.yaml`.
+The table holds everything about a function that Chalice does not know. `policies` generates the IAM policies from it,
+`stage` the function settings, `event_sources` the settings of the event source mappings. Tables and queues have the
+names of `infra/template.yaml`, without the prefix.
 """
 
 from __future__ import annotations
@@ -12,83 +13,88 @@ from dataclasses import dataclass, field
 from typing import Any
 
 APPLICATION = "cams"
-"""The name of the application in `app.py`, with which Chalice begins every name."""
+"""The application's name in `app.py`. Chalice starts every resource name with it."""
 
 API = "api_handler"
-"""What Chalice calls the function behind the API."""
+"""Chalice's name of the function behind the API."""
 
-DEAD = "deliveries-dead"
-"""The queue that is told of changes which were given up."""
+DEAD_LETTER_QUEUE = "deliveries-dead"
+"""The on-failure destination of the streams, and the dead-letter queue of the deliveries."""
 
-# A stream keeps a record for 24 hours: who is told two hours before can still read it.
-_RECORD_SECONDS = 22 * 60 * 60
-_SEALED = {"keyring": "GetItem"}
+# A stream keeps a record for 24 hours. A batch that fails for 22 hours can still be read for 2 more.
+_MAX_RECORD_AGE_SECONDS = 22 * 60 * 60
+_READ_KEYRING = {"keyring": "GetItem"}
 
 
 @dataclass(frozen=True)
 class Function:
-    """A function: `tables` and `queues` say which actions on which; `tuning` is for its event mapping."""
+    """A function, its permissions and its event source.
+
+    `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
+    `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
+    UpdateEventSourceMapping.
+    """
 
     name: str
-    memory: int
-    seconds: int
+    memory_mb: int
+    timeout_seconds: int
     tables: Mapping[str, str]
-    sends: tuple[str, ...] = ()
+    sends_to: tuple[str, ...] = ()
     stream: str | None = None
     queue: str | None = None
-    tuning: Mapping[str, Any] = field(default_factory=dict)
+    mapping_settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def physical(self, name: str) -> str:
-        """What it is called in the account; `name` is that of the deployment, such as `cams-prod`."""
+    def deployed_name(self, name: str) -> str:
+        """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
         return name if self.name == API else f"{name}-{self.name}"
 
 
-def _fan_out(table: str, parallel: int = 1, only: Mapping[str, Any] | None = None) -> Function:
-    tuning = {
-        # One record that fails must not hold up its shard for a day, nor be given up with those around it.
+def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
+    settings = {
+        # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
         "MaximumRetryAttempts": -1,
-        "MaximumRecordAgeInSeconds": _RECORD_SECONDS,
-        # Records of one item stay in order whatever this says.
-        "ParallelizationFactor": parallel,
-        "FilterCriteria": {"Filters": [{"Pattern": json.dumps(only)}] if only else []},
+        "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
+        # The records of one item stay in order for every factor.
+        "ParallelizationFactor": parallelization,
+        "FilterCriteria": {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
     }
     return Function(
         f"fan_out_{table}",
-        memory=256,
-        seconds=60,
-        tables={**_SEALED, "webhooks": "Query", "events": "BatchWriteItem"},
-        sends=("deliveries", "deliveries-slow", DEAD),
+        memory_mb=256,
+        timeout_seconds=60,
+        tables={**_READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
+        sends_to=("deliveries", "deliveries-slow", DEAD_LETTER_QUEUE),
         stream=table,
-        tuning=tuning,
+        mapping_settings=settings,
     )
 
 
-def _deliver(name: str, queue: str, sends: tuple[str, ...], most: int) -> Function:
+def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: int) -> Function:
     return Function(
         name,
-        memory=512,
-        seconds=60,
+        memory_mb=512,
+        timeout_seconds=60,
         tables={
-            **_SEALED,
+            **_READ_KEYRING,
             "webhooks": "BatchGetItem UpdateItem",
             "events": "BatchGetItem",
             "workspaces": "BatchGetItem",
             "deliveries": "GetItem PutItem UpdateItem",
         },
-        sends=sends,
+        sends_to=sends_to,
         queue=queue,
-        tuning={"ScalingConfig": {"MaximumConcurrency": most}},
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": max_concurrency}},
     )
 
 
 FUNCTIONS = (
     Function(
         API,
-        memory=1024,
-        seconds=30,
+        memory_mb=1024,
+        timeout_seconds=30,
         tables={
-            **_SEALED,
+            **_READ_KEYRING,
             "workspaces": "ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem DeleteItem GetItem PutItem Query",
@@ -106,26 +112,29 @@ FUNCTIONS = (
             "deliveries": "GetItem PutItem Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem UpdateItem",
         },
-        sends=("deliveries", "cascades"),
+        sends_to=("deliveries", "cascades"),
     ),
     _fan_out("agents"),
-    # Most writes of conversations have received nothing, or are expiry: those need not call anybody.
+    # Most writes of a conversation contain no received message, or are TTL deletions. The filter drops them.
     _fan_out(
         "conversations",
-        parallel=4,
-        only={"eventName": ["INSERT", "MODIFY"], "dynamodb": {"NewImage": {"received": {"B": [{"exists": True}]}}}},
+        parallelization=4,
+        event_filter={
+            "eventName": ["INSERT", "MODIFY"],
+            "dynamodb": {"NewImage": {"received": {"B": [{"exists": True}]}}},
+        },
     ),
     _fan_out("clients"),
     _fan_out("organisations"),
-    _fan_out("leads", only={"eventName": ["INSERT"]}),
-    # It moves what has become slow meanwhile to the other lane; nothing comes back from there.
-    _deliver("deliver", "deliveries", sends=("deliveries-slow", DEAD), most=200),
-    # So many hang at most, and leave the rest of the account's functions alone.
-    _deliver("deliver_slow", "deliveries-slow", sends=(DEAD,), most=50),
+    _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
+    # Moves the deliveries of an endpoint that has become slow to the slow queue. The slow queue never returns them.
+    _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
+    # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
+    _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
     Function(
         "resume_cascade",
-        memory=256,
-        seconds=60,
+        memory_mb=256,
+        timeout_seconds=60,
         tables={
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
@@ -135,8 +144,8 @@ FUNCTIONS = (
             "analytics": "BatchWriteItem Query",
             "leads": "BatchWriteItem Query",
         },
-        sends=("cascades",),
+        sends_to=("cascades",),
         queue="cascades",
     ),
 )
-"""Every function that `app.py` registers; a test compares."""
+"""Every function that `app.py` registers; a test compares the two."""

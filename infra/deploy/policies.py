@@ -1,7 +1,7 @@
-"""The policy of each function, from the table in `functions`: actions by name on resources by name, no `*` for either.
+"""The IAM policy of each function, generated from `functions`: named actions on named resources.
 
-The only asterisks are the ones that a name ends with where the cloud makes the rest of it up: the streams of a log
-group, and those of a table for `ListStreams`, which names none.
+A resource ends with `*` only where AWS generates the rest of its name. These are the log streams of a log group, and
+the streams of a table for `ListStreams`, which takes no stream ARN.
 """
 
 from __future__ import annotations
@@ -9,39 +9,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from infra.deploy.functions import DEAD, Function
+from infra.deploy.functions import DEAD_LETTER_QUEUE, Function
 
 Outputs = Mapping[str, str]
-"""What the stack of the template says about itself."""
+"""The outputs of the stack, by name."""
 
-_READS_STREAM = ("DescribeStream", "GetRecords", "GetShardIterator")
-_READS_QUEUE = ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
-_SENDS = ("GetQueueUrl", "SendMessage")
+_STREAM_ACTIONS = ("DescribeStream", "GetRecords", "GetShardIterator")
+_QUEUE_ACTIONS = ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
+_SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 
 
 def policy(function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
-    """What the role of a function may do; `name` is the deployment's, such as `cams-prod`."""
+    """The policy document of a function's role. `name` is the stack's, such as `cams-prod`."""
     tables = outputs["TablesArn"]
-    partition, region, account = _place(tables)
+    partition, region, account = _parse_arn(tables)
     queues = f"arn:{partition}:sqs:{region}:{account}:{name}-"
-    logs = f"arn:{partition}:logs:{region}:{account}:log-group:/aws/lambda/{function.physical(name)}:*"
+    logs = f"arn:{partition}:logs:{region}:{account}:log-group:/aws/lambda/{function.deployed_name(name)}:*"
     statements = [_allow("logs", ("CreateLogStream", "PutLogEvents"), logs)]
     statements += [_allow("dynamodb", actions.split(), tables + table) for table, actions in function.tables.items()]
     if "keyring" in function.tables:
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
-    sends = set(function.sends)
+    sends_to = set(function.sends_to)
     if function.stream:
-        statements.append(_allow("dynamodb", _READS_STREAM, outputs[stream_output(function.stream)]))
+        statements.append(_allow("dynamodb", _STREAM_ACTIONS, outputs[stream_output(function.stream)]))
         statements.append(_allow("dynamodb", ("ListStreams",), f"{tables}{function.stream}/stream/*"))
-        sends.add(DEAD)  # the failure destination is told with the function's rights
+        sends_to.add(DEAD_LETTER_QUEUE)  # Lambda uses the function's role to send to the on-failure destination
     if function.queue:
-        statements.append(_allow("sqs", _READS_QUEUE, queues + function.queue))
-    statements += [_allow("sqs", _SENDS, queues + queue) for queue in sorted(sends)]
+        statements.append(_allow("sqs", _QUEUE_ACTIONS, queues + function.queue))
+    statements += [_allow("sqs", _SEND_ACTIONS, queues + queue) for queue in sorted(sends_to)]
     return {"Version": "2012-10-17", "Statement": statements}
 
 
 def stream_output(table: str) -> str:
-    """The output of the stack that has the ARN of a table's stream."""
+    """The name of the stack output that holds the ARN of a table's stream."""
     return f"{table.title()}Stream"
 
 
@@ -49,7 +49,7 @@ def _allow(service: str, actions: Any, resource: str) -> dict[str, Any]:
     return {"Effect": "Allow", "Action": [f"{service}:{action}" for action in actions], "Resource": resource}
 
 
-def _place(arn: str) -> tuple[str, str, str]:
+def _parse_arn(arn: str) -> tuple[str, str, str]:
     """Partition, region and account of an ARN."""
     _, partition, _, region, account, _ = arn.split(":", 5)
     return partition, region, account

@@ -1,7 +1,7 @@
-"""The stack of `infra/template.yaml`: made, changed, shrunk to its data, and what it says about itself.
+"""The CloudFormation stack of `infra/template.yaml`: create, update, reduce to its data, delete, read its outputs.
 
-It is made without deletion protection, which it gets in a second step: a first attempt that fails is rolled back and
-leaves nothing, where protected tables would stay and stand in the way of the next attempt.
+A stack is created without deletion protection; an update then enables it. So a failed creation rolls back completely.
+Protected tables would survive the rollback and block the next attempt.
 """
 
 from __future__ import annotations
@@ -14,59 +14,61 @@ from botocore.exceptions import ClientError
 
 from infra.tables import TEMPLATE
 
-# How long a stack may take; CloudFormation itself gives up before.
-_MOST_SECONDS = 3600
-_PAUSE = 2.0
-_READY = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
-_NEVER_FINISHED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
+# CloudFormation itself gives up earlier.
+_TIMEOUT_SECONDS = 3600
+_FIRST_POLL_SECONDS = 0.1
+_LONGEST_POLL_SECONDS = 2.0
+_UPDATABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
+_NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 
 
-def status(cloud: Any, name: str) -> str | None:
-    """The status of the stack, None when there is none."""
-    found = _described(cloud, name)
-    return str(found["StackStatus"]) if found else None
+def status(cloudformation: Any, name: str) -> str | None:
+    """The status of the stack, None if it does not exist."""
+    description = _describe(cloudformation, name)
+    return str(description["StackStatus"]) if description else None
 
 
-def why_not(state: str | None, name: str) -> str | None:
-    """One sentence when nothing can be done with a stack that is in this state."""
-    if state is None or state in _READY or state in _NEVER_FINISHED:
+def blocking_reason(state: str | None, name: str) -> str | None:
+    """One sentence if a deployment cannot start from this stack status, otherwise None."""
+    if state is None or state in _UPDATABLE or state in _NEVER_CREATED:
         return None
     if state.endswith("_IN_PROGRESS"):
-        return f"Somebody is at the stack {name} ({state}): wait until it is done, and repeat."
+        return f"Another operation on the stack {name} is running ({state}): wait until it has finished, then repeat."
     if state == "UPDATE_ROLLBACK_FAILED":
         return (
-            f"The stack {name} is stuck ({state}): `aws cloudformation continue-update-rollback --stack-name {name}`."
+            f"The rollback of the stack {name} failed ({state}): run "
+            f"`aws cloudformation continue-update-rollback --stack-name {name}`."
         )
-    return f"The stack {name} is half there ({state}): look at its events, delete it, and repeat."
+    return f"The stack {name} cannot be updated ({state}): look at its events, delete the stack, then repeat."
 
 
-def apply(cloud: Any, name: str, stage: str) -> dict[str, str]:
-    """Make the stack be what the template says; returns its outputs."""
-    if status(cloud, name) in _NEVER_FINISHED:
-        # A first attempt failed and was rolled back: there is nothing in it, and it cannot be changed.
-        delete(cloud, name)
-    if status(cloud, name) is None:
-        cloud.create_stack(**_request(name, stage, protected=False))
-        _wait(cloud, name)
-    _update(cloud, **_request(name, stage))
-    return outputs(cloud, name)
+def apply(cloudformation: Any, name: str, stage: str) -> dict[str, str]:
+    """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure."""
+    if status(cloudformation, name) in _NEVER_CREATED:
+        # A failed creation has been rolled back: the stack is empty and can only be deleted.
+        delete(cloudformation, name)
+    if status(cloudformation, name) is None:
+        cloudformation.create_stack(**_request(name, stage, protected=False))
+        _wait(cloudformation, name)
+    _update(cloudformation, **_request(name, stage))
+    return outputs(cloudformation, name)
 
 
-def shrink(cloud: Any, name: str, stage: str, *, protected: bool = True) -> None:
-    """Delete what serves; tables and key stay in the stack, and a later deployment finds them there."""
-    _update(cloud, **_request(name, stage, serving=False, protected=protected))
+def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
+    """Delete every resource except tables and key. They stay in the stack for a later deployment."""
+    _update(cloudformation, **_request(name, stage, serving=False, protected=protected))
 
 
-def delete(cloud: Any, name: str) -> None:
-    """Delete the stack. Tables and key outlive it."""
-    cloud.delete_stack(StackName=name)
-    _wait(cloud, name)
+def delete(cloudformation: Any, name: str) -> None:
+    """Delete the stack. The deletion policy of the template retains tables and key."""
+    cloudformation.delete_stack(StackName=name)
+    _wait(cloudformation, name)
 
 
-def outputs(cloud: Any, name: str) -> dict[str, str]:
-    """The outputs of the stack, none when it is not there."""
-    found = _described(cloud, name) or {}
-    return {one["OutputKey"]: one["OutputValue"] for one in found.get("Outputs", ())}
+def outputs(cloudformation: Any, name: str) -> dict[str, str]:
+    """The outputs of the stack by name; empty if the stack does not exist."""
+    description = _describe(cloudformation, name) or {}
+    return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
 
 
 def _request(name: str, stage: str, *, serving: bool = True, protected: bool = True) -> dict[str, Any]:
@@ -78,42 +80,42 @@ def _request(name: str, stage: str, *, serving: bool = True, protected: bool = T
     }
 
 
-def _update(cloud: Any, **request: Any) -> None:
+def _update(cloudformation: Any, **request: Any) -> None:
     try:
-        cloud.update_stack(**request)
+        cloudformation.update_stack(**request)
     except ClientError as error:
         if "No updates are to be performed" in str(error):
             return
         raise
-    _wait(cloud, request["StackName"])
+    _wait(cloudformation, request["StackName"])
 
 
-def _wait(cloud: Any, name: str) -> None:
-    """Until the stack rests; a failure is told with the resource that caused it."""
-    deadline, pause = time.monotonic() + _MOST_SECONDS, 0.1
-    while (state := status(cloud, name)) is not None and state.endswith("_IN_PROGRESS"):
+def _wait(cloudformation: Any, name: str) -> None:
+    """Poll with backoff until the operation has finished. Raises ClickException with the first failed resource."""
+    deadline, pause = time.monotonic() + _TIMEOUT_SECONDS, _FIRST_POLL_SECONDS
+    while (state := status(cloudformation, name)) is not None and state.endswith("_IN_PROGRESS"):
         if time.monotonic() > deadline:
             raise click.ClickException(f"The stack {name} has not finished after an hour ({state}).")
         time.sleep(pause)
-        pause = min(_PAUSE, pause * 2)
+        pause = min(_LONGEST_POLL_SECONDS, pause * 2)
     if state in (None, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
         return
-    raise click.ClickException(f"The stack {name} ended with {state}: {_first_failure(cloud, name)}")
+    raise click.ClickException(f"The stack {name} ended with {state}: {_first_failure(cloudformation, name)}")
 
 
-def _first_failure(cloud: Any, name: str) -> str:
-    events = cloud.describe_stack_events(StackName=name)["StackEvents"]
-    failed = [one for one in events if one["ResourceStatus"].endswith("_FAILED") and one.get("ResourceStatusReason")]
-    if not failed:
-        return "see its events."
-    return f"{failed[-1]['LogicalResourceId']}: {failed[-1]['ResourceStatusReason']}"
+def _first_failure(cloudformation: Any, name: str) -> str:
+    events = cloudformation.describe_stack_events(StackName=name)["StackEvents"]
+    failures = [one for one in events if one["ResourceStatus"].endswith("_FAILED") and one.get("ResourceStatusReason")]
+    if not failures:
+        return "see the events of the stack."
+    return f"{failures[-1]['LogicalResourceId']}: {failures[-1]['ResourceStatusReason']}"
 
 
-def _described(cloud: Any, name: str) -> dict[str, Any] | None:
+def _describe(cloudformation: Any, name: str) -> dict[str, Any] | None:
     try:
-        found: dict[str, Any] = cloud.describe_stacks(StackName=name)["Stacks"][0]
+        description: dict[str, Any] = cloudformation.describe_stacks(StackName=name)["Stacks"][0]
     except ClientError as error:
         if "does not exist" in str(error):
             return None
         raise
-    return None if found["StackStatus"] == "DELETE_COMPLETE" else found
+    return None if description["StackStatus"] == "DELETE_COMPLETE" else description

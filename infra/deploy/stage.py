@@ -1,7 +1,7 @@
-"""The stage in `.chalice/config.json`: what the stack said, in the words of Chalice, and the policy files beside it.
+"""The stage in `.chalice/config.json`, and its policy files, generated from the outputs of the stack.
 
-With it a plain `chalice deploy --stage prod` does the right thing, too. What an operator has added to the stage, such
-as another environment variable, stays.
+A plain `chalice deploy --stage prod` works with them, too. Settings that an operator adds to the stage, such as another
+environment variable, are kept.
 """
 
 from __future__ import annotations
@@ -14,36 +14,36 @@ from infra.deploy.functions import FUNCTIONS
 from infra.deploy.policies import Outputs, policy, stream_output
 
 ROOT = Path(__file__).resolve().parents[2]
-CHALICE = ROOT / ".chalice"
+CHALICE_DIRECTORY = ROOT / ".chalice"
 _CONFIG = "config.json"
-_COMPRESSED_FROM_BYTES = 1024
-_OURS = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
+_MINIMUM_COMPRESSION_BYTES = 1024
+_GENERATED_VARIABLES = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
 
 
 def record(stage: str, name: str, outputs: Outputs) -> None:
-    """Write the stage, whole, and its policies. What an operator has put there beside ours stays."""
-    config = _read()
-    ours = config["stages"].setdefault(stage, {})
-    ours.update(
+    """Write the stage and its policy files. Keeps an operator's own settings."""
+    config = _read_config()
+    settings = config["stages"].setdefault(stage, {})
+    settings.update(
         {
             "api_gateway_stage": stage,
             "api_gateway_endpoint_type": "REGIONAL",
-            "minimum_compression_size": _COMPRESSED_FROM_BYTES,
-            # Chalice would look for rights in app.py, and find none.
+            "minimum_compression_size": _MINIMUM_COMPRESSION_BYTES,
+            # Chalice derives permissions from the calls in app.py, which makes none.
             "autogen_policy": False,
         }
     )
-    ours.setdefault("environment_variables", {}).update(variables(name, outputs))
-    settings = ours.setdefault("lambda_functions", {})
+    settings.setdefault("environment_variables", {}).update(variables(name, outputs))
+    functions = settings.setdefault("lambda_functions", {})
     for function in FUNCTIONS:
-        own = {"lambda_memory_size": function.memory, "lambda_timeout": function.seconds}
-        settings.setdefault(function.name, {}).update(own, iam_policy_file=_policy_file(stage, function.name))
-        _write(CHALICE / _policy_file(stage, function.name), policy(function, name, outputs))
-    _write(CHALICE / _CONFIG, config)
+        own = {"lambda_memory_size": function.memory_mb, "lambda_timeout": function.timeout_seconds}
+        functions.setdefault(function.name, {}).update(own, iam_policy_file=_policy_file(stage, function.name))
+        _write(CHALICE_DIRECTORY / _policy_file(stage, function.name), policy(function, name, outputs))
+    _write(CHALICE_DIRECTORY / _CONFIG, config)
 
 
 def variables(name: str, outputs: Outputs) -> dict[str, str]:
-    """The environment of the functions, and of an operator's command."""
+    """The environment variables of the functions and of the operator's commands."""
     streams = (function.stream for function in FUNCTIONS if function.stream)
     return {
         "CAMS_TABLE_PREFIX": f"{name}-",
@@ -52,33 +52,32 @@ def variables(name: str, outputs: Outputs) -> dict[str, str]:
     }
 
 
-def recorded(stage: str) -> dict[str, Any]:
-    """The stage as it is written down, empty when it is not."""
-    found: dict[str, Any] = _read()["stages"].get(stage, {})
-    return found
+def read(stage: str) -> dict[str, Any]:
+    """The settings of a stage; empty for an unknown stage."""
+    settings: dict[str, Any] = _read_config()["stages"].get(stage, {})
+    return settings
 
 
-def forget(stage: str) -> None:
-    """Take out what `record` has written: what it names is not there any more."""
-    config = _read()
-    ours = config["stages"].get(stage, {})
-    left = ours.get("environment_variables", {})
-    for name in [name for name in left if name.startswith(_OURS)]:
-        del left[name]
+def remove(stage: str) -> None:
+    """Remove everything that `record` has written, after the resources have been deleted."""
+    config = _read_config()
+    remaining = config["stages"].get(stage, {}).get("environment_variables", {})
+    for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
+        del remaining[name]
     config["stages"].pop(stage, None)
-    if left:
-        config["stages"][stage] = {"environment_variables": left}
-    _write(CHALICE / _CONFIG, config)
+    if remaining:
+        config["stages"][stage] = {"environment_variables": remaining}
+    _write(CHALICE_DIRECTORY / _CONFIG, config)
     for function in FUNCTIONS:
-        (CHALICE / _policy_file(stage, function.name)).unlink(missing_ok=True)
+        (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
 
 
 def _policy_file(stage: str, function: str) -> str:
     return f"policy-{stage}-{function}.json"
 
 
-def _read() -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((CHALICE / _CONFIG).read_text(encoding="utf-8"))
+def _read_config() -> dict[str, Any]:
+    config: dict[str, Any] = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))
     return config
 
 

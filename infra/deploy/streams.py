@@ -1,6 +1,7 @@
-"""The streams as they are now. A stack goes on telling the ARN that a stream had when the table was last changed by it.
+"""The current stream of each table.
 
-A table whose stream was switched off and on, or that was restored under its name, has another one.
+Disabling and enabling a stream, or restoring its table, creates a stream with a new ARN. The stack's output keeps the
+ARN from the last time that CloudFormation changed the table.
 """
 
 from __future__ import annotations
@@ -13,16 +14,19 @@ from infra.deploy.functions import FUNCTIONS
 from infra.deploy.policies import Outputs, stream_output
 
 
-def living(dynamodb: Any, name: str, outputs: Outputs) -> dict[str, str]:
-    """The outputs with the stream that each watched table has now. Refuses a table without one."""
-    found = dict(outputs)
+def current_streams(dynamodb: Any, name: str, outputs: Outputs) -> dict[str, str]:
+    """The stack's outputs with the current ARN of each stream that a function reads.
+
+    Raises ClickException if a table has no enabled stream, or if the stack has no output for it.
+    """
+    current = dict(outputs)
     for table in (function.stream for function in FUNCTIONS if function.stream):
-        described = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]
-        enabled = described.get("StreamSpecification", {}).get("StreamEnabled")
-        if not (found.get(stream_output(table)) and enabled and described.get("LatestStreamArn")):
+        description = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]
+        enabled = description.get("StreamSpecification", {}).get("StreamEnabled")
+        if not (current.get(stream_output(table)) and enabled and description.get("LatestStreamArn")):
             raise click.ClickException(
-                f"The table {name}-{table} has no stream, or the stack does not say it ({stream_output(table)}): "
-                "nobody would be told of its changes. Compare it with infra/template.yaml."
+                f"The table {name}-{table} has no stream, or the stack has no output {stream_output(table)}: its "
+                "changes would cause no webhooks. Compare the table with infra/template.yaml."
             )
-        found[stream_output(table)] = described["LatestStreamArn"]
-    return found
+        current[stream_output(table)] = description["LatestStreamArn"]
+    return current

@@ -1,6 +1,6 @@
-"""The local run: an embedded engine, a demonstration workspace and `chalice local`, started by one command.
+"""The local run: one command starts an embedded engine, a demonstration workspace, `chalice local` and a worker.
 
-`run` supervises, `engine` is DynamoDB, streams, KMS and SQS in one process of its own virtual environment,
-`server` is `chalice local`, `worker` calls what the cloud would call for records of streams and messages of queues.
-Nothing here is deployed, and nothing in `chalicelib` knows that it exists.
+`run` supervises the processes. `engine` emulates DynamoDB, its streams, KMS and SQS, in a virtual environment of its
+own. `server` runs `chalice local`. `worker` polls streams and queues and invokes their functions, as Lambda would.
+Nothing here is deployed, and `chalicelib` does not depend on it.
 """

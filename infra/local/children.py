@@ -1,8 +1,6 @@
-"""The processes of a run: starting them so that none outlives it, waiting until they are ready, stopping
-them.
+"""The child processes of a run: start them, wait until they are ready, stop them. No child outlives its parent.
 
-Knows how the engine is started, for the run and for the tests alike; what a run consists of is `run`'s
-business.
+The run and the tests start the engine through this module. `run` decides which processes a run consists of.
 """
 
 from __future__ import annotations
@@ -28,19 +26,19 @@ _SECONDS_TO_STOP = 15
 
 
 class RunError(Exception):
-    """Why the run does not start or does not go on, as one sentence for the person who started it."""
+    """The run cannot start or continue. The message is one sentence for the user."""
 
 
 @dataclass(frozen=True)
 class Child:
-    """A process and, when its output does not go to the terminal, the file that has it."""
+    """A child process, and its log file unless it writes to the terminal."""
 
     name: str
     process: subprocess.Popen[bytes]
     log: Path | None = None
 
-    def how_it_ended(self) -> str:
-        """The last line of its log, where it ended by itself and left one."""
+    def exit_reason(self) -> str:
+        """Why the process ended: the signal, the last line of the log, or the exit code."""
         code = self.process.returncode
         if code < 0:
             return f"killed by signal {-code}"
@@ -50,7 +48,7 @@ class Child:
 
 @dataclass(frozen=True)
 class Engine(Child):
-    """The running engine, its address, and what it found in its journal."""
+    """The running engine: its port, the number of replayed records, and the seconds that the replay took."""
 
     port: int = 0
     records: int = 0
@@ -58,7 +56,7 @@ class Engine(Child):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The endpoint URL for an SDK."""
         return f"http://127.0.0.1:{self.port}"
 
 
@@ -69,8 +67,8 @@ def start(
     log: Path | None = None,
     stdout: int | None = None,
 ) -> Child:
-    """Starts a process that ends with this one: its standard input closes then, which it watches (`lifeline`)."""
-    with _interrupts_held_back(), _opened(log) as stderr:
+    """Start a child that stops when this process dies: it watches its standard input (`lifeline`)."""
+    with _block_interrupts(), _open(log) as stderr:
         process = subprocess.Popen(
             command,
             cwd=ROOT,
@@ -83,9 +81,9 @@ def start(
 
 
 def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
-    """Starts the engine on a directory and waits until it answers."""
+    """Start the engine on a state directory and wait until it is ready. Raises RunError."""
     if not ENGINE_PYTHON.exists():
-        raise RunError("The engine is not installed: `make run` and `make test` do that.")
+        raise RunError("The engine is not installed: run `make install`.")
     state.mkdir(mode=0o700, parents=True, exist_ok=True)
     command = [str(ENGINE_PYTHON), "-m", "infra.local.engine", "--until-stdin-closes"]
     command += ["--state", str(state.resolve()), "--port", str(port), *options]
@@ -99,32 +97,35 @@ def start_engine(state: Path, port: int = 0, *options: str) -> Engine:
 
 
 def start_worker(state: Path, environment: Mapping[str, str]) -> Child:
-    """Starts what reads streams and queues; it may be started before the tables are there."""
+    """Start the worker. The tables may still be missing."""
     command = [sys.executable, "-m", "infra.local.worker", "--state", str(state.resolve())]
     return start("worker", command, environment, stdout=subprocess.PIPE)
 
 
 def wait_until_ready(child: Child) -> bytes:
-    """Waits for the line with which a child says that it is ready, and returns it."""
+    """Wait for the first line of output, with which a child reports that it is ready. Returns the line.
+
+    Raises RunError if the child exits, or after 120 seconds.
+    """
     output = child.process.stdout
     if output is None:
-        raise ValueError(f"the output of the {child.name} goes elsewhere")
+        raise ValueError(f"the output of the {child.name} is not a pipe")
     deadline = time.monotonic() + _SECONDS_TO_START
     line = b""
     while not line.endswith(b"\n"):
         if not select.select([output], [], [], max(0.0, deadline - time.monotonic()))[0]:
-            seen = f"; see {child.log}" if child.log else ""
-            raise RunError(f"The {child.name} was not ready after {_SECONDS_TO_START} seconds{seen}.")
+            hint = f"; see {child.log}" if child.log else ""
+            raise RunError(f"The {child.name} was not ready after {_SECONDS_TO_START} seconds{hint}.")
         received = os.read(output.fileno(), 1024)
         if not received:
             child.process.wait()
-            raise RunError(child.how_it_ended())
+            raise RunError(child.exit_reason())
         line += received
     return line
 
 
 def stop(children: Iterable[Child]) -> None:
-    """Ends the children one after the other, in this order; one that does not want to is killed."""
+    """Stop the children one after the other, in this order. Kills a child that has not stopped after 15 seconds."""
     for child in children:
         if child.process.poll() is None:
             child.process.terminate()
@@ -139,12 +140,12 @@ def stop(children: Iterable[Child]) -> None:
 
 
 def clean_environment() -> dict[str, str]:
-    """This process's environment without what would point a child at another interpreter or at a real account."""
+    """The environment without variables that point at another interpreter or at an AWS account."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
 
 
 def address_of(engine_url: str) -> dict[str, str]:
-    """The variables that point any AWS SDK at the engine. The engine checks no signature: these are no secrets."""
+    """The variables that point an AWS SDK at the engine. It checks no signatures, so the keys are not secret."""
     return {
         "AWS_ENDPOINT_URL": engine_url,
         "AWS_ACCESS_KEY_ID": "local",
@@ -154,8 +155,8 @@ def address_of(engine_url: str) -> dict[str, str]:
 
 
 @contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Ctrl-C reaches every process of the terminal; children inherit the held-back state and leave it to the run."""
+def _block_interrupts() -> Iterator[None]:
+    """Block SIGINT, also in children started inside the block: Ctrl-C reaches all processes, but only the run acts."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -164,7 +165,7 @@ def _interrupts_held_back() -> Iterator[None]:
 
 
 @contextmanager
-def _opened(log: Path | None) -> Iterator[IO[bytes] | None]:
+def _open(log: Path | None) -> Iterator[IO[bytes] | None]:
     if log is None:
         yield None
         return

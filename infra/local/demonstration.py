@@ -1,7 +1,7 @@
-"""The demonstration workspace of a local run: made once, found again, with credentials that open something.
+"""The demonstration workspace of a local run: created once, reused later, with valid credentials.
 
-Uses what everybody can use, the operator's command and the HTTP interface, and keeps the secrets, which are
-shown once, in a file that only its owner reads.
+It uses only public interfaces, the operator's commands and HTTP. It stores the secrets, which a command shows only
+once, in a file that only its owner can read.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from infra.local.children import ROOT, RunError
 
 _NAME = "demonstration"
 _FILE = "demonstration.json"
-# Far below the life of a token, so that the one in the file opens something for weeks.
+# A fraction of the 30 days of a token, so that the stored token stays valid for weeks.
 _RENEW_AFTER = 7 * 24 * 60 * 60
 _SECONDS_TO_ANSWER = 30
 
 
 class Credentials(NamedTuple):
-    """What opens the workspace, under the names of `credentials.json`."""
+    """The credentials of the workspace, with the names of `credentials.json`."""
 
     workspace_id: str
     workspace_key: str
@@ -38,60 +38,60 @@ class Credentials(NamedTuple):
 
 
 def find_or_create(directory: Path, environment: Mapping[str, str]) -> Credentials:
-    """The credentials of the last run, or those of a new workspace. Needs the tables, not the server."""
+    """The credentials of the last run, or of a new workspace. Needs the tables, but not the server."""
     path = directory / _FILE
     if path.exists():
-        return _kept(path)[0]
-    credentials = Credentials(**_operate(environment, "workspace", "create", "--name", _NAME))
-    _keep(path, credentials, time.time())
+        return _load(path)[0]
+    credentials = Credentials(**_run_command(environment, "workspace", "create", "--name", _NAME))
+    _save(path, credentials, time.time())
     return credentials
 
 
 def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credentials:
-    """The credentials with those replaced that the running service refuses, or soon will."""
-    credentials, issued_at = _kept(directory / _FILE)
-    found, of_workspace = credentials, ("--workspace", credentials.workspace_id, "--name", _NAME)
-    if not _opens(port, found.workspace_key):
-        # Rotated or revoked through the interface, which is there to be tried.
-        issued = _operate(environment, "key", "issue", *of_workspace)
+    """Replace credentials that the running service rejects or that expire soon. Returns all credentials."""
+    stored, issued_at = _load(directory / _FILE)
+    credentials, workspace_options = stored, ("--workspace", stored.workspace_id, "--name", _NAME)
+    if not _is_accepted(port, stored.workspace_key):
+        # The user has rotated or revoked it while trying the API.
+        issued = _run_command(environment, "key", "issue", *workspace_options)
         credentials = credentials._replace(workspace_key=issued["workspace_key"])
-    if time.time() > issued_at + _RENEW_AFTER or not _opens(port, found.access_token):
-        issued = _operate(environment, "token", "issue", *of_workspace)
+    if time.time() > issued_at + _RENEW_AFTER or not _is_accepted(port, stored.access_token):
+        issued = _run_command(environment, "token", "issue", *workspace_options)
         credentials = credentials._replace(access_token=issued["access_token"])
         issued_at = time.time()
-    if credentials != found:
-        _keep(directory / _FILE, credentials, issued_at)
+    if credentials != stored:
+        _save(directory / _FILE, credentials, issued_at)
     return credentials
 
 
 def forget(directory: Path) -> None:
-    """For a run that starts without data: the workspace was part of it."""
+    """Drop the stored credentials, for a run without a journal: the workspace was part of its data."""
     (directory / _FILE).unlink(missing_ok=True)
 
 
-def _keep(path: Path, credentials: Credentials, issued_at: float) -> None:
-    kept = {**credentials._asdict(), "token_issued_at": int(issued_at)}
-    state.write(path, json.dumps(kept, indent=2) + "\n")
+def _save(path: Path, credentials: Credentials, issued_at: float) -> None:
+    members = {**credentials._asdict(), "token_issued_at": int(issued_at)}
+    state.write(path, json.dumps(members, indent=2) + "\n")
 
 
-def _kept(path: Path) -> tuple[Credentials, float]:
+def _load(path: Path) -> tuple[Credentials, float]:
     members = json.loads(path.read_text(encoding="utf-8"))
     issued_at = members.pop("token_issued_at")
     return Credentials(**members), issued_at
 
 
-def _operate(environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:
+def _run_command(environment: Mapping[str, str], *arguments: str) -> dict[str, Any]:
     command = [sys.executable, "-m", "infra.cams", *arguments, "--json"]
-    done = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)
-    if done.returncode:
-        reason = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
+    completed = subprocess.run(command, cwd=ROOT, env=dict(environment), capture_output=True, text=True, check=False)
+    if completed.returncode:
+        reason = (completed.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise RunError(f"`python -m infra.cams {' '.join(arguments)}` failed: {reason}")
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer: dict[str, Any] = json.loads(completed.stdout)
     return answer
 
 
-def _opens(port: int, token: str) -> bool:
-    """Whether the service takes the token for a credential; what it is allowed to do does not matter here."""
+def _is_accepted(port: int, token: str) -> bool:
+    """Whether the service accepts the token as a credential, whatever its rights."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS_TO_ANSWER)
     try:
         connection.request("GET", "/v3/agents", headers={"Authorization": f"Bearer {token}"})
@@ -101,5 +101,5 @@ def _opens(port: int, token: str) -> bool:
     finally:
         connection.close()
     if status >= 500:
-        raise RunError(f"The service answers {status}; what it has to say is above.")
+        raise RunError(f"The service answers {status}; see its output above.")
     return status != 401

@@ -1,14 +1,12 @@
-"""Everything that knows MiniStack from the inside: which calls write, how one is repeated, what its state
-consists of.
+"""The adapter to MiniStack's internals: it records writing calls, replays them, and takes and restores snapshots.
 
-MiniStack keeps its state in memory and, on an orderly stop only, on disk. Here every call that writes is
-recorded before its answer leaves, with its time and the seed of its randomness, and repeated at the next
-start: table and stream names, event ids, sequence numbers and encryption keys come out as they were. This
-leans on private names, so the version is pinned and checked, and `tests/reliability/test_local_engine.py`
-kills the engine under load.
+MiniStack keeps its state in memory, and saves it only on an orderly stop. This module records each writing call before
+its answer is sent, with its time and the seed of its randomness. The next start replays the calls with both, so table
+and stream names, event ids, sequence numbers and encryption keys are the same. It depends on private names, so the
+version is pinned and checked. `tests/reliability/test_local_engine.py` kills the engine under load.
 
-Of messages it is recorded that they were sent and that they are done with, not that somebody received them:
-whoever did is gone after a restart, and they are there for the next one at once.
+For messages, it records sending and deletion, but not receiving. After a restart, a received message is visible at
+once, because its receiver has stopped, too.
 """
 
 from __future__ import annotations
@@ -30,26 +28,24 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from infra.local import repeatable
+from infra.local import determinism
 from infra.local.journal import Record
 
 VERSION = "1.5.33"
 
-# What is recorded: everything that is not known to be a read, so that a call nobody thought of is repeated
-# rather than lost.
+# The recorded calls: all that are not known to be reads. An unknown call is replayed rather than lost.
 _WRITES = {
     "dynamodb": re.compile(r"(?!Get|List|Describe|Query|Scan|BatchGet|TransactGet|Search)\w"),
     "kms": re.compile(r"(?!Get|List|Describe|Encrypt|Decrypt|Sign|Verify|Generate)\w"),
     "sqs": re.compile(r"(?!Get|List|ReceiveMessage|ChangeMessageVisibility)\w"),
 }
 _COUNTERS = {"dynamodb": ("_stream_seq_counter",)}
-# Calls of our own.
+# Records of this module, instead of a MiniStack call.
 _EXPIRY = "expire"
 _DONE = "done"
 _DELETIONS = (".DeleteMessage", ".DeleteMessageBatch")
 
-# The services that answer at all, and nothing that listens or looks for a container daemon beside the one
-# port.
+# Enables four services, and disables everything else that listens on a port or looks for a container daemon.
 _ENVIRONMENT = {
     "SERVICES": "dynamodb,dynamodbstreams,kms,sqs",
     "IOT_MTLS_ENABLED": "0",
@@ -65,33 +61,33 @@ _modules: dict[str, ModuleType] = {}
 _handlers: dict[str, Handler] = {}
 
 
-class RepeatError(Exception):
-    """A recorded call did not give the answer that it gave when it was acknowledged."""
+class ReplayError(Exception):
+    """A replayed call succeeded where the original failed, or the reverse."""
 
 
 def wrong_version() -> str | None:
-    """One sentence when the installed MiniStack is not the one this module was written for."""
+    """One sentence if the installed MiniStack is not the pinned version, otherwise None."""
     try:
         installed = importlib.metadata.version("ministack")
     except importlib.metadata.PackageNotFoundError:
         return f"MiniStack {VERSION} is not installed in this environment."
     if installed != VERSION:
-        return f"The local engine needs MiniStack {VERSION}, and {installed} is installed."
+        return f"The local engine needs MiniStack {VERSION}, but {installed} is installed."
     return None
 
 
 def load() -> Callable[..., Awaitable[None]]:
-    """Imports MiniStack with a clock that can be held still, and returns its ASGI application."""
+    """Import MiniStack with a clock that can be pinned; returns its ASGI application."""
     os.environ.update(_ENVIRONMENT)
-    # It warns at import that keys for signatures need another package; nothing here signs.
+    # At import, it warns about a missing package for signing keys, which are not needed here.
     logging.getLogger("kms").setLevel(logging.ERROR)
-    repeatable.install()
+    determinism.install()
     responses = importlib.import_module("ministack.core.responses")
-    vars(responses)["now_iso"] = _now_iso  # before the services copy the name; its own reads the real clock
+    vars(responses)["now_iso"] = _now_iso  # before the services import the name; the original reads the real clock
     for service in _WRITES:
         _modules[service] = _import_without_reaper(service)
         _handlers[service] = _modules[service].handle_request
-    # Done for every item that an expression is evaluated on: a page of a long list takes half as long without.
+    # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
     application: Callable[..., Awaitable[None]] = importlib.import_module("ministack.app").app
@@ -99,15 +95,15 @@ def load() -> Callable[..., Awaitable[None]]:
 
 
 def record_to(write: Callable[[Record], None]) -> None:
-    """From now on every call that writes is handed to `write` before it is answered."""
+    """Pass a record of every writing call to `write`, before the call is answered."""
     for service, module in _modules.items():
         vars(module)["handle_request"] = _recorded(service, _handlers[service], write)
 
 
-def repeat(record: Record) -> None:
-    """Does again what the record says, at its time and with its randomness."""
+def replay(record: Record) -> None:
+    """Replay a recorded call with its time and randomness. Raises ReplayError."""
     scope = importlib.import_module("ministack.core.responses").request_scope
-    with repeatable.held(repeatable.Moment(record["at"], record["seed"])):
+    with determinism.pinned(determinism.Moment(record["at"], record["seed"])):
         if record["call"] == _EXPIRY:
             _remove_expired()
             return
@@ -116,7 +112,7 @@ def repeat(record: Record) -> None:
             return
         with scope(record["account"], record["region"]):
             try:
-                status = _without_waiting(
+                status = _run_synchronously(
                     _handlers[record["service"]](
                         "POST",
                         "/",
@@ -128,22 +124,22 @@ def repeat(record: Record) -> None:
             except Exception:
                 status = 500
     if (status < 300) != (record["status"] < 300):
-        raise RepeatError(f"{record['call']} was answered with {record['status']} and is now with {status}")
+        raise ReplayError(f"{record['call']} returned {record['status']} originally, but {status} in the replay")
 
 
 def expire(write: Callable[[Record], None]) -> None:
-    """Removes what has expired, as DynamoDB does some time after the moment in the item, and records it if it did."""
-    moment = repeatable.new_moment()
-    with repeatable.held(moment):
+    """Delete expired items, as DynamoDB's TTL does, and record the deletion if there were any."""
+    moment = determinism.new_moment()
+    with determinism.pinned(moment):
         removed = _remove_expired()
     if removed:
         write({"at": moment.at, "seed": moment.seed, "call": _EXPIRY})
 
 
 def snapshot() -> str:
-    """The whole state as one string: what all records so far have led to."""
+    """The whole state as a string, equivalent to all records so far."""
     state = {service: _stores(module) for service, module in _modules.items()}
-    # A table's index is derived and rebuilt when it is next asked for.
+    # The index of a table is derived data, which MiniStack rebuilds on demand.
     state["dynamodb"]["_tables"] = {
         key: {name: value for name, value in table.items() if name != "_index_members"}
         for key, table in state["dynamodb"]["_tables"].items()
@@ -155,7 +151,7 @@ def snapshot() -> str:
 
 
 def restore(text: str) -> None:
-    """Puts a snapshot in the place of the empty state."""
+    """Load a snapshot into the empty state."""
     state, counters = _PlainData(io.BytesIO(base64.b64decode(text))).load()
     for service, stores in state.items():
         for name, data in stores.items():
@@ -168,12 +164,12 @@ def restore(text: str) -> None:
 
 
 class _PlainData(pickle.Unpickler):
-    """Reads data and nothing that could run: a state directory may come from somebody else."""
+    """Unpickles plain data only, because a state directory from another person could contain code."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         if (module_name, global_name) in (("collections", "defaultdict"), ("builtins", "dict")):
             return super().find_class(module_name, global_name)
-        raise pickle.UnpicklingError(f"{module_name}.{global_name} does not belong into a journal")
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is not allowed in a journal")
 
 
 def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -> Handler:
@@ -183,18 +179,17 @@ def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -
         call = headers.get("x-amz-target", "")
         if not _WRITES[service].match(call.rpartition(".")[2]):
             return await handler(method, path, headers, body, query)
-        to_repeat = body
+        to_record = body
         if call.endswith(_DELETIONS):
-            call, to_repeat = _DONE, " ".join(_received(body)).encode()
-        moment = repeatable.new_moment()
+            call, to_record = _DONE, " ".join(_message_ids(body)).encode()
+        moment = determinism.new_moment()
         status = 500
         try:
-            with repeatable.held(moment):
-                answer = _without_waiting(handler(method, path, headers, body, query))
+            with determinism.pinned(moment):
+                answer = _run_synchronously(handler(method, path, headers, body, query))
             status = answer[0]
         finally:
-            # Refusals and failures too: whatever they changed on the way, if anything, is then repeated as
-            # well.
+            # Also after an error: the call may have changed the state before it failed.
             write(
                 {
                     "at": moment.at,
@@ -203,7 +198,7 @@ def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -
                     "call": call,
                     "account": _modules[service].get_account_id(),
                     "region": _modules[service].get_region(),
-                    "body": to_repeat.decode("utf-8", "surrogateescape"),
+                    "body": to_record.decode("utf-8", "surrogateescape"),
                     "status": status,
                 }
             )
@@ -212,15 +207,15 @@ def _recorded(service: str, handler: Handler, write: Callable[[Record], None]) -
     return handle_request
 
 
-def _without_waiting(call: Coroutine[Any, Any, Answer]) -> Answer:
-    """Runs a call to its end at once, so that the order of the records is the order in which the state changed."""
+def _run_synchronously(call: Coroutine[Any, Any, Answer]) -> Answer:
+    """Run a call to its end without a switch to another task, so that records are in the order of the changes."""
     try:
         call.send(None)
     except StopIteration as done:
         answer: Answer = done.value
         return answer
     call.close()
-    raise RuntimeError("a recorded call must not wait for anything")
+    raise RuntimeError("a recorded call must not suspend")
 
 
 def _messages() -> Iterator[dict[str, Any]]:
@@ -228,21 +223,21 @@ def _messages() -> Iterator[dict[str, Any]]:
         yield from queue["messages"]
 
 
-def _received(deletion: bytes) -> list[str]:
-    """The ids of the messages that a deletion is about: it names them by receipts, which are not recorded."""
+def _message_ids(deletion: bytes) -> list[str]:
+    """The ids of the messages that a request deletes. It has their receipt handles, which are not recorded."""
     request = json.loads(deletion)
     receipts = {one.get("ReceiptHandle") for one in [request, *request.get("Entries", [])]} - {None}
     return [message["id"] for message in _messages() if message["receipt_handle"] in receipts]
 
 
 def _remove_messages(ids: Sequence[str]) -> None:
-    # From whichever queue: a message that nobody could handle has moved to the dead letters, also unrecorded.
+    # Search all queues, because the move of a message to a dead-letter queue is not recorded either.
     for _, queue in _modules["sqs"]._queues.all_items():
         queue["messages"] = [message for message in queue["messages"] if message["id"] not in ids]
 
 
 def _remove_expired() -> int:
-    """The items whose TTL attribute has passed, removed with the stream record that DynamoDB writes for them."""
+    """Delete the items whose TTL has passed, with DynamoDB's stream records. Returns the number of items."""
     dynamodb = _modules["dynamodb"]
     now = time.time()
     removed = 0
@@ -278,7 +273,7 @@ def _stores(module: ModuleType) -> dict[str, Any]:
 
 
 def _import_without_reaper(service: str) -> ModuleType:
-    """MiniStack removes expired items from a thread of its own, unrecorded and without a stream record: not here."""
+    """Import a service without its TTL thread, which deletes items without a journal or stream record."""
     start = threading.Thread.start
 
     def start_unless_reaper(self: threading.Thread) -> None:

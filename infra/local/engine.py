@@ -1,13 +1,10 @@
-"""The engine: DynamoDB, its streams, KMS and SQS in one process bound to 127.0.0.1, whose writes survive
-`kill -9`.
-
-Runs under the interpreter of `.venv-engine` and imports nothing that needs the application's packages.
-Responsible for the order of things (check, lock, restore, listen, stop); the file is `journal`'s, MiniStack
-is `emulator`'s.
+"""The engine: DynamoDB, its streams, KMS and SQS in one process on 127.0.0.1. Its writes survive `kill -9`.
 
     python -m infra.local.engine --state DIR [--port N]
 
-prints one line of JSON on standard output, `{"port": ..., "records": ..., "seconds": ...}`, when it is ready.
+When it is ready, it prints one line of JSON: `{"port": ..., "records": ..., "seconds": ...}`. It runs with the
+interpreter of `.venv-engine`, without the application's packages. This module has the life cycle (check, lock,
+restore, listen, stop); `journal` has the file format, `emulator` the adapter to MiniStack.
 """
 
 from __future__ import annotations
@@ -36,13 +33,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _FORMAT = 1
 _SECONDS_FOR_PREDECESSOR = 10.0
-# Below this the file is left as it is: reading a few thousand records again costs less than writing the state
-# anew.
-_SMALLEST_TAIL_WORTH_COMPACTING = 1 << 20
+# In bytes. Replaying a smaller tail takes less time than writing a snapshot.
+_MIN_TAIL_TO_COMPACT = 1 << 20
 
 
 class Journal:
-    """The open journal: how much of it is state and how much is the tail of calls since."""
+    """The open journal: a head with a snapshot of the state, and a tail of the calls since."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -50,24 +46,24 @@ class Journal:
         if path.exists():
             self._restore()
         if self.head == 0:
-            self._begin_anew("")
+            self._replace_file("")
         self.descriptor = journal.open_for_append(path, self.end)
 
     def write(self, record: journal.Record) -> None:
-        """Hands a record to the operating system; when that fails, the process ends."""
+        """Append a record. Exits the process on failure."""
         try:
             self.end += journal.append(self.descriptor, record)
         except OSError as error:
-            # The change is in memory and not in the file: an answer would be a promise that nothing keeps.
-            print(f"The engine stops: a write could not be recorded ({error}).", file=sys.stderr, flush=True)
+            # The change is in memory but not in the journal, so it must not be acknowledged.
+            print(f"The engine stops: it cannot write to its journal ({error}).", file=sys.stderr, flush=True)
             os._exit(1)
 
     def compact(self) -> None:
-        """Replaces state and tail by the state that they add up to, once the tail outweighs it."""
-        if self.end - self.head <= max(self.head, _SMALLEST_TAIL_WORTH_COMPACTING):
+        """Replace head and tail by a new snapshot if the tail is larger than the head."""
+        if self.end - self.head <= max(self.head, _MIN_TAIL_TO_COMPACT):
             return
         os.close(self.descriptor)
-        self._begin_anew(emulator.snapshot())
+        self._replace_file(emulator.snapshot())
         self.descriptor = journal.open_for_append(self.path, self.end)
 
     def _restore(self) -> None:
@@ -75,27 +71,27 @@ class Journal:
             if self.head == 0:
                 if (record.get("format"), record.get("engine")) != (_FORMAT, emulator.VERSION):
                     raise SystemExit(
-                        f"{self.path} was written by another version of the engine; "
-                        "move it away to start with empty tables."
+                        f"Another version of the engine wrote {self.path}; "
+                        "move the file away to start with empty tables."
                     )
                 if record["state"]:
                     emulator.restore(record["state"])
                 self.head = end
             else:
-                emulator.repeat(record)
+                emulator.replay(record)
                 self.records += 1
             self.end = end
 
-    def _begin_anew(self, state: str) -> None:
+    def _replace_file(self, state: str) -> None:
         header = {"format": _FORMAT, "engine": emulator.VERSION, "state": state}
         self.head = self.end = journal.replace(self.path, [header])
 
 
 def main() -> None:
-    """Restores the state, serves until it is told to stop."""
+    """Restore the state and serve until a signal stops the process."""
     arguments = _arguments()
-    if sentence := emulator.wrong_version():
-        raise SystemExit(sentence)
+    if message := emulator.wrong_version():
+        raise SystemExit(message)
     arguments.state.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = _lock(arguments.state / "engine.lock")
     if arguments.until_stdin_closes:
@@ -105,7 +101,7 @@ def main() -> None:
     application = emulator.load()
     try:
         opened = Journal(arguments.state / "engine.journal")
-    except (journal.JournalError, emulator.RepeatError) as error:
+    except (journal.JournalError, emulator.ReplayError) as error:
         raise SystemExit(f"The engine does not start: {error}") from None
     opened.compact()
     emulator.record_to(opened.write)
@@ -137,35 +133,34 @@ async def _serve(
     config.graceful_timeout = 1
     expiry = asyncio.create_task(_expire(opened, expire_every))
     serve = importlib.import_module("hypercorn.asyncio").serve
-    await serve(_guarded(application, ready), config, shutdown_trigger=stop.wait, mode="asgi")
+    await serve(_guard(application, ready), config, shutdown_trigger=stop.wait, mode="asgi")
     expiry.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await expiry
 
 
-def _guarded(application: Application, ready: dict[str, float]) -> Application:
-    """The application without what would change state behind the journal's back, and closed to web pages."""
+def _guard(application: Application, ready: dict[str, float]) -> Application:
+    """Reject requests from web pages, and administrative requests, which would change state without a record."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await application(scope, receive, _announcing(send, ready))
-        elif scope["type"] == "http" and _refused(scope):
+            await application(scope, receive, _announce_ready(send, ready))
+        elif scope["type"] == "http" and _is_forbidden(scope):
             await send({"type": "http.response.start", "status": 403, "headers": []})
-            await send({"type": "http.response.body", "body": b"The local engine does not offer this.\n"})
+            await send({"type": "http.response.body", "body": b"The local engine rejects this request.\n"})
         else:
             await application(scope, receive, send)
 
     return answer
 
 
-def _refused(scope: Scope) -> bool:
+def _is_forbidden(scope: Scope) -> bool:
     administration = scope["path"].startswith("/_") and scope["method"] != "GET"
-    # Any page that a browser on this machine shows could otherwise read the tables: MiniStack allows every
-    # origin.
+    # MiniStack allows every CORS origin, so any web page in a browser on this machine could read the tables.
     return administration or any(name == b"origin" for name, _ in scope["headers"])
 
 
-def _announcing(send: Send, ready: dict[str, float]) -> Send:
+def _announce_ready(send: Send, ready: dict[str, float]) -> Send:
     async def send_and_announce(message: Any) -> None:
         await send(message)
         if message["type"] == "lifespan.startup.complete":
@@ -181,7 +176,7 @@ async def _expire(opened: Journal, every: float) -> None:
 
 
 def _lock(path: Path) -> Any:
-    """Held as long as the process lives; waits a moment for a predecessor that is still on its way out."""
+    """Lock the state until the process ends. Waits up to 10 seconds for an engine that is stopping."""
     file = path.open("a")
     deadline = time.monotonic() + _SECONDS_FOR_PREDECESSOR
     while True:
@@ -190,16 +185,16 @@ def _lock(path: Path) -> Any:
             return file
         except BlockingIOError:
             if time.monotonic() > deadline:
-                raise SystemExit(f"Another engine works on {path.parent}.") from None
+                raise SystemExit(f"Another engine uses {path.parent}.") from None
             time.sleep(0.05)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--state", type=Path, required=True, help="directory of the journal")
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes any free one")
-    parser.add_argument("--expire-every", type=float, default=60.0, help="seconds between removals of expired items")
-    parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the starting process is gone")
+    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 for any free port")
+    parser.add_argument("--expire-every", type=float, default=60.0, help="seconds between deletions of expired items")
+    parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the parent process dies")
     return parser.parse_args()
 
 

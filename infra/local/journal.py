@@ -1,13 +1,11 @@
 """The journal: an append-only file of the engine's writes, one checksummed JSON record per line.
 
-Responsible for the file alone: appending so that a killed process loses nothing, reading back, dropping a
-torn last line, and replacing the whole file in one step. What the records mean is the caller's business
-(`emulator`).
+This module appends and reads records, drops a torn last line, and replaces the whole file atomically. `emulator`
+defines the content of the records.
 
-A record is handed to the operating system before `append` returns, so it survives `kill -9` of the process.
-It is not forced to the disk: a power failure may cost the last records, which a development machine can
-afford and a `fsync` for each write (milliseconds) would make everybody pay for. The file as a whole is forced
-when it is replaced.
+`append` returns after write(2), so a record survives `kill -9` of the process. It does not call fsync: a power failure
+may lose the last records. For a development machine, that is better than an fsync of milliseconds for each write.
+Replacing the file does call fsync.
 """
 
 from __future__ import annotations
@@ -23,11 +21,11 @@ Record = dict[str, Any]
 
 
 class JournalError(Exception):
-    """The file holds something that no interrupted write explains; guessing would lose acknowledged writes."""
+    """Damage that no interrupted write explains. Skipping it would lose acknowledged writes."""
 
 
 def read_records(path: Path) -> Iterator[tuple[Record, int]]:
-    """Every record with the offset at which it ends; stops in front of a torn last line."""
+    """Yield every record with its end offset. Ignores a torn last line; raises JournalError on any other damage."""
     if not path.exists():
         return
     with path.open("rb") as file:
@@ -35,7 +33,7 @@ def read_records(path: Path) -> Iterator[tuple[Record, int]]:
         for line in file:
             record = _decode(line)
             if record is None:
-                # Only the last line can be torn: each is one write, and the process died in it.
+                # A process that dies during a write can tear only the last line.
                 if file.read(1):
                     raise JournalError(f"{path} is damaged at byte {end}; move it away to start with empty tables.")
                 return
@@ -44,30 +42,30 @@ def read_records(path: Path) -> Iterator[tuple[Record, int]]:
 
 
 def open_for_append(path: Path, end: int) -> int:
-    """A descriptor that appends after `end`, the last whole record; whatever was torn behind it is cut off."""
+    """Truncate the file to `end`, the end of the last complete record, and open it for appending."""
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.ftruncate(descriptor, end)
     return descriptor
 
 
 def append(descriptor: int, record: Record) -> int:
-    """Hands one record to the operating system and returns its length. An OSError leaves a torn last line at worst."""
+    """Write one record; returns its length in bytes. An OSError may leave a torn last line."""
     line = _encode(record)
-    left = memoryview(line)
-    while left:
-        left = left[os.write(descriptor, left) :]
+    remaining = memoryview(line)
+    while remaining:
+        remaining = remaining[os.write(descriptor, remaining) :]
     return len(line)
 
 
 def replace(path: Path, records: Iterable[Record]) -> int:
-    """Replaces the file by these records and returns its length; a crash leaves the old file or the new one."""
-    fresh = path.with_name(path.name + ".new")
-    with fresh.open("wb") as file:
+    """Replace the file with these records, atomically; returns its length in bytes."""
+    new = path.with_name(path.name + ".new")
+    with new.open("wb") as file:
         os.fchmod(file.fileno(), 0o600)
         length = sum(file.write(_encode(record)) for record in records)
         file.flush()
         os.fsync(file.fileno())
-    fresh.replace(path)
+    new.replace(path)
     return length
 
 

@@ -1,8 +1,7 @@
-"""Ends a child process when the process that started it is gone, however that one died.
+"""Stops a child process when its parent process dies, however it dies.
 
-The parent keeps the other end of the child's standard input open and never writes to it: the operating system
-closes it with the parent, `kill -9` included, on every platform (a parent-death signal exists on Linux
-alone).
+The parent holds the write end of the child's standard input and never writes to it. The operating system closes it
+when the parent dies, even after `kill -9`, on every platform. A parent-death signal exists only on Linux.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ _SECONDS_TO_STOP = 10
 
 
 def end_with_parent() -> None:
-    """From now on this process gets a SIGTERM when its parent is gone, and is ended if that does not end it."""
-    threading.Thread(target=_wait_for_the_end, name="lifeline", daemon=True).start()
+    """Send SIGTERM to this process when its parent dies, and exit with 1 if it still runs 10 seconds later."""
+    threading.Thread(target=_watch_standard_input, name="lifeline", daemon=True).start()
 
 
-def _wait_for_the_end() -> None:
+def _watch_standard_input() -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,6 +1,6 @@
-"""`chalice local` for the local run: Chalice's own command in this process, with what it does not offer set.
+"""Runs `chalice local` in this process, with patches for settings that Chalice does not offer.
 
-Its stage is `local`, whose environment is empty in `.chalice/config.json`: what the process has decides.
+The stage `local` has no environment variables in `.chalice/config.json`, so those of the process apply.
 """
 
 from __future__ import annotations
@@ -18,31 +18,30 @@ from infra.local import lifeline
 from infra.local.children import ROOT
 
 
-def _refuse_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
-    """Chalice's own answer repeats the Authorization header, token and all."""
-    refusal = errors.NotFound.of("route")
-    handler._send_http_response(refusal.STATUS_CODE, {"Content-Type": "application/json"}, str(refusal))
+def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
+    """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token."""
+    error = errors.NotFound.of("route")
+    handler._send_http_response(error.STATUS_CODE, {"Content-Type": "application/json"}, str(error))
 
 
-def _pass_over_who_hung_up(server: BaseServer, request: Any, address: Any) -> None:
-    """The standard library prints the traceback of each connection that its client has closed."""
+def _ignore_closed_connection(server: BaseServer, request: Any, address: Any) -> None:
+    """Print no traceback for a connection that the client has closed, unlike the standard library."""
     if not isinstance(sys.exc_info()[1], ConnectionError):
         BaseServer.handle_error(server, request, address)
 
 
 def main(port: str) -> None:
-    """Serves on this port of 127.0.0.1 until the process is ended."""
+    """Serve on this port of 127.0.0.1 until a signal stops the process."""
     lifeline.end_with_parent()
-    # Headers and body leave in two packets; with Nagle's algorithm the second waits for the client's delayed
-    # acknowledgement, 40 ms for each answer on a connection that is kept open.
+    # The server sends headers and body in two packets. With Nagle's algorithm, the second would wait for the client's
+    # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
     ChaliceRequestHandler.disable_nagle_algorithm = True
-    ChaliceRequestHandler._send_error_response = _refuse_unknown_route  # type: ignore[method-assign,assignment]
-    ThreadedHTTPServer.handle_error = _pass_over_who_hung_up
-    # Five waiting connections are the default; beyond it a burst of clients waits a second for the next
-    # attempt.
+    ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
+    ThreadedHTTPServer.handle_error = _ignore_closed_connection
+    # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
-    # Chalice sets the root logger to INFO; these two would tell at every start where they have their settings from.
-    # Chalice prints a line for each request itself.
+    # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings, and
+    # telemetry logs each request, which Chalice prints, too.
     for name in ("botocore", "pynamodb", telemetry.__name__):
         logging.getLogger(name).setLevel(logging.WARNING)
     options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]

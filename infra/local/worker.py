@@ -1,12 +1,12 @@
-"""The triggers of a cloud, for the local run: reads the engine's streams and queues, and calls the app's functions.
+"""The worker of the local run: polls the engine's streams and queues, and invokes the app's functions.
 
     python -m infra.local.worker --state DIR
 
-Which functions, for which tables and queues, in batches of which size: the app says (`app.event_sources`, what
-`chalice deploy` makes triggers of). Like the cloud it calls at least once, in the order of a stream, and again
-after a failure. Responsible for threads, for failures and for the end; reading and calling is `triggers`.
+`app.event_sources` lists the functions with their tables, queues and batch sizes; `chalice deploy` creates event source
+mappings from the same list. Like Lambda, the worker invokes at least once, keeps the order of a stream, and retries
+after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes.
 
-It prints one line when it has begun; after that only what goes wrong, on standard error.
+It prints one line when it is ready. Afterwards it logs failures only, to standard error.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ from app import app
 from chalicelib import errors
 from chalicelib.storage import client
 from infra.local import lifeline
-from infra.local.triggers import News, Positions, Queue, Stream
+from infra.local.pollers import JournalWatch, Positions, QueuePoller, StreamPoller
 
-# How often news is looked for. What comes without any (a message after its delay, one that failed) waits for longer.
-_PAUSE = 0.02
-_PAUSE_WITHOUT_NEWS = 1.0
+# Seconds between two looks at the journal.
+_WATCH_INTERVAL = 0.02
+# Seconds between two polls without a new journal record: delayed and redelivered messages cause none.
+_IDLE_INTERVAL = 1.0
 _PAUSE_AFTER_FAILURE = 1.0
-# For what is being sent when the run ends: nobody would know its outcome otherwise.
+# At shutdown, running deliveries get this time to record their outcome.
 _SECONDS_TO_FINISH = 2.0
-# In the first moments of a first run its tables and queues are still being made; and a machine that has slept for a
-# quarter of an hour wakes up with iterators that have ended.
-_NO_FAILURE = (
+# Expected errors: tables and queues that a first run is still creating, and shard iterators that expired after 15
+# minutes, because the machine was asleep.
+_TRANSIENT_ERRORS = (
     "ResourceNotFoundException",
     "QueueDoesNotExist",
     "AWS.SimpleQueueService.NonExistentQueue",
@@ -50,92 +51,98 @@ _log = logging.getLogger("worker")
 
 
 def main() -> None:
-    """Reads until the process is told to end."""
+    """Poll until a signal stops the process."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--state", type=Path, required=True, help="directory of the positions")
     arguments = parser.parse_args()
-    ended = threading.Event()
+    stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda *_: stopped.set())
     lifeline.end_with_parent()
     logging.basicConfig(format="  worker     %(message)s")
-    # More deliveries at once than the SDK keeps connections for are no news to anybody.
+    # urllib3 warns if there are more concurrent deliveries than pooled connections. That is expected here.
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
-    # What was delivered is in the list of deliveries; a person at a terminal wants to see what goes wrong.
+    # The list of deliveries has the successful ones; the terminal shows failures only.
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
-    queues = _begin(arguments.state, ended)
+    queues = _start_pollers(arguments.state, stopped)
     print(f"{len(app.event_sources)} functions read streams and queues", flush=True)
-    sys.stdout = sys.stderr  # nobody reads the other one from here on
-    ended.wait()
-    # What fails from here on is done by the next run.
+    sys.stdout = sys.stderr  # the parent does not read standard output after this line
+    stopped.wait()
+    # The next run retries whatever fails from here on.
     logging.disable()
     deadline = time.monotonic() + _SECONDS_TO_FINISH
     for queue in queues:
         queue.finish(deadline)
-    # An ordinary end would wait for every receiver that hangs.
+    # A normal exit would wait for the threads of hanging receivers.
     os._exit(0)
 
 
-def _begin(directory: Path, ended: threading.Event) -> list[Queue]:
+def _start_pollers(directory: Path, stopped: threading.Event) -> list[QueuePoller]:
+    """Start one thread per function; returns the pollers of the queues."""
     positions, journal = Positions(directory / "positions.json"), directory / "engine.journal"
     queues = []
     for source in app.event_sources:
-        trigger: Stream | Queue
+        poller: StreamPoller | QueuePoller
         if isinstance(source, DynamoDBEventConfig):
-            trigger = Stream(source, client.sdk_client, positions)
+            poller = StreamPoller(source, client.sdk_client, positions)
         elif isinstance(source, SQSEventConfig):
-            trigger = Queue(source, client.sdk_client, report)
-            queues.append(trigger)
+            poller = QueuePoller(source, client.sdk_client, report)
+            queues.append(poller)
         else:
-            _log.warning("%s is not called in the local run: it has no stream and no queue.", source.name)
+            _log.warning("The local run does not invoke %s: its event source is neither stream nor queue.", source.name)
             continue
-        arguments = (source.name, trigger.step, News(journal, trigger.named), ended)
-        threading.Thread(target=again_and_again, args=arguments, name=source.name, daemon=True).start()
+        arguments = (source.name, poller.step, JournalWatch(journal, poller.journal_marker), stopped)
+        threading.Thread(target=poll_until_stopped, args=arguments, name=source.name, daemon=True).start()
     return queues
 
 
-def again_and_again(name: str, step: Callable[[], bool], news: Callable[[], bool], ended: threading.Event) -> None:
-    """Takes the step until the end, whatever it raises; a failure that goes on is reported once."""
-    known = ""
-    while not ended.is_set():
+def poll_until_stopped(
+    name: str, step: Callable[[], bool], has_news: Callable[[], bool], stopped: threading.Event
+) -> None:
+    """Call `step` until `stopped` is set, whatever it raises. Reports a repeated failure once.
+
+    After an idle step, waits until `has_news` returns True, or for a second.
+    """
+    reported = ""
+    while not stopped.is_set():
         try:
             busy, failure = step(), None
         except Exception as error:
             busy, failure = False, error
         if failure is None:
-            known = ""
-        elif not _passes(failure):
-            if describe(failure) != known:
+            reported = ""
+        elif not _is_transient(failure):
+            if describe(failure) != reported:
                 report(name, failure)
-            known = describe(failure)
-            ended.wait(_PAUSE_AFTER_FAILURE)
+            reported = describe(failure)
+            stopped.wait(_PAUSE_AFTER_FAILURE)
             continue
         if not busy:
-            latest = time.monotonic() + (_PAUSE if failure else _PAUSE_WITHOUT_NEWS)
-            while not ended.wait(_PAUSE) and not news() and time.monotonic() < latest:
+            latest = time.monotonic() + (_WATCH_INTERVAL if failure else _IDLE_INTERVAL)
+            while not stopped.wait(_WATCH_INTERVAL) and not has_news() and time.monotonic() < latest:
                 pass
 
 
 def report(name: str, error: Exception) -> None:
-    """One line for the person at the terminal."""
-    _log.warning("%s failed and is repeated: %s", name, describe(error))
+    """Log a failure of the function `name` in one line."""
+    _log.warning("%s failed and will be retried: %s", name, describe(error))
 
 
 def describe(error: Exception) -> str:
-    """What went wrong, and where, without a value that somebody has sent or stored."""
+    """The error and its location, without any value from a request or a record."""
     if isinstance(error, errors.ApiError):
         return error.message
     if isinstance(error, ClientError):
-        return f"{error.operation_name} was refused with {error.response.get('Error', {}).get('Code')}."
+        return f"{error.operation_name} failed with {error.response.get('Error', {}).get('Code')}."
     if isinstance(error, (ConnectionError, HTTPClientError)):
         return str(error)
-    # The sentence of any other error may repeat what it was about.
+    # The message of any other error may contain such a value.
     where = traceback.extract_tb(error.__traceback__)[-1:]
     return " ".join([type(error).__name__, *(f"at {Path(one.filename).name}:{one.lineno}" for one in where)])
 
 
-def _passes(error: Exception) -> bool:
-    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _NO_FAILURE
+def _is_transient(error: Exception) -> bool:
+    return isinstance(error, ClientError) and error.response.get("Error", {}).get("Code") in _TRANSIENT_ERRORS
 
 
 if __name__ == "__main__":

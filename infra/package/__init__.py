@@ -1,1 +1,1 @@
-"""What a deployment uploads: made from the packages that are tested, cut to what is imported, compiled."""
+"""The deployment package: the tested packages, trimmed to the imported modules and compiled."""

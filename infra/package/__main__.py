@@ -1,4 +1,4 @@
-"""Stage the project that is deployed, and make the package that Chalice would upload.
+"""Stage the project and build the package that Chalice would upload.
 
 python -m infra.package --out DIRECTORY
 """
@@ -17,26 +17,26 @@ from infra.package import build
 
 
 def main() -> None:
-    """Does what the command line says; prints the package and what its parts weigh in it."""
+    """Build the package; prints its path and the compressed size in bytes of each part."""
     parser = argparse.ArgumentParser(prog="python -m infra.package", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="where the project is staged")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIRECTORY", help="where to stage the project")
     directory: Path = parser.parse_args().out.resolve()
     try:
         build.stage(directory)
     except build.BuildError as error:
         sys.exit(str(error))
     package = zipped(directory)
-    weights = Counter[str]()
+    sizes = Counter[str]()
     with zipfile.ZipFile(package) as archive:
         for entry in archive.infolist():
-            weights[entry.filename.partition("/")[0]] += entry.compress_size
-    for name, weight in weights.most_common():
-        print(f"{weight:>12,}  {name}")
+            sizes[entry.filename.partition("/")[0]] += entry.compress_size
+    for name, size in sizes.most_common():
+        print(f"{size:>12,}  {name}")
     print(f"{package.stat().st_size:>12,}  {package}")
 
 
 def zipped(directory: Path) -> Path:
-    """The package that `chalice deploy --project-dir` uploads for a staged directory."""
+    """Build the zip that `chalice deploy --project-dir` uploads for a staged directory; returns its path."""
     system = OSUtils()
     packager = LambdaDeploymentPackager(system, DependencyBuilder(system), UI())
     return Path(packager.create_deployment_package(str(directory), Config.create().lambda_python_version))

@@ -1,9 +1,9 @@
-"""Stages the project that is deployed: a directory on which any `chalice deploy --project-dir` works.
+"""Stages the project for deployment, in a directory for `chalice deploy --project-dir`.
 
-Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` to the zip as they are, and adds its own two
-modules. So that it adds nothing else, the staged requirements are empty, and the packages stand in `vendor/`:
-cut to what is used (`trim`), and compiled, as a function's file system is read-only and Python would compile all of
-them again at every cold start. Of the packages only the bytecode ships; our own sources do, too, for tracebacks.
+Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules of its own. The
+staged requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed
+(`trim`) and compiled, because Lambda's file system is read-only: Python would compile them at every cold start.
+Packages ship as bytecode only. The application also ships its sources, for tracebacks.
 """
 
 import compileall
@@ -20,14 +20,17 @@ from infra.package import trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
-_OURS = ("app.py", "chalicelib", "vendor", "requirements.txt")
-# The first moment that a zip can name: the same content is the same package, whenever it was staged.
-_MOMENT = 315_619_200
+_STAGED = ("app.py", "chalicelib", "vendor", "requirements.txt")
+# 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
+_MODIFIED_AT = 315_619_200
 _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile.PycInvalidationMode.CHECKED_HASH
 
 
 def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
-    """Fill `directory`, anew if need be; what Chalice keeps there stays. Raises BuildError, and leaves nothing then."""
+    """Stage the project in `directory`, for `platform`.
+
+    Replaces an earlier build, but keeps Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     _clear(directory)
     try:
@@ -38,13 +41,13 @@ def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
         _clear(directory)
         raise
     (directory / "requirements.txt").touch()
-    for name in _OURS:
-        _settle(directory / name)
+    for name in _STAGED:
+        _normalize(directory / name)
     _add_configuration(directory)
 
 
 def _clear(directory: Path) -> None:
-    for path in (directory / name for name in _OURS):
+    for path in (directory / name for name in _STAGED):
         if path.is_dir():
             shutil.rmtree(path)
         else:
@@ -52,22 +55,22 @@ def _clear(directory: Path) -> None:
 
 
 def _add_packages(vendor: Path, platform: str) -> None:
-    for file in trim.trimmed(wheels.of(ROOT / "requirements.txt", platform)):
+    for file in trim.trim_files(wheels.of(ROOT / "requirements.txt", platform)):
         path = vendor / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.content)
-    # At the place of the source, where Python takes it for the module; and never with -OO, with which the standard
-    # library would be compiled again.
+    # `legacy` puts the bytecode where the source was, so that Python imports it without a source. Optimization level 0:
+    # with -OO, Python would recompile the standard library.
     if not compileall.compile_dir(
         vendor, quiet=1, force=True, legacy=True, stripdir=vendor, workers=0, invalidation_mode=_UNCHECKED, optimize=0
     ):
-        raise BuildError("A module of a package cannot be compiled; the lines above say which.")
+        raise BuildError("A package module does not compile; see the lines above.")
     for source in list(vendor.rglob("*.py")):
         source.unlink()
 
 
 def _add_chalice(vendor: Path) -> None:
-    """The bytecode of the two modules that Chalice adds."""
+    """Add the bytecode of the two modules that Chalice puts into the zip."""
     (vendor / "chalice").mkdir()
     for module in (chalice, chalice.app):
         source = Path(inspect.getfile(module))
@@ -82,18 +85,18 @@ def _add_application(directory: Path) -> None:
         _compile(source, source)
 
 
-def _compile(source: Path, place: Path) -> None:
-    """Compile a source that ships, too, at `place`; the hash decides, so that no other source goes with it."""
-    compiled = cache_from_source(str(place), optimization="")
-    name = str(Path(*place.parts[-2:]))
+def _compile(source: Path, shipped_as: Path) -> None:
+    """Compile a source that also ships, at `shipped_as`. Python compares its hash, so it never uses stale bytecode."""
+    compiled = cache_from_source(str(shipped_as), optimization="")
+    name = str(Path(*shipped_as.parts[-2:]))
     py_compile.compile(str(source), compiled, name, doraise=True, invalidation_mode=_CHECKED, optimize=0)
 
 
-def _settle(path: Path) -> None:
-    """The same times and permissions for every build."""
+def _normalize(path: Path) -> None:
+    """Set fixed modification times and modes, so that equal content makes an equal zip."""
     for one in [path, *path.rglob("*")]:
         one.chmod(0o755 if one.is_dir() else 0o644)
-        os.utime(one, (_MOMENT, _MOMENT))
+        os.utime(one, (_MODIFIED_AT, _MODIFIED_AT))
 
 
 def _add_configuration(directory: Path) -> None:

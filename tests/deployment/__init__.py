@@ -1,1 +1,1 @@
-"""The deployment: what can be said without a cloud, and a rehearsal on an emulated one."""
+"""The deployment: unit tests, and a rehearsal on an emulated cloud."""

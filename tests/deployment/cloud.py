@@ -1,6 +1,6 @@
-"""An empty cloud for a rehearsal: the emulator with rights enforced, the gateway proxy, and a copy of the project.
+"""An empty account for the rehearsal: an emulator that enforces IAM, the API Gateway proxy, and a project copy.
 
-Deployments write into the project (`.chalice`), so the rehearsal has one of its own. Nothing outlives the block.
+Deployments write into the project (`.chalice`), so the rehearsal uses a copy. Leaving the block stops everything.
 """
 
 import gzip
@@ -46,18 +46,18 @@ _SECONDS_TO_START = 60
 
 @dataclass(frozen=True)
 class Cloud:
-    """A running emulator, the project that is deployed to it, and the environment that points there."""
+    """A running emulator, the project to deploy, and the environment variables that point at the emulator."""
 
     port: int
     project: Path
     environment: dict[str, str]
 
     def sdk(self, service: str) -> Any:
-        """A client of the emulator, past the proxy."""
+        """An SDK client of the emulator that bypasses the proxy."""
         return _session().client(service, endpoint_url=f"http://127.0.0.1:{self.port}")
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        """`python ...` in the project."""
+        """Run `python ...` in the project; `variables` extend the environment."""
         return subprocess.run(
             [sys.executable, *arguments],
             cwd=self.project,
@@ -70,7 +70,7 @@ class Cloud:
 
 @contextmanager
 def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
-    """An account with nothing in it; `stage` is what an operator has put into the stage `rehearsal` beforehand."""
+    """Start an empty account. `stage` holds an operator's settings of the stage `rehearsal`."""
     port = _free_port()
     project = copy_project(directory / "project", stage)
     with _emulator(directory, port):
@@ -81,7 +81,7 @@ def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
 
 
 def copy_project(project: Path, stage: dict[str, Any]) -> Path:
-    """The project as it is checked out, but for its stages: `local`, and `rehearsal` as an operator would begin it."""
+    """Copy the checked-out project, with the stages `local` (empty) and `rehearsal` (with these settings)."""
     project.mkdir()
     for name in _SHIPPED:
         source = children.ROOT / name
@@ -89,7 +89,7 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
             shutil.copytree(source, project / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, project / name)
-    # uv is installed once.
+    # One installation of uv serves all.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
     config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "rehearsal": stage}}
     (project / ".chalice").mkdir()
@@ -113,7 +113,7 @@ def _emulator(directory: Path, port: int) -> Iterator[None]:
         "MINISTACK_REGION": REGION,
         "TMPDIR": str(temporary),
     }
-    # A session of its own: its functions are processes, too, and end with it.
+    # A session of its own, because the functions are child processes and have to stop with the emulator.
     with (directory / "emulator.log").open("wb") as log:
         process = subprocess.Popen(
             [children.ENGINE_PYTHON, "-m", "tests.deployment.emulator"],
@@ -149,7 +149,7 @@ def _wait(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 def environment(directory: Path, port: int) -> dict[str, str]:
-    """What points any SDK at the emulator."""
+    """The environment variables that point any AWS SDK at the emulator."""
     return {
         **children.clean_environment(),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
@@ -157,15 +157,15 @@ def environment(directory: Path, port: int) -> dict[str, str]:
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,
         "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_DATA_PATH": str(_impatient(directory / "sdk")),
+        "AWS_DATA_PATH": str(_fast_waiters(directory / "sdk")),
     }
 
 
-def _impatient(path: Path) -> Path:
-    """The SDK's own description of how to wait for a function, but looking ten times a second, not every 5 seconds."""
-    found = Path(botocore.__file__).parent / "data" / "lambda" / "2015-03-31" / "waiters-2.json"
-    packed = found.with_name("waiters-2.json.gz")
-    waiters = json.loads(found.read_bytes() if found.exists() else gzip.decompress(packed.read_bytes()))
+def _fast_waiters(path: Path) -> Path:
+    """Write a copy of the SDK's Lambda waiters that polls every 0.1 s instead of every 5 s; returns its data path."""
+    plain = Path(botocore.__file__).parent / "data" / "lambda" / "2015-03-31" / "waiters-2.json"
+    compressed = plain.with_name("waiters-2.json.gz")
+    waiters = json.loads(plain.read_bytes() if plain.exists() else gzip.decompress(compressed.read_bytes()))
     for waiter in waiters["waiters"].values():
         waiter.update(delay=0.1, maxAttempts=3000)
     target = path / "lambda" / "2015-03-31" / "waiters-2.json"

@@ -1,23 +1,24 @@
-"""The emulator as a rehearsal needs it, under the interpreter of `.venv-engine`: `python -m tests.deployment.emulator`.
+"""The emulator with two patches for the rehearsal; run it with the interpreter of `.venv-engine`.
 
-Where it asks for a right that the cloud does not know, it is made to ask for the one that the cloud asks for; and it
-does not pretend to need half a second for each change of a function.
+    python -m tests.deployment.emulator
+
+It checks the IAM actions that AWS checks, and changes the state of a function without the simulated half second.
 """
 
 import importlib
 from typing import Any
 
 actions = importlib.import_module("ministack.core.iam_actions")
-_asked = actions.extract_iam_action
+_extract_iam_action = actions.extract_iam_action
 
 
-def as_the_cloud_asks(*arguments: Any, **named: Any) -> str | None:
-    """`sqs:SendMessage` covers SendMessageBatch, too: there is no right for that alone."""
-    action: str | None = _asked(*arguments, **named)
+def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
+    """The IAM action of a call. SQS has no action for a batch: `sqs:SendMessage` covers SendMessageBatch."""
+    action: str | None = _extract_iam_action(*arguments, **named)
     return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
 
-vars(actions)["extract_iam_action"] = as_the_cloud_asks
+vars(actions)["extract_iam_action"] = extract_aws_action
 vars(importlib.import_module("ministack.services.lambda_svc"))["_LAMBDA_STATE_TRANSITION_DELAY"] = 0.02
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""A proxy in front of the emulator's API Gateway, which does not read the bodies of two calls that Chalice makes.
+"""A proxy in front of the emulator's API Gateway, for the rehearsal only.
 
-ImportRestApi and PutRestApi carry the whole API as one document. The proxy answers them by the ordinary calls
-(CreateResource, PutMethod, PutIntegration, …) and hands everything else on as it came. For the rehearsal only.
+The emulator ignores the body of ImportRestApi and PutRestApi, in which Chalice sends the whole API as one document.
+The proxy translates these two into single calls (CreateResource, PutMethod, …) and forwards all other requests.
 """
 
 import json
@@ -20,28 +20,28 @@ _METHODS = {"get", "post", "put", "patch", "delete", "head", "options", "x-amazo
 
 
 @contextmanager
-def proxied(engine_port: int, sdk: Callable[[str], Any]) -> Iterator[str]:
-    """The address of a proxy in front of the engine's API Gateway; `sdk` makes clients of the engine itself."""
+def proxied(emulator_port: int, sdk: Callable[[str], Any]) -> Iterator[str]:
+    """Start the proxy; yields its URL. `sdk` creates SDK clients of the emulator itself."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def _any(self) -> None:
+        def _handle(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             try:
-                answer = _instead(self.command, self.path, body, sdk)
+                answer = _translate(self.command, self.path, body, sdk)
             except Exception as error:
                 self._answer(400, {"x-amzn-ErrorType": "BadRequestException"}, _encode({"message": str(error)}))
                 return
             if answer is None:
-                self._hand_on(body)
+                self._forward(body)
             else:
                 self._answer(201, {}, _encode(answer))
 
-        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _any
+        do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _handle
 
-        def _hand_on(self, body: bytes) -> None:
-            connection = HTTPConnection("127.0.0.1", engine_port, timeout=60)
+        def _forward(self, body: bytes) -> None:
+            connection = HTTPConnection("127.0.0.1", emulator_port, timeout=60)
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()
@@ -68,8 +68,8 @@ def proxied(engine_port: int, sdk: Callable[[str], Any]) -> Iterator[str]:
         server.shutdown()
 
 
-def _instead(method: str, path: str, body: bytes, sdk: Callable[[str], Any]) -> Document | None:
-    """The answer to one of the two calls, None to any other."""
+def _translate(method: str, path: str, body: bytes, sdk: Callable[[str], Any]) -> Document | None:
+    """The answer to one of the two calls, None for any other request."""
     url = urlsplit(path)
     query = parse_qs(url.query)
     if method == "POST" and url.path == "/restapis" and query.get("mode") == ["import"]:
@@ -90,9 +90,9 @@ def _import(gateway: Any, document: Document, query: dict[str, list[str]]) -> Do
 
 
 def _overwrite(gateway: Any, api_id: str, document: Document) -> Document:
-    """Everything is made anew; callers see the last deployment until the next one."""
+    """Replace the whole API. Clients see the previous deployment until the next one."""
     resources = _resources(gateway, api_id)
-    # From the leaves on: the engine leaves behind what is below.
+    # Leaves first: the emulator does not delete the children of a resource.
     for path in sorted(resources, key=len, reverse=True):
         if path != "/":
             gateway.delete_resource(restApiId=api_id, resourceId=resources[path]["id"])
@@ -120,12 +120,12 @@ def _resources(gateway: Any, api_id: str) -> dict[str, Document]:
 
 
 def _resource(gateway: Any, api_id: str, ids: dict[str, str], path: str) -> str:
-    """The id of a path, after making it and what is above it."""
+    """The id of a path's resource. Creates the resource and its ancestors if they are missing."""
     path = path.rstrip("/") or "/"
     if path not in ids:
         above, _, part = path.rpartition("/")
         parent = _resource(gateway, api_id, ids, above or "/")
-        # As the real one does: an API with two variables at one place is refused.
+        # As in AWS: a resource has at most one child with a path variable.
         assert part[0] != "{" or not any(
             one.startswith(f"{above}/{{") and "/" not in one[len(above) + 1 :] for one in ids
         )

@@ -1,9 +1,9 @@
-"""Run a function of the package where there is nothing else, and tell what it has imported and opened.
+"""Run handlers of the package in an isolated interpreter, and print what they imported and opened.
 
     python -I -S -B package_process.py PACKAGE MODULE < EVENTS
 
-EVENTS is a JSON list of [handler, event]. Imports only the standard library and the package, as a cloud's runtime does;
-which modules are compiled, opened or imported is known from the interpreter's own audit events.
+EVENTS is a JSON list of [handler, event]. Like the Lambda runtime, the process imports only the standard library and
+the package. The interpreter's audit events report the modules that it compiles, opens and imports.
 """
 
 import gc
@@ -20,8 +20,8 @@ opened: set[str] = set()
 compiled: set[str] = set()
 
 
-def note(event: str, arguments: tuple[Any, ...]) -> None:
-    """Keep what was read of the package, and which of its sources Python had to compile."""
+def audit(event: str, arguments: tuple[Any, ...]) -> None:
+    """Record each file of the package that is opened, and each source file that is compiled."""
     if event == "open" and str(arguments[0]).startswith(PACKAGE):
         opened.add(str(arguments[0]))
     elif event == "compile" and str(arguments[1]).endswith(".py"):
@@ -29,7 +29,7 @@ def note(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 class Context:
-    """What a runtime hands over beside the event."""
+    """The context object of an invocation."""
 
     function_name = MODULE
     function_version = "1"
@@ -40,12 +40,12 @@ class Context:
 
     @staticmethod
     def get_remaining_time_in_millis() -> int:
-        """A minute, always."""
+        """Always one minute."""
         return 60_000
 
 
 def state() -> dict[str, Any]:
-    """What the process has imported by now, and how many SDK clients of each service it has made."""
+    """The modules imported and compiled so far, and the number of SDK clients per service."""
     base = sys.modules["botocore.client"].BaseClient
     clients = [type(one).__name__ for one in gc.get_objects() if isinstance(one, base)]
     return {
@@ -55,7 +55,7 @@ def state() -> dict[str, Any]:
     }
 
 
-sys.addaudithook(note)
+sys.addaudithook(audit)
 module = import_module(MODULE)
 at_start = state()
 answers, after_each = [], []

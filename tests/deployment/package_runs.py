@@ -1,5 +1,7 @@
-"""The package, staged, zipped by Chalice, unzipped, and its functions run one after the other as they follow from
-each other: the API, the functions on streams with what it has written, those on queues with what they have sent.
+"""Builds the package, zips it with Chalice, unzips it, and runs its functions.
+
+The API runs first. Then the functions on streams get the records of its writes, and those on queues the messages that
+these have sent.
 """
 
 from __future__ import annotations
@@ -26,14 +28,14 @@ from infra.package.__main__ import zipped
 from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
-API, STREAMS, SWEEPS = "app", "chalicelib.webhooks.functions", "chalicelib.deletion.functions"
+API, WEBHOOKS, DELETION = "app", "chalicelib.webhooks.functions", "chalicelib.deletion.functions"
 _PROCESS = Path(__file__).with_name("package_process.py")
 _TURNS = [{"from": "human", "messages": [{"from": "human", "type": "text", "item": {"text": "Hello"}, "ts": 1}]}]
 Event = dict[str, Any]
 
 
 class Ran(NamedTuple):
-    """One process: what each event was answered, its state at the start and after each event, files it has read."""
+    """One process: its answer to each event, its state at the start and after each event, and the files it read."""
 
     answers: list[Any]
     at_start: dict[str, Any]
@@ -42,15 +44,15 @@ class Ran(NamedTuple):
 
 
 class Package(NamedTuple):
-    """The zip, what came out of it, and what its functions did: a process for each module that has handlers."""
+    """The zip, its unzipped contents, and the runs of its functions by name."""
 
     zip: Path
     directory: Path
     runs: dict[str, Ran]
 
 
-def made(directory: Path, engine: Engine) -> Package:
-    """The package for this machine, and what its functions do on an engine. Nothing is downloaded for it."""
+def build_and_run(directory: Path, engine: Engine) -> Package:
+    """Build the package for this machine and run its functions against an engine. Downloads nothing."""
     build.stage(directory / "staged", wheels.HERE)
     package = zipped(directory / "staged")
     with zipfile.ZipFile(package) as archive:
@@ -59,8 +61,8 @@ def made(directory: Path, engine: Engine) -> Package:
 
 
 def run(package: Path, module: str, events: list[tuple[str, Event]], variables: dict[str, str]) -> Ran:
-    """Hand events to handlers of a module of the package, in an interpreter that has only the package."""
-    ran = subprocess.run(
+    """Pass events to handlers of a module, in an isolated interpreter with the environment `variables`."""
+    completed = subprocess.run(
         [sys.executable, "-I", "-S", "-B", str(_PROCESS), str(package), module],
         input=json.dumps(events),
         env=variables,
@@ -69,12 +71,12 @@ def run(package: Path, module: str, events: list[tuple[str, Event]], variables: 
         text=True,
         check=False,
     )
-    assert ran.returncode == 0, ran.stderr
-    return Ran(**json.loads(ran.stdout.splitlines()[-1]))
+    assert completed.returncode == 0, completed.stderr
+    return Ran(**json.loads(completed.stdout.splitlines()[-1]))
 
 
 def request(token: str, method: str, path: str, body: Any = None) -> tuple[str, Event]:
-    """What the gateway hands to the API for a request."""
+    """The handler and the API Gateway event of a request."""
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     event = _gateway.create_lambda_event(method, path, headers, b"")
     query = parse_qs(urlsplit(path).query) or None
@@ -92,22 +94,28 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         webhook = {"url": listening.url, "events": ["agent_created", "message_received"]}
         prepared = run(package, API, [request(token, *one) for one in _preparing(webhook)], where)
         served = run(package, API, [request(token, *one) for one in _SERVED], where)
-        watched = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
-        fanned = run(package, STREAMS, watched, where)
-        delivered = run(package, STREAMS, [("deliver", _messages(engine))], where)
-        assert len(listening.requests) == 3, "two agents were created, and a message was received"
-    sweep = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
-    swept = run(package, SWEEPS, [("resume_cascade", sweep)], where)
-    return {"preparing": prepared, "serving": served, "fanning out": fanned, "delivering": delivered, "sweeping": swept}
+        stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
+        fanned_out = run(package, WEBHOOKS, stream_events, where)
+        delivered = run(package, WEBHOOKS, [("deliver", _messages(engine))], where)
+        assert len(listening.requests) == 3, "expected the events of two new agents and a received message"
+    cascade = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
+    resumed = run(package, DELETION, [("resume_cascade", cascade)], where)
+    return {
+        "preparing": prepared,
+        "serving": served,
+        "fanning out": fanned_out,
+        "delivering": delivered,
+        "cascading": resumed,
+    }
 
 
 def new_workspace(where: dict[str, str]) -> tuple[str, str]:
-    """A workspace, made with the operator's command: its id and its key."""
+    """Create a workspace with the operator's command; returns its id and its key."""
     command = [sys.executable, "-m", "infra.cams", "workspace", "create", "--name", "Package", "--json"]
-    ran = subprocess.run(
+    completed = subprocess.run(
         command, cwd=build.ROOT, env={**os.environ, **where}, capture_output=True, text=True, check=True
     )
-    created = json.loads(ran.stdout)
+    created = json.loads(completed.stdout)
     return created["workspace_id"], created["workspace_key"]
 
 
@@ -117,14 +125,14 @@ def _records(engine: Engine, table: str) -> Event:
     (shard,) = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]["Shards"]
     place = {"StreamArn": stream["StreamArn"], "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
     found = streams.get_records(ShardIterator=streams.get_shard_iterator(**place)["ShardIterator"], Limit=100)
-    return events.of_records(found["Records"], stream["StreamArn"])
+    return events.from_records(found["Records"], stream["StreamArn"])
 
 
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
     url = sqs.get_queue_url(QueueName=queues.name(queue.FAST))["QueueUrl"]
     arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.FAST}"
-    return events.of_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
+    return events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
 def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
@@ -137,7 +145,7 @@ def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
     ]
 
 
-# The first one is what a cold start is measured with. The last ones are mistakes.
+# The benchmarks measure the cold start with the first request. The last one is invalid.
 _SERVED: list[tuple[Any, ...]] = [
     ("GET", "/v3/agents/support"),
     ("GET", "/v3/agents"),

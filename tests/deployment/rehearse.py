@@ -1,9 +1,9 @@
-"""The rehearsal (`make rehearse`): from an empty account to a serving API and away again, with the real commands.
+"""The rehearsal (`make rehearse`): deploys into an empty emulated account and destroys it, with the real commands.
 
     python -m tests.deployment.rehearse [--break policy|stream]
 
-Deploys, creates a workspace, calls every operation through the gateway, waits for webhooks that the deployed functions
-send, deploys again, and destroys. Each line is a step with its seconds. What is broken on purpose must make it fail.
+Deploys, creates a workspace, calls every operation through the gateway, waits for the webhooks of the deployed
+functions, deploys again, and destroys. Prints each step with its duration. With `--break`, the rehearsal must fail.
 """
 
 import argparse
@@ -32,10 +32,10 @@ from tests.deployment import cloud
 from tests.described import Stand
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
-_PATIENCE = 20.0
+_TIMEOUT_SECONDS = 20.0
 _ORIGIN = "https://widgets.example"
-# The operations' examples cause these, of every function on a stream at least one.
-_TOLD = {
+# The events that the examples of the operations cause: at least one for each function that reads a stream.
+_EVENT_TYPES = {
     "agent_created",
     "agent_updated",
     "agent_deleted",
@@ -50,11 +50,11 @@ _TOLD = {
 
 
 class Failed(Exception):
-    """Why the rehearsal is red."""
+    """The rehearsal failed, for this reason."""
 
 
 class Receiver:
-    """Somebody who is told: remembers the bodies that were posted."""
+    """A webhook receiver that keeps the posted bodies."""
 
     def __init__(self) -> None:
         received = self.received = list[dict[str, Any]]()
@@ -74,12 +74,12 @@ class Receiver:
         self.url = f"http://127.0.0.1:{server.server_port}/hook"
 
     def types(self) -> set[str]:
-        """The types of events that it was told of."""
+        """The types of the received events."""
         return {one["type"] for one in self.received}
 
 
-class Answered(NamedTuple):
-    """An answer of any status; names of headers in small letters."""
+class Response(NamedTuple):
+    """A response with any status; header names are in lower case."""
 
     status: int
     headers: dict[str, str]
@@ -87,40 +87,40 @@ class Answered(NamedTuple):
 
 
 class Gateway:
-    """The API at its address, with one credential."""
+    """A client of the deployed API with one credential, or none."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address, self._token = address, token
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
-        """The JSON of an answer with status 200; anything else ends the rehearsal."""
+        """The JSON of a response with status 200. Raises Failed on any other status."""
         answer = self.ask(method, path, body)
         if answer.status != 200:
             raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")
         return json.loads(answer.body)
 
-    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answered:
-        """The answer, whatever it is."""
+    def ask(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Response:
+        """The response, with any status."""
         raw = None if body is None else json.dumps(body).encode()
-        own = {
+        defaults = {
             "Content-Type": "application/json",
             **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
         }
-        request = Request(self.address + path, raw, {**own, **(headers or {})}, method=method)
+        request = Request(self.address + path, raw, {**defaults, **(headers or {})}, method=method)
         try:
             answer = urlopen(request, timeout=40)
         except HTTPError as error:
             answer = error
         with answer:
             received = {name.lower(): value for name, value in answer.headers.items()}
-            return Answered(answer.status, received, answer.read())
+            return Response(answer.status, received, answer.read())
 
 
 def main() -> None:
-    """Runs everything; exits with 1 and a sentence at the first thing that is not as it should be."""
+    """Run the rehearsal; exits with 1 and a message at the first failure."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--break", dest="broken", choices=BREAKS, help="break something on purpose")
-    parser.add_argument("--keep", action="store_true", help="leave the directory with the logs")
+    parser.add_argument("--keep", action="store_true", help="keep the directory with the logs")
     arguments = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="cams-rehearsal-"))
     started = time.monotonic()
@@ -137,10 +137,10 @@ def main() -> None:
 
 
 def rehearse(directory: Path, broken: str | None = None) -> None:
-    """The whole story. Raises Failed."""
+    """Run all steps in `directory`, with the part `broken` broken. Raises Failed."""
     with ExitStack() as stack:
         with _step("wheels"):
-            _wheels()
+            _download_wheels()
         with _step("empty cloud"):
             settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": _ORIGIN}
             here = stack.enter_context(cloud.empty(directory, {"environment_variables": settings}))
@@ -149,67 +149,67 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("deploy"):
             address = _deploy(here)
         with _step("workspace"):
-            api = Gateway(address, _workspace(here)["workspace_key"])
+            api = Gateway(address, _create_workspace(here)["workspace_key"])
         with _step("operations") as note:
             receiver = Receiver()
-            webhook = {"url": receiver.url, "events": sorted(_TOLD - {"webhook_test"})}
+            webhook = {"url": receiver.url, "events": sorted(_EVENT_TYPES - {"webhook_test"})}
             endpoint = api.call("POST", "/v3/webhooks", {"webhook": webhook})["data"]
             api.call("POST", f"/v3/webhooks/{endpoint['id']}/test")
-            note(f"{_every_operation(api)} calls")
-        with _step("gateway's answers") as note:
-            note(f"{_answers(here, api)} cases")
+            note(f"{_call_every_operation(api)} calls")
+        with _step("gateway responses") as note:
+            note(f"{_check_gateway_responses(here, api)} cases")
         with _step("webhooks") as note:
-            note(f"{_webhooks(receiver)} received")
-        with _step("slow lane, sweep"):
-            _other_queues(here, receiver)
+            note(f"{_await_webhooks(receiver)} received")
+        with _step("other queues"):
+            _check_other_queues(here, receiver)
         with _step("deploy again"):
             before = _mappings(here)
             if _deploy(here) != address:
-                raise Failed("The API has another address after the second deployment.")
+                raise Failed("The second deployment changed the URL of the API.")
             if _mappings(here) != before:
-                raise Failed("The second deployment has made event mappings anew.")
+                raise Failed("The second deployment replaced or changed event source mappings.")
             api.call("GET", "/v3/agents")
-            _answers(here, api)
+            _check_gateway_responses(here, api)
         with _step("destroy"):
             _destroy(here)
 
 
-def _wheels() -> None:
-    """The only thing that a rehearsal needs from outside, once: what ships is built for another system than this."""
+def _download_wheels() -> None:
+    """Download the wheels of Lambda's platform. This is the only network access, and only without cached wheels."""
     try:
         for _ in wheels.of(children.ROOT / "requirements.txt", wheels.LAMBDA):
             pass
     except wheels.BuildError as error:
-        raise Failed(f"{error} Can the package registry that pip is configured for be reached from here?") from error
+        raise Failed(f"{error} Check that pip can reach its package index.") from error
 
 
 def _deploy(here: cloud.Cloud) -> str:
-    """`make deploy`; returns the address at which the emulator's gateway serves the API."""
+    """Run `make deploy`; returns the URL at which the emulator serves the API."""
     printed = _run(here, "-m", "infra.deploy", "deploy", "--stage", _STAGE)
     click.echo("\n".join(f"    {line}" for line in printed.partition("\n\n")[0].splitlines()))
-    noted = json.loads((here.project / ".chalice" / "deployed" / f"{_STAGE}.json").read_text())["resources"]
-    (api_id,) = {one["rest_api_id"] for one in noted if one["resource_type"] == "rest_api"}
+    resources = json.loads((here.project / ".chalice" / "deployed" / f"{_STAGE}.json").read_text())["resources"]
+    (api_id,) = {one["rest_api_id"] for one in resources if one["resource_type"] == "rest_api"}
     return f"http://127.0.0.1:{here.port}/_aws/execute-api/{api_id}/{_STAGE}"
 
 
-def _workspace(here: cloud.Cloud) -> dict[str, str]:
-    variables = _recorded(here)["environment_variables"]
+def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
+    variables = _stage_settings(here)["environment_variables"]
     printed = _run(here, "-m", "infra.cams", "workspace", "create", "--name", "Rehearsal", "--json", **variables)
     created: dict[str, str] = json.loads(printed)
     return created
 
 
-def _every_operation(api: Gateway) -> int:
-    """Every example of every operation, in their order; returns how many calls that were."""
+def _call_every_operation(api: Gateway) -> int:
+    """Call every example of every operation, in order; returns the number of calls."""
     document = Gateway(api.address).call("GET", "/openapi.json")
     operations = {
         description["operationId"]: (method.upper(), path, description)
         for path, item in document["paths"].items()
         for method, description in item.items()
     }
-    left = {name for name, (_, _, description) in operations.items() if description["security"]} - EXAMPLES.keys()
-    if left:
-        raise Failed(f"No example calls {', '.join(sorted(left))}.")
+    missing = {name for name, (_, _, description) in operations.items() if description["security"]} - EXAMPLES.keys()
+    if missing:
+        raise Failed(f"No example calls {', '.join(sorted(missing))}.")
     stand, calls = Stand(), 0
     for name, examples in EXAMPLES.items():
         method, path, description = operations[name]
@@ -224,33 +224,37 @@ def _every_operation(api: Gateway) -> int:
 
 
 def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """What a reference of the document stands for."""
+    """The node itself, or the node that its reference points at."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document if step == "components" else node
         node = node[step]
     return node
 
 
-def _answers(here: cloud.Cloud, api: Gateway) -> int:
-    """What never comes to a function is answered in our envelope, and what comes to one has its headers still.
+def _check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
+    """Check gateway responses and responses of the function; returns the number of cases.
 
-    The emulator answers as the stage's deployment was told, so this shows that the answers are put and deployed, after
-    a second deployment too. It has no limit to a request's size or time, so that it never answers 413 or 504. And it
-    does not take a bearer token on an unknown route for a bad signature, as the cloud does (403).
+    The emulator sends the gateway responses of the stage's deployment, so this checks that they are put and deployed.
+    It does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS, it does not parse
+    the bearer token of a request to an unknown route as a signature (403).
     """
-    nobody, origin = Gateway(api.address), {"Origin": _ORIGIN}
-    no_route = "There is no such route, or it has no such method."
+    anonymous, origin = Gateway(api.address), {"Origin": _ORIGIN}
+    no_route = "There is no such route, or the route does not support this method."
     for method, path in (("GET", "/nowhere"), ("DELETE", "/v3/agents"), ("GET", "/v3/agents/a/b/c/d")):
-        _refused(nobody.ask(method, path, headers=origin), 404, "NOT_FOUND", no_route)
+        _check_error(anonymous.ask(method, path, headers=origin), 404, "NOT_FOUND", no_route)
     with _throttled(here, "/openapi.json"):
-        throttled = nobody.ask("GET", "/openapi.json", headers=origin)
-    _refused(throttled, 429, "THROTTLED", "There are too many requests at once; try again.")
+        throttled = anonymous.ask("GET", "/openapi.json", headers=origin)
+    _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.")
     if throttled.headers.get("retry-after") != "1":
-        raise Failed(f"Who is throttled is not told when to try again: {throttled.headers}")
-    _refused(nobody.ask("GET", "/v2/agents/nobody"), 401, "UNAUTHORIZED", "A valid bearer token is required.")
-    _refused(api.ask("GET", "/v2/agents/nobody"), 404, "NOT_FOUND", "There is no such agent.")
-    asks = {**origin, "Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
-    preflight = nobody.ask("OPTIONS", "/agents/a/interact/b/state", headers=asks)
+        raise Failed(f"The response with 429 has no Retry-After: {throttled.headers}")
+    _check_error(anonymous.ask("GET", "/v2/agents/unknown"), 401, "UNAUTHORIZED", "A valid bearer token is required.")
+    _check_error(api.ask("GET", "/v2/agents/unknown"), 404, "NOT_FOUND", "There is no such agent.")
+    preflight_headers = {
+        **origin,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    preflight = anonymous.ask("OPTIONS", "/agents/a/interact/b/state", headers=preflight_headers)
     allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in _PREFLIGHT}
     if preflight.status != 200 or any(part not in allowed[name] for name, part in _PREFLIGHT.items()):
         raise Failed(f"The preflight of an edge route was answered with {preflight.status}: {preflight.headers}")
@@ -260,19 +264,19 @@ def _answers(here: cloud.Cloud, api: Gateway) -> int:
 _PREFLIGHT = {"origin": _ORIGIN, "methods": "post", "headers": "authorization"}
 
 
-def _refused(answer: Answered, status: int, code: str, message: str) -> None:
-    """Fail unless this is the envelope with these, and the headers that every refusal on an edge route has."""
+def _check_error(answer: Response, status: int, code: str, message: str) -> None:
+    """Check the envelope, and the headers that every error response of an edge route has."""
     envelope = {"success": False, "message": message, "code": code}
     if answer.status != status or json.loads(answer.body) != envelope:
-        raise Failed(f"Instead of {status} with {envelope}: {answer.status} with {answer.body.decode()}")
+        raise Failed(f"Expected {status} with {envelope}, got {answer.status} with {answer.body.decode()}")
     wanted = {"content-type": "application/json", "access-control-allow-origin": _ORIGIN}
     if not answer.headers.get("x-request-id") or any(answer.headers.get(name) != wanted[name] for name in wanted):
-        raise Failed(f"An answer with {status} has not the headers of a refusal: {answer.headers}")
+        raise Failed(f"A response with {status} lacks the headers of an error response: {answer.headers}")
 
 
 @contextmanager
 def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
-    """Inside the block, no call of GET `path` is let through."""
+    """Throttle every GET of `path` inside the block."""
     gateway, place = here.sdk("apigateway"), path.replace("/", "~1")
     (api,) = gateway.get_rest_apis()["items"]
     changes = [
@@ -286,25 +290,28 @@ def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
     )
 
 
-def _webhooks(receiver: Receiver) -> int:
-    """Wait for what the deployed functions send."""
-    _until(lambda: receiver.types() >= _TOLD, lambda: f"no webhook told of {sorted(_TOLD - receiver.types())}")
+def _await_webhooks(receiver: Receiver) -> int:
+    """Wait for one webhook of each event type; returns the number of received webhooks."""
+    _until(
+        lambda: receiver.types() >= _EVENT_TYPES,
+        lambda: f"no webhook arrived for {sorted(_EVENT_TYPES - receiver.types())}",
+    )
     seen = [one["id"] for one in receiver.received]
     if len(seen) != len(set(seen)):
         raise Failed("An event was delivered twice.")
     return len(seen)
 
 
-def _other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
-    """The functions that the examples do not reach: one for slow receivers, one that sweeps."""
+def _check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
+    """Check the functions that the examples do not invoke: deliver_slow and resume_cascade."""
     sqs = here.sdk("sqs")
-    known = len(receiver.received)
+    received = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{_NAME}-deliveries")["Items"][0]
     workspace_id, webhook_id = sent["webhook"]["S"].split("#")
     again = json.dumps([workspace_id, webhook_id, sent["event_id"]["S"], sent["type"]["S"], ids.new_id()])
-    for queue, text in (("deliveries-slow", again), ("cascades", json.dumps([workspace_id, "nobody"]))):
+    for queue, text in (("deliveries-slow", again), ("cascades", json.dumps([workspace_id, "unknown"]))):
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
-    _until(lambda: len(receiver.received) > known, lambda: "the slow lane delivers nothing")
+    _until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
     for queue in ("deliveries", "deliveries-slow", "cascades"):
         _until_empty(sqs, queue)
     for queue in ("deliveries-dead", "cascades-dead"):
@@ -325,23 +332,23 @@ def _waiting(sqs: Any, queue: str) -> int:
 
 
 def _mappings(here: cloud.Cloud) -> dict[str, Any]:
-    """Every event mapping with its tuning."""
+    """Every event source mapping with its settings."""
     found = here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
-    return {one["UUID"]: {key: value for key, value in one.items() if key not in _MOVES} for one in found}
+    return {one["UUID"]: {key: value for key, value in one.items() if key not in _VOLATILE} for one in found}
 
 
-_MOVES = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
+_VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 
 
 def _destroy(here: cloud.Cloud) -> None:
     _run(here, "-m", "infra.deploy", "destroy", "--stage", _STAGE, "--yes")
     tables = here.sdk("dynamodb").list_tables()["TableNames"]
     if f"{_NAME}-agents" not in tables:
-        raise Failed("The data went with the stage.")
+        raise Failed("`destroy` without --delete-data deleted the data.")
     _run(here, "-m", "infra.deploy", "destroy", "--stage", _STAGE, "--yes", "--delete-data")
-    left = {
+    remaining = {
         "functions": here.sdk("lambda").list_functions()["Functions"],
-        "event mappings": here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"],
+        "event source mappings": here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"],
         "APIs": here.sdk("apigateway").get_rest_apis()["items"],
         "roles": here.sdk("iam").list_roles()["Roles"],
         "tables": here.sdk("dynamodb").list_tables()["TableNames"],
@@ -349,15 +356,15 @@ def _destroy(here: cloud.Cloud) -> None:
         "log groups": here.sdk("logs").describe_log_groups()["logGroups"],
         "alarms": here.sdk("cloudwatch").describe_alarms()["MetricAlarms"],
     }
-    for what, found in left.items():
+    for kind, found in remaining.items():
         if found:
-            raise Failed(f"After the end there are {what} left: {found}")
+            raise Failed(f"`destroy` left {kind}: {found}")
 
 
-def _recorded(here: cloud.Cloud) -> dict[str, Any]:
+def _stage_settings(here: cloud.Cloud) -> dict[str, Any]:
     config = json.loads((here.project / ".chalice" / "config.json").read_text())
-    recorded: dict[str, Any] = config["stages"][_STAGE]
-    return recorded
+    settings: dict[str, Any] = config["stages"][_STAGE]
+    return settings
 
 
 def _run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
@@ -368,10 +375,10 @@ def _run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
 
 
 def _until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
     while not holds():
         if time.monotonic() > deadline:
-            raise Failed(f"After {_PATIENCE:.0f} s {otherwise()}.")
+            raise Failed(f"After {_TIMEOUT_SECONDS:.0f} s {otherwise()}.")
         time.sleep(0.05)
 
 
@@ -395,12 +402,12 @@ def _break_stream(project: Path) -> None:
 
 def _replace(path: Path, old: str, new: str) -> None:
     text = path.read_text()
-    assert old in text, f"{path.name} does not say {old!r} any more"
+    assert old in text, f"{path.name} no longer contains {old!r}"
     path.write_text(text.replace(old, new))
 
 
 BREAKS: dict[str, Callable[[Path], None]] = {"policy": _break_policy, "stream": _break_stream}
-"""What can be broken on purpose: a policy that names the wrong table, a stream that the stack does not tell."""
+"""The choices of `--break`: a policy with the wrong table, and a stream without a stack output."""
 
 
 if __name__ == "__main__":

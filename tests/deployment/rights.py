@@ -1,6 +1,6 @@
-"""Which rights the functions use: every call of any SDK client while one of them runs, as the cloud would check it.
+"""Records the permissions that the functions use: every SDK call during an invocation, as IAM would check it.
 
-What the test itself asks the engine for, between two runs, is nobody's use.
+Calls that a test itself makes, outside an invocation, are not recorded.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,11 +19,11 @@ from infra.deploy.functions import API, FUNCTIONS
 from tests.conftest import forget
 
 KEY = "key/1"
-"""The one key that there is: what is opened with it names another thing than its ARN."""
+"""A placeholder for the only key, because a Decrypt call does not contain the ARN of its key."""
 
 
 class Right(NamedTuple):
-    """What a function does or may do: an action on a resource, which goes without the deployment's name."""
+    """A permission used by or granted to a function: an action on a resource, whose name has no prefix."""
 
     function: str
     action: str
@@ -35,40 +35,40 @@ class Right(NamedTuple):
 
 @contextmanager
 def recorded() -> Iterator[set[Right]]:
-    """The rights that the functions use inside the block, each run of them as the first one of its process."""
+    """Record the permissions that functions use inside the block. Each invocation is a cold start."""
     used: set[Right] = set()
     running: list[str] = []
     send = BaseClient._make_api_call
 
-    def noted(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
-        # At the root of all clients: a function that comes to use another service is noticed as well.
+    def record(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+        # The common base class of all clients, so that a call to a new service is recorded, too.
         if running:
             service = client.meta.service_model.service_name
-            used.update(Right(running[-1], *one) for one in _checked(service, operation, parameters))
+            used.update(Right(running[-1], *one) for one in _permissions(service, operation, parameters))
         return send(client, operation, parameters)
 
-    def in_a_new_process(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def with_cold_start(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
             forget()
             running.append(name)
             try:
-                return function(*arguments)  # it has no thread left when it returns
+                return function(*arguments)  # no thread of it is running after it returns
             finally:
                 running.pop()
 
         return run
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BaseClient, "_make_api_call", noted)
-        patch.setattr(tests.api, "app", in_a_new_process(API, app))
+        patch.setattr(BaseClient, "_make_api_call", record)
+        patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
             module = functions if hasattr(functions, name) else cascades
-            patch.setattr(module, name, in_a_new_process(name, getattr(module, name)))
+            patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 
 
-def _checked(service: str, operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The actions that a call needs, each with its resource: those of a transaction are its steps'."""
+def _permissions(service: str, operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The actions that a call needs, each with its resource. A transaction needs those of its operations."""
     if operation == "TransactWriteItems":
         for step in parameters["TransactItems"]:
             for kind, inner in step.items():

@@ -1,6 +1,6 @@
-"""Let every function do all that it can do: whatever calls of the engine, the keys and the queues are in its code.
+"""Runs every function through every call to DynamoDB, KMS and SQS that its code contains.
 
-A function that learns something new gets its situation here; `test_rights` says so when a right stays unused.
+A new call of a function needs a situation here: `test_rights` fails as long as a granted permission stays unused.
 """
 
 import socket
@@ -17,7 +17,7 @@ from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.requests import refused_by_the_engine
-from tests.test_deletions import fill, cascade_messages
+from tests.test_deletions import cascade_messages, fill
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of, small
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
@@ -26,19 +26,19 @@ from tests.writes import delete_now
 
 
 def every_operation(service: Service) -> None:
-    """Each of the API in each of its situations, and before that with somebody faster at the record that it writes."""
+    """Every operation of the API in every case, preceded by a conflict on the record that it writes."""
     for case in CASES:
         method, path = case.operation.split()[0], path_of(case, service)
         for write in (PUT, DELETE):
             if write in case.costs:
                 with refused_by_the_engine(write, "ConditionalCheckFailedException"):
-                    expected = 200 if case.id in ("webhook test", "redeliver") else 409  # what is there is theirs
+                    expected = 200 if case.id in ("webhook test", "redeliver") else 409  # a concurrent write won
                     assert service.api.call(method, path, case.body).status == expected
         assert service.api.call(method, path, case.body).status in (200, 404), case.id
 
 
 def a_request_is_repeated(service: Service) -> None:
-    """With its key; a small answer and one in pieces, each also refused at first and then tried again."""
+    """With an idempotency key: a small and a chunked response, each throttled at first and then repeated."""
     paths = {"/v3/agents/support/tools": {"tool": {"name": "Keyed"}}, "/agents/support/interact/keyed/state": large(4)}
     for key, (path, body) in enumerate(paths.items()):
         headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": f"rights-{key}"}
@@ -49,31 +49,31 @@ def a_request_is_repeated(service: Service) -> None:
 
 
 def analytics_are_written_with_a_precondition(service: Service) -> None:
-    """Only then they are read first."""
+    """Only a precondition makes the write read first."""
     headers = {**service.api._headers, "Content-Type": "application/json", "If-None-Match": '"another"'}
     answer = service.api.call("POST", "/v2/agents/support/analytics/user-1", {"record": "convo"}, headers)
     assert answer.status == 200
 
 
 def a_whole_agent_is_deleted() -> None:
-    """By the request; its keys were exchanged before."""
+    """The request deletes the agent completely, including its replaced keys."""
     api = Api(workspaces.create("Deleted").workspace_key)
     fill_with_keys(api)
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
 
 
-def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
-    """By the function alone, as the process that deleted it has ended at once; and not with the first run."""
-    api = Api(workspaces.create("Swept").workspace_key)
+def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
+    """The process of the request dies at once, so the cascade needs two invocations of the function."""
+    api = Api(workspaces.create("Purged").workspace_key)
     cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
-        ending.setattr(agents, "revoke_all", _end)
+        ending.setattr(agents, "revoke_all", _crash)
         assert api.delete("/v3/agents/support").status == 500
     (message,) = cascade_messages()
-    with patch.context() as hurried:
+    with patch.context() as short_of_time:
         moments = iter(range(0, 1_000, 100))
-        hurried.setattr(clock, "monotonic", lambda: float(next(moments)))
+        short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
         functions.resume_cascade({"Records": [message]}, None)
     (message,) = cascade_messages()
     functions.resume_cascade({"Records": [message]}, None)
@@ -82,7 +82,7 @@ def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
 
 
 def fill_with_keys(api: Api) -> None:
-    """An agent with everything that one can have, of which one key is replaced and the next one refused."""
+    """An agent with every kind of record, one replaced key, and one key that is refused."""
     first = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
     assert api.post("/v2/agents/support", {"SECRET_API_KEY": None}).status == 200
     for _ in range(2):
@@ -92,27 +92,27 @@ def fill_with_keys(api: Api) -> None:
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:
-    """One event of every table, on its way to an endpoint of each lane; and all that can go wrong with it."""
+    """One event per table, delivered through each queue, with every failure that a delivery can have."""
     patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     make_atomic(patch.setattr)
-    new = workspaces.create("Told")
+    new = workspaces.create("Webhooks")
     api, stream = Api(new.workspace_key), pipeline.Stream()
-    with pipeline.inbox() as inbox, pipeline.inbox(_dawdles) as late:
+    with pipeline.inbox() as inbox, pipeline.inbox(_answer_slowly) as late:
         patch.setattr(delivery, "SLOW_SECONDS", 60)
         quick, slow = (_listen(api, inbox, *events.TYPES) for _ in range(2))
         hanging = _listen(api, late, events.TEST)
-        _happen(api)
+        _cause_events(api)
         records = stream.read()
         pipeline.fan_out(records)
         endpoints.move_to_slow_queue(new.workspace_id, slow)
-        pipeline.fan_out(records)  # repeated, now that an endpoint is in the other lane
+        pipeline.fan_out(records)  # a retry, after an endpoint has moved to the slow queue
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD)) == len(records)
         delete_now(ledger.EventRow(new.workspace_id, pipeline.told(records)[0].id))
         for lane in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(lane)).messages:
                 held.run()
-                held.run()  # the queue repeats itself
+                held.run()  # SQS delivers at least once
                 held.delete()
             pipeline.Held(lane, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD) == ["junk"]
@@ -131,7 +131,7 @@ def _listen(api: Api, inbox: pipeline.Inbox, *types: str) -> str:
     return webhook_id
 
 
-def _happen(api: Api) -> None:
+def _cause_events(api: Api) -> None:
     requests: dict[str, Any] = {
         "/v2/agents/support": {"title": "Support"},
         "/agents/support/interact/ann/state": small("Hello"),
@@ -143,11 +143,11 @@ def _happen(api: Api) -> None:
         assert api.post(path, body).status == 200
 
 
-def _dawdles(connection: socket.socket, where: Receiver) -> None:
+def _answer_slowly(connection: socket.socket, where: Receiver) -> None:
     where.requests.append(read_request(connection))
     time.sleep(0.3)
     connection.sendall(OK)
 
 
-def _end(*_: str) -> None:
-    raise RuntimeError("The process ends here, for a test.")
+def _crash(*_: str) -> None:
+    raise RuntimeError("The test stops the process here.")

@@ -1,4 +1,4 @@
-"""What a deployment does when it is repeated: after a failure, and when a stream is another one than before."""
+"""A repeated deployment: after a failure, and after a stream has been replaced."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from infra.deploy import triggers
+from infra.deploy import event_sources
 from infra.deploy.functions import FUNCTIONS
 from tests.deployment import cloud, gateway, rehearse
 
@@ -14,8 +14,9 @@ pytestmark = [pytest.mark.engine, pytest.mark.long]
 
 
 def deploy(here: cloud.Cloud) -> str:
-    done = here.run("-m", "infra.deploy", "deploy", "--stage", "rehearsal")
-    return done.stdout + done.stderr if done.returncode else ""
+    """Deploy; returns the output of a failed deployment, and an empty string on success."""
+    completed = here.run("-m", "infra.deploy", "deploy", "--stage", "rehearsal")
+    return completed.stdout + completed.stderr if completed.returncode else ""
 
 
 def mappings(here: cloud.Cloud) -> list[dict[str, Any]]:
@@ -26,8 +27,8 @@ def apis(here: cloud.Cloud) -> list[str]:
     return [one["id"] for one in here.sdk("apigateway").get_rest_apis()["items"]]
 
 
-def switch_stream(here: cloud.Cloud, table: str) -> str:
-    """Switch the stream of a table off and on, which makes it another one; returns its ARN."""
+def replace_stream(here: cloud.Cloud, table: str) -> str:
+    """Disable and enable the stream of a table, which creates a new stream; returns its ARN."""
     dynamodb = here.sdk("dynamodb")
     dynamodb.update_table(TableName=table, StreamSpecification={"StreamEnabled": False})
     wanted = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -35,7 +36,7 @@ def switch_stream(here: cloud.Cloud, table: str) -> str:
     return arn
 
 
-def test_a_failed_deployment_is_repeated_and_a_changed_stream_followed(
+def test_a_failed_deployment_is_completed_and_a_replaced_stream_followed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill = gateway._fill
@@ -56,22 +57,22 @@ def test_a_failed_deployment_is_repeated_and_a_changed_stream_followed(
         monkeypatch.setattr(gateway, "_fill", fail_halfway)
         assert "The rehearsal fails on purpose." in deploy(here)
         assert not (here.project / ".chalice" / "deployed" / "rehearsal.json").read_text().count("rest_api_id")
-        half_made = apis(here)
+        partial = apis(here)
 
         monkeypatch.undo()
         assert deploy(here) == ""
-        assert apis(here) == half_made
+        assert apis(here) == partial
         assert set(Counter(one["FunctionArn"] for one in mappings(here)).values()) == {1}
 
-        tuned = {one["FunctionArn"].removesuffix("/").rsplit("rehearsal-", 1)[1]: one for one in mappings(here)}
+        configured = {one["FunctionArn"].removesuffix("/").rsplit("rehearsal-", 1)[1]: one for one in mappings(here)}
         for function in FUNCTIONS:
-            assert triggers._says(tuned.get(function.name), dict(function.tuning)), function.name
+            assert event_sources.matches(configured.get(function.name), dict(function.mapping_settings)), function.name
             if function.stream:
-                assert tuned[function.name]["DestinationConfig"]["OnFailure"]["Destination"].endswith(
+                assert configured[function.name]["DestinationConfig"]["OnFailure"]["Destination"].endswith(
                     "-deliveries-dead"
                 )
 
-        arn = switch_stream(here, "cams-rehearsal-leads")
+        arn = replace_stream(here, "cams-rehearsal-leads")
         kept = {one["UUID"] for one in mappings(here) if "table/cams-rehearsal-leads/" not in one["EventSourceArn"]}
         assert deploy(here) == ""
         (leads,) = [one for one in mappings(here) if one["FunctionArn"].endswith("fan_out_leads")]
@@ -82,9 +83,9 @@ def test_a_failed_deployment_is_repeated_and_a_changed_stream_followed(
 
 
 @pytest.mark.parametrize(
-    ("broken", "sentence"),
-    [("policy", "no webhook told of"), ("stream", "The table cams-rehearsal-leads has no stream")],
+    ("broken", "reason"),
+    [("policy", "no webhook arrived for"), ("stream", "The table cams-rehearsal-leads has no stream")],
 )
-def test_the_rehearsal_is_red_when_something_is_broken(tmp_path: Path, broken: str, sentence: str) -> None:
-    with pytest.raises(rehearse.Failed, match=sentence):
+def test_the_rehearsal_fails_if_something_is_broken(tmp_path: Path, broken: str, reason: str) -> None:
+    with pytest.raises(rehearse.Failed, match=reason):
         rehearse.rehearse(tmp_path, broken)

@@ -1,4 +1,4 @@
-"""What is missing or in the way is told before anything is changed, in one sentence that says what to do."""
+"""The checks before a deployment: each failure is one sentence that says what to do."""
 
 import json
 import sys
@@ -19,97 +19,98 @@ from infra.deploy.commands import deployment
 
 @pytest.fixture(autouse=True)
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(stage, "CHALICE", tmp_path)
+    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"stages": {"local": {}}}))
     with mock_aws():
         yield
 
 
-def sentence() -> str:
-    with pytest.raises(checks.NotReady) as refused:
-        checks.everything(boto3.session.Session(), "cams-prod", "prod")
-    assert "\n" not in refused.value.message
-    return refused.value.message
+def failure() -> str:
+    """The message of the failing check."""
+    with pytest.raises(checks.NotReady) as failed:
+        checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+    assert "\n" not in failed.value.message
+    return failed.value.message
 
 
-def test_nothing_is_wrong_with_an_empty_account() -> None:
-    checks.everything(boto3.session.Session(), "cams-prod", "prod")
+def test_an_empty_account_passes_all_checks() -> None:
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
-def test_no_region(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_region_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
-    assert "set AWS_DEFAULT_REGION" in sentence()
+    assert "set AWS_DEFAULT_REGION" in failure()
 
 
-def test_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise checks.BotoCoreError
 
     monkeypatch.setattr(boto3.session.Session, "client", refuse)
-    assert "set AWS_PROFILE" in sentence()
+    assert "set AWS_PROFILE" in failure()
 
 
-def test_another_python(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 0))
-    assert "use 3.10 to 3.14" in sentence()
+    assert "use 3.10 to 3.14" in failure()
 
 
-def test_another_version_of_a_package_than_was_tested(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_untested_package_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks.metadata, "version", lambda _: "0.1")
-    assert "it is 0.1 here: `make install`" in sentence()
+    assert "is 0.1 here: run `make install`" in failure()
 
 
-def test_another_account_than_the_stage_is_in() -> None:
+def test_credentials_of_another_account_are_reported() -> None:
     arn = "arn:aws:dynamodb:eu-west-1:999999999999:table/cams-prod-agents/stream/1"
     config = {"stages": {"prod": {"environment_variables": {"CAMS_STREAM_AGENTS": arn}}}}
-    (stage.CHALICE / "config.json").write_text(json.dumps(config))
-    assert "Stage prod is in account 999999999999" in sentence()
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps(config))
+    assert "Stage prod is in account 999999999999" in failure()
 
 
-def test_somebody_else_at_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_running_stack_operation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: "UPDATE_IN_PROGRESS")
-    assert "wait until it is done" in sentence()
+    assert "wait until it has finished" in failure()
 
 
 @pytest.mark.parametrize("state", ["CREATE_FAILED", "DELETE_FAILED", "ROLLBACK_FAILED", "UPDATE_ROLLBACK_FAILED"])
-def test_a_stack_that_is_half_there(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_stack_is_reported(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: state)
-    assert state in sentence()
+    assert state in failure()
 
 
 @pytest.mark.parametrize(
     "state", ["CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "ROLLBACK_COMPLETE"]
 )
-def test_a_stack_to_go_on_with(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_updatable_stack_passes_all_checks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: state)
-    checks.everything(boto3.session.Session(), "cams-prod", "prod")
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
-def test_tables_without_a_stack() -> None:
+def test_tables_without_a_stack_are_reported() -> None:
     tables.create_missing(boto3.client, "cams-prod-")
-    assert "There are tables of cams-prod but no stack" in sentence()
+    assert "Tables of cams-prod exist without a stack" in failure()
 
 
-def test_tables_of_another_stage_are_not_in_the_way() -> None:
+def test_tables_of_another_stage_are_ignored() -> None:
     tables.create_missing(boto3.client, settings.table_prefix())
-    checks.everything(boto3.session.Session(), "cams-prod", "prod")
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
 @pytest.mark.parametrize("name", ["", "local", "Prod", "pr-od", "1st", "seventeenletters1"])
-def test_a_name_that_is_no_stage(name: str) -> None:
+def test_an_invalid_stage_name_is_rejected(name: str) -> None:
     answer = CliRunner().invoke(deployment, ["deploy", "--stage", name])
     assert answer.exit_code == 2
     assert "must be 1 to 16 of a-z and 0-9" in answer.output
 
 
-def test_destroying_what_is_not_there() -> None:
+def test_destroying_an_unknown_stage_fails() -> None:
     answer = CliRunner().invoke(deployment, ["destroy", "--stage", "prod", "--yes"])
     assert answer.exit_code == 1
     assert "There is no stack cams-prod" in answer.output
 
 
-def test_destroying_asks_for_the_name_of_the_stage(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_destroying_asks_for_the_stage_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: "UPDATE_COMPLETE")
     answer = CliRunner().invoke(deployment, ["destroy", "--stage", "prod"], input="yes\n")
     assert answer.exit_code == 1
-    assert "Nothing has been changed" in answer.output
+    assert "nothing has been changed" in answer.output

@@ -1,4 +1,4 @@
-"""The table of functions agrees with the application and with the template, and gives no right away for nothing."""
+"""The table of functions agrees with the application and with the template."""
 
 import json
 from typing import Any
@@ -9,17 +9,17 @@ from chalice.app import DynamoDBEventConfig
 
 from app import app
 from chalicelib import storage
-from infra.deploy.functions import API, DEAD, FUNCTIONS, Function
+from infra.deploy.functions import API, DEAD_LETTER_QUEUE, FUNCTIONS, Function
 from infra.deploy.policies import policy, stream_output
 from infra.tables import TEMPLATE
 
-_START = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
+_TABLES_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
 _STREAMS = [function.stream for function in FUNCTIONS if function.stream]
 OUTPUTS = {
-    "TablesArn": _START,
+    "TablesArn": _TABLES_ARN,
     "EncryptionKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/1",
     "DeadDeliveriesQueueArn": "arn:aws:sqs:eu-west-1:123456789012:cams-prod-deliveries-dead",
-    **{stream_output(table): f"{_START}{table}/stream/2026-11-21T00:00:00.000" for table in _STREAMS},
+    **{stream_output(table): f"{_TABLES_ARN}{table}/stream/2026-11-21T00:00:00.000" for table in _STREAMS},
 }
 RESOURCES: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text("utf-8"))["Resources"]
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.name)
@@ -30,7 +30,7 @@ def properties(kind: str) -> list[dict[str, Any]]:
 
 
 def named(kind: str, member: str) -> dict[str, dict[str, Any]]:
-    """The resources of a kind by what follows the deployment's name in theirs."""
+    """The resources of a kind by name, without the prefix."""
     return {one[member]["Fn::Sub"].removeprefix("${Name}-"): one for one in properties(kind)}
 
 
@@ -38,11 +38,11 @@ def statements(function: Function) -> list[dict[str, Any]]:
     return policy(function, "cams-prod", OUTPUTS)["Statement"]
 
 
-def test_the_functions_are_those_that_the_application_registers() -> None:
+def test_the_table_lists_the_functions_that_the_application_registers() -> None:
     assert {one.name for one in FUNCTIONS} == {API, *(one.name for one in app.event_sources)}
 
 
-def test_every_function_is_called_by_what_the_application_says() -> None:
+def test_every_function_has_the_event_source_that_the_application_registers() -> None:
     by_name = {one.name: one for one in FUNCTIONS}
     for one in app.event_sources:
         function = by_name[one.name]
@@ -53,7 +53,7 @@ def test_every_function_is_called_by_what_the_application_says() -> None:
 
 
 @each_function
-def test_no_policy_gives_a_right_to_everything_or_to_do_everything(function: Function) -> None:
+def test_no_policy_has_a_wildcard_for_actions_or_resources(function: Function) -> None:
     for statement in statements(function):
         assert [action for action in statement["Action"] if "*" in action] == []
         resource = statement["Resource"]
@@ -62,11 +62,11 @@ def test_no_policy_gives_a_right_to_everything_or_to_do_everything(function: Fun
 
 
 @each_function
-def test_tables_and_queues_of_a_policy_are_in_the_template(function: Function) -> None:
+def test_the_tables_and_queues_of_a_policy_are_in_the_template(function: Function) -> None:
     tables = named("AWS::DynamoDB::Table", "TableName")
     queues = named("AWS::SQS::Queue", "QueueName")
     assert {one.partition("/")[0] for one in function.tables} <= tables.keys()
-    assert {*function.sends, *([function.queue] if function.queue else []), DEAD} <= queues.keys()
+    assert {*function.sends_to, *([function.queue] if function.queue else []), DEAD_LETTER_QUEUE} <= queues.keys()
     for one in function.tables:
         table, _, index = one.partition("/index/")
         declared = [found["IndexName"] for found in tables[table].get("GlobalSecondaryIndexes", ())]
@@ -74,31 +74,33 @@ def test_tables_and_queues_of_a_policy_are_in_the_template(function: Function) -
 
 
 @each_function
-def test_a_message_stays_hidden_six_times_as_long_as_its_function_may_take(function: Function) -> None:
+def test_the_visibility_timeout_is_six_times_the_function_timeout(function: Function) -> None:
     if function.queue:
-        assert named("AWS::SQS::Queue", "QueueName")[function.queue]["VisibilityTimeout"] >= 6 * function.seconds
+        assert (
+            named("AWS::SQS::Queue", "QueueName")[function.queue]["VisibilityTimeout"] >= 6 * function.timeout_seconds
+        )
 
 
 @each_function
-def test_every_function_has_a_log_group_that_does_not_grow_for_ever(function: Function) -> None:
+def test_every_function_has_a_log_group_with_a_retention_period(function: Function) -> None:
     groups = {one["LogGroupName"]["Fn::Sub"]: one for one in properties("AWS::Logs::LogGroup")}
-    assert groups[f"/aws/lambda/{function.physical('${Name}')}"]["RetentionInDays"] == 30
+    assert groups[f"/aws/lambda/{function.deployed_name('${Name}')}"]["RetentionInDays"] == 30
 
 
-def test_every_stream_has_an_alarm_that_tells_when_it_is_late() -> None:
+def test_every_stream_has_an_alarm_on_its_iterator_age() -> None:
     watched = [one["Dimensions"][0]["Value"] for one in properties("AWS::CloudWatch::Alarm") if "Dimensions" in one]
     for function in FUNCTIONS:
         if function.stream:
-            assert {"Fn::Sub": function.physical("${Name}")} in watched
+            assert {"Fn::Sub": function.deployed_name("${Name}")} in watched
 
 
-def test_every_table_is_protected_and_can_be_restored() -> None:
+def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> None:
     for table in properties("AWS::DynamoDB::Table"):
         assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
         assert table["DeletionProtectionEnabled"] == {"Fn::If": ["IsProtected", True, False]}
 
 
-def test_what_holds_data_outlives_what_serves() -> None:
+def test_only_resources_that_hold_data_are_retained() -> None:
     for name, resource in RESOURCES.items():
         holds_data = resource["Type"].startswith(("AWS::DynamoDB::", "AWS::KMS::"))
         assert resource.get("Condition") == (None if holds_data else "IsServing"), name
@@ -106,7 +108,7 @@ def test_what_holds_data_outlives_what_serves() -> None:
             assert (resource.get("DeletionPolicy") == "RetainExceptOnCreate") == holds_data, name
 
 
-def test_a_filter_is_json_that_the_cloud_can_read() -> None:
+def test_every_filter_pattern_is_valid_json() -> None:
     for function in FUNCTIONS:
-        for one in function.tuning.get("FilterCriteria", {"Filters": []})["Filters"]:
+        for one in function.mapping_settings.get("FilterCriteria", {"Filters": []})["Filters"]:
             assert json.loads(one["Pattern"]).keys() <= {"eventName", "dynamodb", "userIdentity"}

@@ -1,4 +1,4 @@
-"""Template and packaged application are what the cloud takes: `cfn-lint` finds nothing."""
+"""`cfn-lint` finds no problem in the template or in the packaged application."""
 
 import json
 import subprocess
@@ -25,11 +25,11 @@ def lint(*paths: Path) -> str:
     return done.stdout + done.stderr
 
 
-def test_the_template() -> None:
+def test_the_template_has_no_findings() -> None:
     assert lint(TEMPLATE) == ""
 
 
-def test_the_application_as_chalice_would_package_it(tmp_path: Path) -> None:
+def test_the_packaged_application_has_no_findings(tmp_path: Path) -> None:
     project = cloud.copy_project(tmp_path / "project", {})
     here = cloud.Cloud(0, project, cloud.environment(tmp_path, 9))
     prepared = here.run("-c", _PREPARE.format(outputs=json.dumps(OUTPUTS)))

@@ -1,6 +1,6 @@
-"""What is deployed: the zip that Chalice would upload, unzipped, in an interpreter that has nothing else.
+"""The deployment package: the zip that Chalice would upload, unzipped, in an interpreter without other packages.
 
-The functions run against the local engine; what they import and open is compared with what ships.
+The functions run against the local engine. The tests compare the files that they import and open with the package.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fi
 
 pytestmark = pytest.mark.engine
 
-# 6.4 MB of it are the compiled libraries of cryptography and pydantic, another half the documentation page.
-MOST_BYTES = 9_450_000
+# 6.4 MB are the compiled libraries of cryptography and pydantic, half a megabyte is the documentation page.
+MAX_BYTES = 9_500_000
 
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory, local_engine: Engine) -> Package:  # noqa: F811
-    return package_runs.made(tmp_path_factory.mktemp("package"), local_engine)
+    return package_runs.build_and_run(tmp_path_factory.mktemp("package"), local_engine)
 
 
-def test_the_package_answers_every_kind_of_request_where_there_is_nothing_else(package: Package) -> None:
+def test_the_package_alone_serves_every_kind_of_request(package: Package) -> None:
     served = package.runs["serving"].answers
     assert [one["statusCode"] for one in served] == [200] * (len(served) - 1) + [400]
     assert [one["statusCode"] for one in package.runs["preparing"].answers] == [200] * 5
 
 
-def test_every_handler_is_in_a_module_that_was_run(package: Package) -> None:
+def test_every_module_with_handlers_was_run(package: Package) -> None:
     handlers = {one.handler_string for one in app.event_sources}
-    assert {handler.rpartition(".")[0] for handler in handlers} == {package_runs.STREAMS, package_runs.SWEEPS}
+    assert {handler.rpartition(".")[0] for handler in handlers} == {package_runs.WEBHOOKS, package_runs.DELETION}
 
 
-def test_everything_that_ships_is_imported_or_read_by_some_function(package: Package) -> None:
+def test_every_shipped_package_is_used_by_a_function(package: Package) -> None:
     used = {_top(file) for run in package.runs.values() for file in run.files}
     assert {_top(file) for file in _shipped(package)} - {"__pycache__"} == used - {"__pycache__"}
 
 
-def test_little_ships_that_no_function_has_imported(package: Package) -> None:
+def test_less_than_three_percent_of_the_shipped_code_is_unused(package: Package) -> None:
     read = {file for run in package.runs.values() for file in run.files}
     with zipfile.ZipFile(package.zip) as archive:
         sizes = {
@@ -59,7 +59,7 @@ def test_little_ships_that_no_function_has_imported(package: Package) -> None:
     assert sum(size for file, size in sizes.items() if file not in read) < 0.03 * sum(sizes.values())
 
 
-def test_of_the_sdk_s_data_only_what_our_services_need_ships(package: Package) -> None:
+def test_only_the_sdk_data_of_the_used_services_ships(package: Package) -> None:
     data = package.directory / "botocore" / "data"
     endpoints = json.loads((data / "endpoints.json").read_text())["partitions"]
     assert {name for partition in endpoints for name in partition["services"]} == set(trim.SERVICES)
@@ -70,12 +70,12 @@ def test_of_the_sdk_s_data_only_what_our_services_need_ships(package: Package) -
 
 
 @pytest.mark.parametrize("service", trim.SERVICES)
-def test_every_operation_of_the_services_is_as_the_sdk_describes_it(package: Package, service: str) -> None:
+def test_trimming_changes_no_operation_of_a_service(package: Package, service: str) -> None:
     stock, shipped = Loader(), _loader(package)
-    described, ours = (ServiceModel(one.load_service_model(service, "service-2")) for one in (stock, shipped))
-    assert ours.operation_names == described.operation_names
-    for name in described.operation_names:
-        expected, found = described.operation_model(name), ours.operation_model(name)
+    original, trimmed = (ServiceModel(one.load_service_model(service, "service-2")) for one in (stock, shipped))
+    assert trimmed.operation_names == original.operation_names
+    for name in original.operation_names:
+        expected, found = original.operation_model(name), trimmed.operation_model(name)
         assert found.http == expected.http
         assert _form(found.input_shape) == _form(expected.input_shape)
         assert _form(found.output_shape) == _form(expected.output_shape)
@@ -83,7 +83,7 @@ def test_every_operation_of_the_services_is_as_the_sdk_describes_it(package: Pac
 
 
 @pytest.mark.parametrize("service", trim.SERVICES)
-def test_the_services_are_found_in_every_region(package: Package, service: str) -> None:
+def test_trimming_changes_no_endpoint_of_a_service(package: Package, service: str) -> None:
     stock, shipped = (EndpointResolver(one.load_data("endpoints")) for one in (Loader(), _loader(package)))
     partitions = stock.get_available_partitions()
     assert shipped.get_available_partitions() == partitions
@@ -97,26 +97,26 @@ def test_the_services_are_found_in_every_region(package: Package, service: str) 
     assert json.dumps(found) == json.dumps(expected)
 
 
-def test_the_certificates_that_webhooks_fall_back_on_ship(package: Package) -> None:
+def test_the_fallback_certificates_for_webhooks_ship(package: Package) -> None:
     assert (package.directory / "botocore" / "cacert.pem").stat().st_size > 100_000
 
 
-def test_nothing_is_compiled_when_a_function_starts_or_runs(package: Package) -> None:
+def test_no_function_compiles_a_module_at_run_time(package: Package) -> None:
     for name, run in package.runs.items():
         assert run.after_each[-1]["compiled"] == [], name
 
 
-def test_a_function_makes_one_client_of_the_database(package: Package) -> None:
+def test_every_function_creates_one_database_client(package: Package) -> None:
     for name, run in package.runs.items():
         assert run.after_each[-1]["clients"]["DynamoDB"] == 1, name
 
 
-@pytest.mark.parametrize("name", ["fanning out", "delivering", "sweeping"])
-def test_functions_on_streams_and_queues_have_neither_wire_models_nor_the_http_edge(
+@pytest.mark.parametrize("name", ["fanning out", "delivering", "cascading"])
+def test_functions_on_streams_and_queues_load_neither_wire_models_nor_the_http_edge(
     package: Package, name: str
 ) -> None:
     modules = package.runs[name].after_each[-1]["modules"]
-    ours = [one for one in modules if one.startswith("chalicelib.")]
+    own = [one for one in modules if one.startswith("chalicelib.")]
     edge = {
         "pydantic",
         "pydantic_core",
@@ -126,32 +126,32 @@ def test_functions_on_streams_and_queues_have_neither_wire_models_nor_the_http_e
         "app",
     }
     assert not edge & set(modules)
-    assert not [one for one in ours if "openapi" in one or one.endswith((".models", ".routes"))]
+    assert not [one for one in own if "openapi" in one or one.endswith((".models", ".routes"))]
 
 
-def test_an_agent_is_read_without_the_wire_models(package: Package) -> None:
+def test_reading_an_agent_loads_no_wire_models(package: Package) -> None:
     first, *_, last = package.runs["serving"].after_each
     assert not [name for name in first["modules"] if name.partition(".")[0] in {"pydantic", "pydantic_core"}]
     assert "pydantic" in last["modules"]
 
 
-def test_what_makes_the_documentation_is_imported_for_it_only(package: Package) -> None:
+def test_the_openapi_document_is_imported_on_demand(package: Package) -> None:
     serving = package.runs["serving"]
     assert "chalicelib.openapi.document" not in serving.after_each[8]["modules"]
     assert "chalicelib.openapi.document" in serving.after_each[-1]["modules"]
 
 
-def test_the_package_is_small(package: Package) -> None:
-    assert package.zip.stat().st_size < MOST_BYTES
+def test_the_package_does_not_exceed_its_size_limit(package: Package) -> None:
+    assert package.zip.stat().st_size < MAX_BYTES
 
 
-def test_two_builds_make_the_same_project(package: Package, tmp_path: Path) -> None:
+def test_builds_are_reproducible(package: Package, tmp_path: Path) -> None:
     build.stage(tmp_path, wheels.HERE)
     first, second = (_contents(one) for one in (package.zip.parents[2], tmp_path))
     assert first == second
 
 
-def test_a_build_does_away_with_what_was_staged_before_and_keeps_what_chalice_has_recorded(tmp_path: Path) -> None:
+def test_a_build_replaces_the_staged_files_and_keeps_the_state_of_chalice(tmp_path: Path) -> None:
     recorded = tmp_path / ".chalice" / "deployed" / "prod.json"
     stale = tmp_path / "vendor" / "stale.json"
     for path in (recorded, stale):
@@ -176,7 +176,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_build_that_fails_half_way_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wheels, "of", lambda *_: [wheels.File("broken.py", b"def")])
-    with pytest.raises(build.BuildError, match="cannot be compiled"):
+    with pytest.raises(build.BuildError, match="does not compile"):
         build.stage(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -232,7 +232,7 @@ def _shipped(package: Package) -> list[str]:
 
 
 def _top(file: str) -> str:
-    """The package that a file is of, or the single module."""
+    """The top-level package or module of a file."""
     return file.split("/")[0].partition(".")[0]
 
 
@@ -241,7 +241,7 @@ def _loader(package: Package) -> Loader:
 
 
 def _form(shape: Shape | None, above: tuple[str, ...] = ()) -> Any:
-    """What of a shape decides what is sent and read."""
+    """The parts of a shape that decide how it is serialized and parsed."""
     if shape is None or shape.name in above:
         return shape and shape.name
     inner: list[tuple[str, Shape]] = []
@@ -256,7 +256,7 @@ def _form(shape: Shape | None, above: tuple[str, ...] = ()) -> Any:
 
 
 def _contents(directory: Path) -> dict[str, tuple[bytes, float, int]]:
-    """Every staged file by its path, with its time and permissions; not what Chalice has put beside them."""
+    """Content, modification time and mode of every staged file by path, without the files of Chalice."""
     return {
         path.relative_to(directory).as_posix(): (path.read_bytes(), path.stat().st_mtime, path.stat().st_mode)
         for path in directory.rglob("*")

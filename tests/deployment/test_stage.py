@@ -1,4 +1,4 @@
-"""A stage in `.chalice/config.json`: what a deployment writes down, and what it leaves alone."""
+"""A stage in `.chalice/config.json`: a deployment writes its own settings and keeps the operator's."""
 
 import json
 from pathlib import Path
@@ -13,9 +13,9 @@ from tests.deployment.test_functions import OUTPUTS
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(stage, "CHALICE", tmp_path)
-    theirs = {"environment_variables": {"THEIRS": "1"}}
-    config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "prod": theirs}}
+    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
+    operators = {"environment_variables": {"OPERATORS": "1"}}
+    config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "prod": operators}}
     (tmp_path / "config.json").write_text(json.dumps(config))
     return tmp_path
 
@@ -24,7 +24,7 @@ def stages(directory: Path) -> dict[str, Any]:
     return json.loads((directory / "config.json").read_text())["stages"]
 
 
-def test_a_stage_gets_what_the_stack_has_said(directory: Path) -> None:
+def test_a_stage_gets_the_outputs_of_the_stack(directory: Path) -> None:
     stage.record("prod", "cams-prod", OUTPUTS)
     variables = stages(directory)["prod"]["environment_variables"]
     assert variables["CAMS_TABLE_PREFIX"] == "cams-prod-"
@@ -32,29 +32,30 @@ def test_a_stage_gets_what_the_stack_has_said(directory: Path) -> None:
     assert variables["CAMS_STREAM_LEADS"] == OUTPUTS["LeadsStream"]
 
 
-def test_what_an_operator_has_put_there_stays(directory: Path) -> None:
+def test_settings_of_an_operator_are_kept(directory: Path) -> None:
     stage.record("prod", "cams-prod", OUTPUTS)
-    assert stages(directory)["prod"]["environment_variables"]["THEIRS"] == "1"
-    stage.forget("prod")
-    assert stages(directory)["prod"] == {"environment_variables": {"THEIRS": "1"}}
+    assert stages(directory)["prod"]["environment_variables"]["OPERATORS"] == "1"
+    stage.remove("prod")
+    assert stages(directory)["prod"] == {"environment_variables": {"OPERATORS": "1"}}
 
 
 def test_every_function_gets_its_own_policy_file(directory: Path) -> None:
     stage.record("prod", "cams-prod", OUTPUTS)
     for function in FUNCTIONS:
         own = stages(directory)["prod"]["lambda_functions"][function.name]
-        assert (own["lambda_memory_size"], own["lambda_timeout"]) == (function.memory, function.seconds)
+        assert (own["lambda_memory_size"], own["lambda_timeout"]) == (function.memory_mb, function.timeout_seconds)
         assert json.loads((directory / own["iam_policy_file"]).read_text())["Statement"]
-    stage.forget("prod")
+    stage.remove("prod")
     assert [one.name for one in directory.iterdir()] == ["config.json"]
 
 
-def test_the_local_stage_stays_empty_as_its_variables_would_override_the_run(directory: Path) -> None:
+def test_the_local_stage_stays_empty(directory: Path) -> None:
+    """Its variables would override those of the local run."""
     stage.record("prod", "cams-prod", OUTPUTS)
     assert stages(directory)["local"] == {}
 
 
-def test_writing_a_stage_twice_changes_nothing(directory: Path) -> None:
+def test_recording_a_stage_is_idempotent(directory: Path) -> None:
     stage.record("prod", "cams-prod", OUTPUTS)
     before = {one.name: one.read_bytes() for one in directory.iterdir()}
     stage.record("prod", "cams-prod", OUTPUTS)

@@ -1,7 +1,7 @@
-"""The local engine keeps every acknowledged write, whatever happens to its process.
+"""The local engine loses no acknowledged write, even after `kill -9`.
 
-Real engine, real sockets, `kill -9`. It leans on private names of one MiniStack version: these tests are what
-makes a change of that version safe.
+The tests run the real engine on real sockets. The engine depends on private names of one MiniStack version, so these
+tests must pass before that version changes.
 """
 
 from __future__ import annotations
@@ -37,23 +37,19 @@ Item = dict[str, dict[str, str]]
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
-    """What was acknowledged while the engine was killed again and again, and what it has after that."""
+    """The acknowledged writes of an engine that was killed several times under load, and its final state."""
     return _kill_under_load(tmp_path_factory.mktemp("killed"), _KILLS)
 
 
 @kept
-def test_no_acknowledged_write_is_lost_or_changed_when_the_engine_is_killed_under_load(
-    killed: Killed, shown: Shown
-) -> None:
-    _assert_every_write_is_there(killed)
+def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Killed, shown: Shown) -> None:
+    _assert_no_write_is_lost(killed)
     shown(faults=_KILLS, states=len(killed.load.written))
 
 
 @kept
-def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under_load(
-    killed: Killed, shown: Shown
-) -> None:
-    _assert_the_stream_is_whole(killed)
+def test_killing_the_engine_under_load_keeps_ids_and_order_of_stream_records(killed: Killed, shown: Shown) -> None:
+    _assert_the_stream_is_complete(killed)
     shown(states=len(killed.records))
 
 
@@ -62,13 +58,13 @@ def test_stream_records_keep_their_ids_and_order_when_the_engine_is_killed_under
 def test_twenty_kills_lose_nothing(tmp_path: Path, shown: Shown) -> None:
     killed = _kill_under_load(tmp_path, 20)
 
-    _assert_every_write_is_there(killed)
-    _assert_the_stream_is_whole(killed)
+    _assert_no_write_is_lost(killed)
+    _assert_the_stream_is_complete(killed)
     shown(faults=20, states=len(killed.load.written) + len(killed.records))
 
 
 @kept
-def test_a_torn_last_record_is_dropped_and_writing_goes_on_behind_it(tmp_path: Path) -> None:
+def test_a_torn_last_record_is_dropped_and_overwritten(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
         _put(running, "before")
@@ -84,7 +80,7 @@ def test_a_torn_last_record_is_dropped_and_writing_goes_on_behind_it(tmp_path: P
         assert {item["id"]["S"] for item in _all_items(running)} == {"before", "after"}
 
 
-def test_a_journal_that_is_damaged_in_the_middle_is_refused_with_one_sentence(tmp_path: Path) -> None:
+def test_a_journal_damaged_in_the_middle_is_rejected_in_one_sentence(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
         _put(running, "one")
@@ -96,7 +92,7 @@ def test_a_journal_that_is_damaged_in_the_middle_is_refused_with_one_sentence(tm
         children.start_engine(tmp_path)
 
 
-def test_a_record_that_no_longer_gives_its_answer_is_refused_rather_than_skipped(tmp_path: Path) -> None:
+def test_a_record_with_a_different_answer_in_the_replay_is_rejected(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         _create_table(running)
         _put(running, "one")
@@ -104,12 +100,12 @@ def test_a_record_that_no_longer_gives_its_answer_is_refused_rather_than_skipped
     records = [record for record, _ in journal.read_records(path)]
     journal.replace(path, (record for record in records if not str(record.get("call")).endswith("CreateTable")))
 
-    with pytest.raises(RunError, match="PutItem was answered with 200 and is now with 400"):
+    with pytest.raises(RunError, match="PutItem returned 200 originally, but 400 in the replay"):
         children.start_engine(tmp_path)
 
 
 @kept
-def test_a_data_key_wrapped_before_a_kill_is_unwrapped_after_it(tmp_path: Path) -> None:
+def test_a_data_key_wrapped_before_a_kill_can_be_unwrapped_after_it(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         kms = client(running, "kms")
         kms.create_alias(AliasName="alias/data", TargetKeyId=kms.create_key()["KeyMetadata"]["KeyId"])
@@ -124,7 +120,7 @@ def test_a_data_key_wrapped_before_a_kill_is_unwrapped_after_it(tmp_path: Path) 
 
 
 @kept
-def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> None:
+def test_a_queue_keeps_its_attributes_after_a_kill(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         client(running, "sqs").create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})
         kill(running)
@@ -139,8 +135,8 @@ def test_a_queue_is_there_after_a_kill_with_its_attributes(tmp_path: Path) -> No
 
 @kept
 @pytest.mark.parametrize("compacted", [False, True])
-def test_messages_are_there_after_a_kill_until_they_are_done_with(tmp_path: Path, compacted: bool) -> None:
-    """One that somebody had received is there at once: whoever it was is gone, too."""
+def test_messages_survive_a_kill_until_they_are_deleted(tmp_path: Path, compacted: bool) -> None:
+    """A received message is visible at once, because its receiver was killed, too."""
     with running_engine(tmp_path) as running:
         sqs = client(running, "sqs")
         url = sqs.create_queue(QueueName="deliveries", Attributes={"VisibilityTimeout": "360"})["QueueUrl"]
@@ -176,7 +172,7 @@ def test_messages_are_there_after_a_kill_until_they_are_done_with(tmp_path: Path
         assert counts["Attributes"] == {"ApproximateNumberOfMessagesDelayed": "1"}
 
 
-def test_a_long_poll_waits_for_a_message_and_holds_up_nobody(tmp_path: Path) -> None:
+def test_a_long_poll_does_not_block_other_requests(tmp_path: Path) -> None:
     with running_engine(tmp_path) as running:
         sqs = client(running, "sqs")
         url = sqs.create_queue(QueueName="deliveries")["QueueUrl"]
@@ -187,8 +183,8 @@ def test_a_long_poll_waits_for_a_message_and_holds_up_nobody(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("end", ["stop", "kill"])
-def test_a_large_journal_is_compacted_and_holds_the_same_rows_streams_keys_and_queues(tmp_path: Path, end: str) -> None:
-    """On an orderly stop, or else at the next start."""
+def test_a_large_journal_is_compacted_without_loss(tmp_path: Path, end: str) -> None:
+    """The engine compacts at an orderly stop, or else at the next start."""
     with running_engine(tmp_path) as running:
         _create_table(running)
         for number in range(20):
@@ -215,7 +211,7 @@ def test_a_large_journal_is_compacted_and_holds_the_same_rows_streams_keys_and_q
 
 
 @kept
-def test_a_transaction_repeated_with_its_token_after_a_kill_is_not_applied_twice(tmp_path: Path) -> None:
+def test_a_transaction_repeated_with_its_token_after_a_kill_is_applied_once(tmp_path: Path) -> None:
     def add(running: Engine) -> None:
         update = {
             "TableName": TABLE,
@@ -235,7 +231,7 @@ def test_a_transaction_repeated_with_its_token_after_a_kill_is_not_applied_twice
         assert _all_items(running) == [{"id": {"S": "counter"}, "n": {"N": "1"}}]
 
 
-def test_what_expired_stays_expired_and_tells_its_stream_who_removed_it(tmp_path: Path) -> None:
+def test_a_ttl_deletion_is_permanent_and_has_a_stream_record(tmp_path: Path) -> None:
     with running_engine(tmp_path, "--expire-every", "0.1") as running:
         _create_table(running)
         dynamodb = client(running, "dynamodb")
@@ -254,13 +250,13 @@ def test_what_expired_stays_expired_and_tells_its_stream_who_removed_it(tmp_path
     assert events == [("INSERT", None), ("REMOVE", service), ("INSERT", None)]
 
 
-def test_a_second_engine_does_not_write_into_the_same_journal(tmp_path: Path) -> None:
+def test_a_second_engine_on_the_same_journal_is_rejected(tmp_path: Path) -> None:
     with running_engine(tmp_path):
         command = [str(children.ENGINE_PYTHON), "-c", _SECOND_ENGINE, str(tmp_path)]
         second = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=False, timeout=20)
 
     assert second.returncode != 0
-    assert second.stderr.strip() == f"Another engine works on {tmp_path}."
+    assert second.stderr.strip() == f"Another engine uses {tmp_path}."
 
 
 _SECOND_ENGINE = """
@@ -271,13 +267,13 @@ engine.main()
 """
 
 
-def test_another_version_of_the_emulator_is_refused_with_one_sentence() -> None:
+def test_another_version_of_the_emulator_is_rejected_in_one_sentence() -> None:
     code = "from infra.local import emulator; emulator.VERSION = '9.9'; print(emulator.wrong_version())"
     command = [str(children.ENGINE_PYTHON), "-c", code]
 
     answer = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=True)
 
-    assert answer.stdout.strip() == "The local engine needs MiniStack 9.9, and 1.5.33 is installed."
+    assert answer.stdout.strip() == "The local engine needs MiniStack 9.9, but 1.5.33 is installed."
 
 
 @pytest.mark.parametrize(
@@ -288,7 +284,7 @@ def test_another_version_of_the_emulator_is_refused_with_one_sentence() -> None:
     ],
     ids=["administration", "web page"],
 )
-def test_what_would_bypass_the_journal_or_comes_from_a_web_page_is_refused(
+def test_administrative_and_cross_origin_requests_are_rejected(
     tmp_path: Path, path: str, headers: dict[str, str]
 ) -> None:
     with running_engine(tmp_path) as running:
@@ -307,7 +303,7 @@ class Killed:
 
 
 class Load:
-    """Writers and one stream reader at work on an engine until it is killed; what was acknowledged and seen."""
+    """Concurrent writers and a stream reader on an engine until it is killed, and the writes and records they saw."""
 
     def __init__(self) -> None:
         self.written: dict[str, Item] = {}
@@ -347,7 +343,7 @@ class Load:
             while True:
                 work(dynamodb, streams)
         except Exception as error:
-            if not self._ending:  # then the engine is gone, perhaps in the middle of an answer
+            if not self._ending:  # afterwards, the engine may die in the middle of a response
                 self.failures.append(error)
 
     def _new_items(self, count: int) -> list[Item]:
@@ -379,7 +375,7 @@ class Load:
             dynamodb.put_item(TableName=TABLE, Item=other, ConditionExpression=absent)
         except dynamodb.exceptions.ConditionalCheckFailedException:
             return
-        raise AssertionError("an item that was there was replaced")
+        raise AssertionError("a conditional put replaced an existing item")
 
     def _transact(self, dynamodb: Any, _: Any) -> None:
         items = self._new_items(3)
@@ -424,7 +420,7 @@ def _kill_under_load(state: Path, kills: int) -> Killed:
         return Killed(load, {item["id"]["S"]: item for item in _all_items(running)}, _stream(running))
 
 
-def _assert_every_write_is_there(killed: Killed) -> None:
+def _assert_no_write_is_lost(killed: Killed) -> None:
     load, stored = killed.load, killed.stored
     assert not load.failures
     assert len(load.written) > 20 * _KILLS
@@ -434,7 +430,7 @@ def _assert_every_write_is_there(killed: Killed) -> None:
     assert load.added <= int(stored["counter"]["n"]["N"]) <= load.added + load.adds_unanswered
 
 
-def _assert_the_stream_is_whole(killed: Killed) -> None:
+def _assert_the_stream_is_complete(killed: Killed) -> None:
     load, records = killed.load, killed.records
     assert len(load.streams) == 1
     assert load.seen
@@ -492,5 +488,5 @@ def _stream_pages(streams: Any) -> Iterator[list[Any]]:
 def _wait_until(holds: Callable[[], bool]) -> None:
     deadline = time.monotonic() + 10
     while not holds():
-        assert time.monotonic() < deadline, "nothing happened for ten seconds"
+        assert time.monotonic() < deadline, "the condition did not hold within ten seconds"
         time.sleep(0.02)

@@ -1,7 +1,6 @@
-"""`make run`, from start to ready to stop: what it writes, what it refuses, and that its data is found again.
+"""`make run` from start to stop: its files, its errors, and its data after a restart.
 
-The real run in a process group of its own, so that a test can interrupt it, kill it, and see that nothing is
-left.
+Each run has a process group of its own, so that a test can interrupt it, kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _MEMBERS = ["base_url", "edge_url", "workspace_id", "workspace_key", "access_tok
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One run for the tests that leave it running."""
+    """One run, shared by the tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("run") / "state", free_port())
     yield started
     end(started, signal.SIGINT)
@@ -50,7 +49,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 @pytest.fixture
 def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
-    """Starts runs on a copy of the first run's data; what is left of them is killed."""
+    """Start runs on a copy of the first run's data, and kill their remaining processes at the end."""
     started: list[Run] = []
     (tmp_path / "state").mkdir(mode=0o700)
     for name in ("engine.journal", "demonstration.json"):
@@ -65,7 +64,7 @@ def start(run: Run, tmp_path: Path) -> Iterator[Callable[..., Run]]:
         kill(each)
 
 
-def test_credentials_have_exactly_the_promised_members_and_only_their_owner_reads_them(run: Run) -> None:
+def test_credentials_have_the_documented_members_and_only_their_owner_can_read_them(run: Run) -> None:
     url = f"http://127.0.0.1:{run.port}"
 
     assert list(run.credentials) == _MEMBERS
@@ -82,7 +81,7 @@ def test_both_credentials_open_the_service(run: Run, credential: str) -> None:
     assert (status, body["success"]) == (200, True)
 
 
-def test_an_unknown_route_is_answered_in_the_error_shape_and_repeats_no_token(run: Run) -> None:
+def test_an_unknown_route_is_answered_in_the_error_envelope_and_echoes_no_token(run: Run) -> None:
     status, body = ask(run, "GET", "/nope", run.credentials["workspace_key"])
 
     assert (status, body) == (404, {"success": False, "message": "There is no such route.", "code": "NOT_FOUND"})
@@ -102,8 +101,8 @@ def test_the_environment_file_points_an_sdk_at_this_run(run: Run) -> None:
     assert "cams-credentials" in engine_client(run, "dynamodb").list_tables()["TableNames"]
 
 
-def test_answers_on_a_kept_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
-    """Nagle's algorithm costs 40 ms an answer there: twenty would take more than 800 ms of waiting."""
+def test_responses_on_a_keep_alive_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
+    """With Nagle's algorithm, each response would take 40 ms longer."""
     key = run.credentials["workspace_key"]
     request = f"GET /v3/agents HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {key}\r\n\r\n"
     seconds = []
@@ -124,22 +123,22 @@ def test_answers_on_a_kept_connection_do_not_wait_for_delayed_acknowledgements(r
     assert sorted(seconds)[3] < 0.03, seconds
 
 
-def test_a_second_run_on_the_same_state_is_refused_in_one_line_and_changes_nothing(run: Run) -> None:
-    refused = _refused("--port", str(free_port()), "--state", str(run.directory))
+def test_a_second_run_on_the_same_state_fails_in_one_line_and_changes_nothing(run: Run) -> None:
+    error = _fail_to_start("--port", str(free_port()), "--state", str(run.directory))
 
-    assert refused == f"Another run works on {run.directory}: stop it, or choose another STATE.\n"
+    assert error == f"Another run uses {run.directory}: stop it, or choose another STATE.\n"
     assert read_credentials(run.directory) == run.credentials
     assert ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])[0] == 200
 
 
-def test_a_busy_port_is_refused_in_one_line_before_anything_is_started(run: Run, tmp_path: Path) -> None:
-    refused = _refused("--port", str(run.port), "--state", str(tmp_path))
+def test_a_busy_port_fails_in_one_line_before_any_process_starts(run: Run, tmp_path: Path) -> None:
+    error = _fail_to_start("--port", str(run.port), "--state", str(tmp_path))
 
-    assert refused == f"Port {run.port} is in use: stop what uses it, or choose another PORT.\n"
+    assert error == f"Port {run.port} is in use: stop what uses it, or choose another PORT.\n"
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
-def test_ctrl_c_stops_everything_and_the_next_run_finds_its_data_at_its_own_address(
+def test_ctrl_c_stops_all_processes_and_the_next_run_has_the_data(
     start: Callable[..., Run],
 ) -> None:
     first = start()
@@ -155,7 +154,7 @@ def test_ctrl_c_stops_everything_and_the_next_run_finds_its_data_at_its_own_addr
     assert ask(second, "GET", "/v3/agents", token)[0] == 200
 
 
-def test_nothing_acknowledged_is_lost_when_every_process_is_killed_or_the_supervisor_alone(
+def test_killing_all_processes_or_the_supervisor_loses_no_acknowledged_write(
     start: Callable[..., Run],
 ) -> None:
     first = start()
@@ -174,23 +173,23 @@ def test_nothing_acknowledged_is_lost_when_every_process_is_killed_or_the_superv
 
 
 @pytest.mark.parametrize("name", ["engine", "server", "worker"])
-def test_the_run_ends_with_a_clear_line_when_one_of_its_processes_dies(start: Callable[..., Run], name: str) -> None:
+def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callable[..., Run], name: str) -> None:
     run = start()
 
     victim = next(pid for pid, command in run.processes.items() if f"infra.local.{name}" in command)
     os.kill(victim, signal.SIGKILL)
 
     assert run.process.wait(SECONDS) == 1
-    assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run ends too."
+    assert run.output.splitlines()[-1] == f"The {name} ended (killed by signal 9), so the run ends, too."
     assert not run.processes
 
 
-def test_credentials_that_no_longer_open_anything_are_replaced_for_the_same_workspace(
+def test_invalid_credentials_are_replaced_for_the_same_workspace(
     run: Run, start: Callable[..., Run], tmp_path: Path
 ) -> None:
     path = tmp_path / "state" / "demonstration.json"
-    kept = json.loads(path.read_text())
-    path.write_text(json.dumps({**kept, "workspace_key": "rotated", "token_issued_at": 0}))
+    stored = json.loads(path.read_text())
+    path.write_text(json.dumps({**stored, "workspace_key": "rotated", "token_issued_at": 0}))
 
     after = start()
 
@@ -200,8 +199,9 @@ def test_credentials_that_no_longer_open_anything_are_replaced_for_the_same_work
         assert ask(after, "GET", "/v3/agents", after.credentials[name])[0] == 200
 
 
-def _refused(*options: str) -> str:
-    refused = subprocess.run(
+def _fail_to_start(*options: str) -> str:
+    """Start a run that must fail; returns its error message."""
+    failed = subprocess.run(
         [sys.executable, "-m", "infra.local.run", *options],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -210,12 +210,12 @@ def _refused(*options: str) -> str:
         timeout=SECONDS,
         check=False,
     )
-    assert (refused.returncode, refused.stdout) == (1, "")
-    return refused.stderr
+    assert (failed.returncode, failed.stdout) == (1, "")
+    return failed.stderr
 
 
 def _new_token(run: Run) -> str:
-    """Something stored, with an answer that proves it: a token that opens the service."""
+    """Create an access token, as an acknowledged write that a later request can verify."""
     body = {"token": {"name": "kept"}}
     status, answer = ask(run, "POST", "/v3/tokens", run.credentials["workspace_key"], body)
     assert status == 200, answer

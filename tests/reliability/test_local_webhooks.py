@@ -1,7 +1,7 @@
-"""The local run delivers webhooks: every change within a second, once, whatever is killed.
+"""The local run delivers each webhook once and within a second, even if its processes are killed.
 
-The real run, real receivers. `-s` shows how long events took: from the commit, which is the event's `createdAt`, to
-the moment at which the receiver had read the request.
+The tests use the real run and real receivers. `-s` prints the delivery latency: from the commit, the event's
+`createdAt`, until the receiver has read the request.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ pytestmark = pytest.mark.engine
 
 _SECONDS = 20
 _BURST = 400
-# The contract is a second; a machine that does other work besides may take longer now and then.
+# The promise is one second. A busy machine may take longer.
 _SECONDS_TO_ARRIVE = 5
 _QUEUES = ("cams-deliveries", "cams-deliveries-slow")
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
-_EVERY = [type_ for type_ in events.TYPES if type_ != events.TEST]
+_ALL_TYPES = [type_ for type_ in events.TYPES if type_ != events.TEST]
 
 
 class Arrival(NamedTuple):
-    """A request that a receiver has read, and when."""
+    """A request that a receiver has read, with the Unix time in seconds."""
 
     at: float
     event_id: str
@@ -49,13 +49,13 @@ class Arrival(NamedTuple):
 
     @property
     def milliseconds(self) -> float:
-        """From the commit of the change to here."""
+        """The latency since the commit of the change."""
         return self.at * 1000 - self.body["payload"]["createdAt"]
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
-    """One run for the tests that leave it running."""
+    """One run, shared by the tests that do not stop it."""
     started = begin(tmp_path_factory.mktemp("webhooks"), free_port())
     yield started
     end(started, signal.SIGINT)
@@ -64,41 +64,39 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
 
 def test_every_kind_of_change_arrives_once(run: Run) -> None:
     arrivals: list[Arrival] = []
-    with receiver(_notes(arrivals)) as hook:
-        _subscribe(run, hook, *_EVERY)
-        for number, (_, *request) in enumerate(_A_LIFE):
+    with receiver(_record_arrivals(arrivals)) as hook:
+        _subscribe(run, hook, *_ALL_TYPES)
+        for number, (_, *request) in enumerate(_CHANGES):
             _answered(run, *request)
             _wait_until(partial(_has, arrivals, number + 1), _SECONDS_TO_ARRIVE)
             assert len(arrivals) == number + 1
         _wait_until(partial(_is_idle, run))
 
-    assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in _A_LIFE]
-    assert {type_ for type_, *_ in _A_LIFE} == set(_EVERY)
+    assert [arrival.body["type"] for arrival in arrivals] == [type_ for type_, *_ in _CHANGES]
+    assert {type_ for type_, *_ in _CHANGES} == set(_ALL_TYPES)
     secret = run.credentials["workspace_secret"]
     assert {arrival.body["payload"]["workspaceSecret"] for arrival in arrivals} == {secret}
     assert secret not in run.output
 
 
-def test_a_hundred_events_take_milliseconds_from_commit_to_post(run: Run) -> None:
+def test_a_hundred_events_are_delivered_once_and_measured(run: Run) -> None:
     _measure(run, 100, "quick")
 
 
 @pytest.mark.long
-def test_five_hundred_events_take_milliseconds_from_commit_to_post(run: Run) -> None:
+def test_five_hundred_events_are_delivered_once_and_measured(run: Run) -> None:
     _measure(run, 500, "long")
 
 
 @pytest.mark.promise("kept")
-def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_the_middle(
-    tmp_path: Path, shown: Shown
-) -> None:
+def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(tmp_path: Path, shown: Shown) -> None:
     run = begin(tmp_path, free_port())
     arrivals: list[Arrival] = []
-    with receiver(_notes(arrivals)) as hook:
+    with receiver(_record_arrivals(arrivals)) as hook:
         webhook = _subscribe(run, hook, "agent_created")
 
         def stop() -> None:
-            # Changes that nobody has read yet, and a delivery that is in no stream: the queue alone knows of it.
+            # Leaves unread changes in the streams, and a delivery that exists only in the queue.
             worker = next(pid for pid, command in run.processes.items() if "infra.local.worker" in command)
             os.kill(worker, signal.SIGSTOP)
             _answered(run, "POST", f"/v3/webhooks/{webhook}/test")
@@ -118,19 +116,19 @@ def test_every_acknowledged_change_is_posted_once_when_everything_is_killed_in_t
     shown(faults=1, states=len(acknowledged))
 
 
-def test_ctrl_c_in_the_middle_loses_nothing_and_waits_for_no_receiver_that_hangs(tmp_path: Path) -> None:
+def test_ctrl_c_loses_no_change_and_does_not_wait_for_hanging_receivers(tmp_path: Path) -> None:
     run = begin(tmp_path, free_port())
     arrivals: list[Arrival] = []
-    with receiver(_notes(arrivals)) as hook:
+    with receiver(_record_arrivals(arrivals)) as hook:
         with receiver(reads_and_hangs) as hanging:
             _subscribe(run, hanging, "agent_created")
             webhook = _subscribe(run, hook, "agent_created")
-            took: list[float] = []
+            seconds: list[float] = []
 
             def stop() -> None:
                 started = time.monotonic()
                 assert end(run, signal.SIGINT) == 0
-                took.append(time.monotonic() - started)
+                seconds.append(time.monotonic() - started)
 
             acknowledged = _burst(run, arrivals, stop)
         assert not run.processes
@@ -143,17 +141,17 @@ def test_ctrl_c_in_the_middle_loses_nothing_and_waits_for_no_receiver_that_hangs
     _show(f"Ctrl-C: {len(acknowledged)} acknowledged, {before} posted before, {len(arrivals)} in all, {outcomes}")
     assert missing == set()
     assert set(Counter(arrival.event_id for arrival in arrivals).values()) == {1}
-    # A receiver may take 30 seconds, a process that does not want to end gets 15.
-    assert took[0] < 10, took
+    # A receiver may take 30 seconds. A process that does not stop is killed after 15.
+    assert seconds[0] < 10, seconds
 
 
 def _measure(run: Run, count: int, name: str) -> None:
     arrivals: list[Arrival] = []
-    with receiver(_notes(arrivals)) as hook:
+    with receiver(_record_arrivals(arrivals)) as hook:
         webhook = _subscribe(run, hook, "agent_created")
         for number in range(count):
             _answered(run, "POST", f"/v2/agents/{name}-{number}", {"title": "Quick"})
-            # Not in step with how often the worker looks.
+            # An uneven interval, so that requests do not coincide with the worker's polling.
             time.sleep(0.005 + number % 7 * 0.004)
         _wait_until(lambda: len(arrivals) >= count, _SECONDS_TO_ARRIVE)
         _wait_until(lambda: _is_idle(run))
@@ -171,11 +169,11 @@ def _measure(run: Run, count: int, name: str) -> None:
 
 
 def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[str]:
-    """Creates agents from several threads, and stops the run when some have arrived; returns the acknowledged ones."""
+    """Create agents concurrently, and call `stop` when some have arrived; returns the acknowledged ones."""
     acknowledged: set[str] = set()
 
     def create(number: int) -> None:
-        with suppress(OSError, ValueError):  # no connection, or an answer that was cut off
+        with suppress(OSError, ValueError):  # no connection, or an incomplete response
             if ask(run, "POST", f"/v2/agents/b-{number}", run.credentials["workspace_key"], {"title": "B"})[0] == 200:
                 acknowledged.add(f"b-{number}")
 
@@ -185,16 +183,16 @@ def _burst(run: Run, arrivals: list[Arrival], stop: Callable[[], None]) -> set[s
         stop()
         for each in started:
             each.cancel()
-    assert 20 <= len(acknowledged) < _BURST, "the end did not come in the middle"
+    assert 20 <= len(acknowledged) < _BURST, "the run did not stop during the burst"
     return acknowledged
 
 
 def _missing(run: Run, webhook: str, acknowledged: set[str], arrivals: list[Arrival]) -> set[str]:
-    """The acknowledged changes that were neither posted nor are listed as claimed and without an outcome."""
+    """The acknowledged changes that were neither posted nor claimed without a recorded outcome."""
     missing = acknowledged - {arrival.body["payload"].get("agentId") for arrival in arrivals}
     if not missing:
         return missing
-    # A claim whose outcome was lost counts as pending until nobody can come with it any more, then as unknown.
+    # A claim with a lost outcome is pending until its message has expired, then unknown.
     lost = [one for one in _deliveries(run, webhook) if one["status"] in ("pending", "unknown")]
     return missing - {_payload(run, webhook, one).get("agentId") for one in lost}
 
@@ -219,8 +217,8 @@ def _payload(run: Run, webhook: str, delivery: dict[str, Any]) -> dict[str, Any]
     return payload
 
 
-def _notes(arrivals: list[Arrival]) -> Behaviour:
-    """Acknowledges, and notes when which event was there."""
+def _record_arrivals(arrivals: list[Arrival]) -> Behaviour:
+    """Answer 200 and record each event with its time of arrival."""
 
     def behave(connection: socket.socket, _: Receiver) -> None:
         head, _, body = read_request(connection).partition(b"\r\n\r\n")
@@ -250,7 +248,7 @@ def _answered(run: Run, method: str, path: str, body: Any = None) -> Any:
 
 
 def _is_idle(run: Run) -> bool:
-    """Whether nothing is on its way any more."""
+    """Whether the queues are empty."""
     sqs = engine_client(run, "sqs")
     urls = [sqs.get_queue_url(QueueName=name)["QueueUrl"] for name in _QUEUES]
     counts = [sqs.get_queue_attributes(QueueUrl=url, AttributeNames=list(_COUNTS))["Attributes"] for url in urls]
@@ -265,13 +263,13 @@ def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
-            return  # what the test then asserts says more than that time was up
+            return  # the assertions of the test say more than a timeout would
         time.sleep(0.02)
 
 
 _HELLO = {"from": "human", "type": "text", "item": {"text": "Hello"}}
-# Each event with the request that it comes from.
-_A_LIFE: list[tuple[Any, ...]] = [
+# Each event type with the request that causes it.
+_CHANGES: list[tuple[Any, ...]] = [
     ("agent_created", "POST", "/v2/agents/life", {"title": "Support"}),
     ("agent_updated", "POST", "/v2/agents/life", {"title": "Sales"}),
     (

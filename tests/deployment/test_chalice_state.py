@@ -1,4 +1,4 @@
-"""After a failed deployment, on another machine, or when a stream has changed: what Chalice notes down is put right."""
+"""Chalice's state file is rebuilt after a failed deployment, on another machine, and after a stream has changed."""
 
 import io
 import json
@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from infra.deploy import recorded, stage
+from infra.deploy import chalice_state, event_sources, stage
 from tests.deployment.test_functions import OUTPUTS
 
 _TRUST = {"Version": "2012-10-17", "Statement": []}
@@ -19,8 +19,8 @@ _TRUST = {"Version": "2012-10-17", "Statement": []}
 
 @pytest.fixture
 def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
-    """An account with what a first deployment had made when it failed: a role, its function, an API."""
-    monkeypatch.setattr(stage, "CHALICE", tmp_path)
+    """The outputs of a stack whose first deployment failed after creating a role and two functions."""
+    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     with mock_aws():
         role = boto3.client("iam").create_role(
             RoleName="cams-prod-fan_out_leads", AssumeRolePolicyDocument=json.dumps(_TRUST)
@@ -36,7 +36,7 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
 
 
 def stream(label: str) -> str:
-    """The ARN of the stream of a table of this name."""
+    """Create a table with a stream; returns the stream's ARN."""
     table = boto3.client("dynamodb").create_table(
         TableName=f"leads-{label}",
         BillingMode="PAY_PER_REQUEST",
@@ -66,11 +66,12 @@ def add_api(function: str) -> str:
     return api_id
 
 
-def agree(account: dict[str, str]) -> dict[str, dict[str, Any]]:
-    recorded.agree(boto3.client, "prod", "cams-prod", account)
-    noted = json.loads((stage.CHALICE / "deployed" / "prod.json").read_text())
-    assert noted["schema_version"] == "2.0"
-    return {one["name"]: one for one in noted["resources"]}
+def reconcile(account: dict[str, str]) -> dict[str, dict[str, Any]]:
+    """Rebuild the state file; returns its entries by name."""
+    chalice_state.reconcile(boto3.client, "prod", "cams-prod", account)
+    state = json.loads((stage.CHALICE_DIRECTORY / "deployed" / "prod.json").read_text())
+    assert state["schema_version"] == "2.0"
+    return {one["name"]: one for one in state["resources"]}
 
 
 def mappings() -> list[str]:
@@ -78,53 +79,51 @@ def mappings() -> list[str]:
     return [one["UUID"] for one in found["EventSourceMappings"]]
 
 
-def test_roles_and_functions_that_are_there_are_noted(account: dict[str, str]) -> None:
-    assert agree(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
+def test_existing_roles_and_functions_are_recorded(account: dict[str, str]) -> None:
+    assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
 
 
-def test_a_mapping_that_is_there_is_noted_and_not_made_again(account: dict[str, str]) -> None:
+def test_an_existing_mapping_is_recorded_and_not_created_again(account: dict[str, str]) -> None:
     uuid = add_mapping(account["LeadsStream"])
-    note = agree(account)["fan_out_leads-dynamodb-event-source"]
-    assert (note["event_uuid"], note["stream_arn"]) == (uuid, account["LeadsStream"])
+    recorded = reconcile(account)["fan_out_leads-dynamodb-event-source"]
+    assert (recorded["event_uuid"], recorded["stream_arn"]) == (uuid, account["LeadsStream"])
     assert mappings() == [uuid]
 
 
-def test_of_two_mappings_that_would_call_everything_twice_one_stays(
-    account: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_duplicate_mapping_is_deleted(account: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     uuid = add_mapping(account["LeadsStream"])
-    # moto makes no second one of the same; the emulator of the rehearsal does.
-    (mapping,) = recorded.mappings(boto3.client("lambda"), "cams-prod-fan_out_leads")
-    twice = [{**mapping, "UUID": "kept"}, mapping]
-    monkeypatch.setattr(recorded, "mappings", lambda *_: twice)
-    assert agree(account)["fan_out_leads-dynamodb-event-source"]["event_uuid"] == "kept"
+    # moto refuses a duplicate mapping; the emulator of the rehearsal does not.
+    (mapping,) = event_sources.list_mappings(boto3.client("lambda"), "cams-prod-fan_out_leads")
+    duplicates = [{**mapping, "UUID": "kept"}, mapping]
+    monkeypatch.setattr(event_sources, "list_mappings", lambda *_: duplicates)
+    assert reconcile(account)["fan_out_leads-dynamodb-event-source"]["event_uuid"] == "kept"
     monkeypatch.undo()
     assert uuid not in [
         one["UUID"] for one in boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"]
     ]
 
 
-def test_a_mapping_to_a_stream_that_is_gone_is_deleted(account: dict[str, str]) -> None:
+def test_a_mapping_to_a_deleted_stream_is_deleted(account: dict[str, str]) -> None:
     add_mapping(account["old"])
-    assert "fan_out_leads-dynamodb-event-source" not in agree(account)
+    assert "fan_out_leads-dynamodb-event-source" not in reconcile(account)
     assert mappings() == []
 
 
-def test_the_api_is_found_by_the_function_that_it_calls(account: dict[str, str]) -> None:
+def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str]) -> None:
     function = "arn:aws:lambda:eu-west-1:123456789012:function:cams-prod"
     add_api(function.replace("prod", "test"))
     own = add_api(function)
-    note = agree(account)["rest_api"]
-    assert note["rest_api_id"] == own
-    assert note["rest_api_url"] == f"https://{own}.execute-api.eu-west-1.amazonaws.com/prod/"
+    recorded = reconcile(account)["rest_api"]
+    assert recorded["rest_api_id"] == own
+    assert recorded["rest_api_url"] == f"https://{own}.execute-api.eu-west-1.amazonaws.com/prod/"
 
 
-def test_what_chalice_knows_of_a_function_that_the_application_had_once_stays(account: dict[str, str]) -> None:
-    path = stage.CHALICE / "deployed" / "prod.json"
+def test_the_entry_of_a_retired_function_is_kept(account: dict[str, str]) -> None:
+    path = stage.CHALICE_DIRECTORY / "deployed" / "prod.json"
     path.parent.mkdir()
-    once = {"name": "once", "resource_type": "lambda_function", "lambda_arn": "arn"}
-    gone = {"name": "deliver", "resource_type": "lambda_function", "lambda_arn": "arn"}
-    path.write_text(json.dumps({"resources": [once, gone], "schema_version": "2.0"}))
-    noted = agree(account)
-    assert noted["once"] == once
-    assert "deliver" not in noted
+    retired = {"name": "retired", "resource_type": "lambda_function", "lambda_arn": "arn"}
+    deleted = {"name": "deliver", "resource_type": "lambda_function", "lambda_arn": "arn"}
+    path.write_text(json.dumps({"resources": [retired, deleted], "schema_version": "2.0"}))
+    entries = reconcile(account)
+    assert entries["retired"] == retired
+    assert "deliver" not in entries

@@ -1,0 +1,156 @@
+"""Rebuilds Chalice's record of a stage, `.chalice/deployed/<stage>.json`, from the account.
+
+Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
+the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice
+would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It also
+never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.deploy import event_sources
+from infra.deploy import stage as stages
+from infra.deploy.functions import API, APPLICATION, FUNCTIONS, Function
+from infra.deploy.policies import Outputs
+
+Sdk = Callable[[str], Any]
+Resource = dict[str, str]
+"""One entry of the file."""
+
+
+def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
+    """Write the file, and delete every mapping to a wrong event source and every duplicate.
+
+    Returns one line of text for each deleted mapping.
+    """
+    resources: list[Resource] = []
+    deleted: list[str] = []
+    for function in FUNCTIONS:
+        resources += _find_role(sdk, function, name)
+        arn = _find_function(sdk, function.deployed_name(name))
+        if arn is None:
+            continue
+        resources.append({"name": function.name, "resource_type": "lambda_function", "lambda_arn": arn})
+        if function.name == API:
+            resources += _find_api(sdk("apigateway"), stage, arn)
+        else:
+            mapping, lines = _keep_one_mapping(sdk("lambda"), function, name, outputs)
+            deleted += lines
+            resources += [_mapping_resource(function, name, arn, mapping)] if mapping else []
+    resources = _retired_resources(stage) + resources
+    path = _path(stage)
+    path.parent.mkdir(exist_ok=True)
+    content = {"resources": resources, "schema_version": "2.0", "backend": "api"}
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    return deleted
+
+
+def api_url(stage: str) -> str:
+    """The URL of the deployed API, as Chalice recorded it."""
+    return next(str(one["rest_api_url"]) for one in _read(stage) if one["resource_type"] == "rest_api")
+
+
+def _path(stage: str) -> Path:
+    return stages.CHALICE_DIRECTORY / "deployed" / f"{stage}.json"
+
+
+def _read(stage: str) -> list[Resource]:
+    try:
+        content = json.loads(_path(stage).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return []
+    resources: list[Resource] = content["resources"]
+    return resources
+
+
+def _retired_resources(stage: str) -> list[Resource]:
+    """The entries of functions that the application no longer has. They stay, so that Chalice deletes the functions."""
+    current = {"rest_api", *(function.name for function in FUNCTIONS)}
+    suffixes = ("_role", "-dynamodb-event-source", "-sqs-event-source")
+    return [
+        one
+        for one in _read(stage)
+        if not current & {one["name"], *(one["name"].removesuffix(suffix) for suffix in suffixes)}
+    ]
+
+
+def _keep_one_mapping(
+    awslambda: Any, function: Function, name: str, outputs: Outputs
+) -> tuple[dict[str, Any] | None, list[str]]:
+    """The function's mapping to its own event source, after deleting all others, and a line for each deleted one."""
+    wanted = event_sources.event_source_arn(function, name, outputs)
+    kept: dict[str, Any] | None = None
+    deleted = []
+    for mapping in event_sources.list_mappings(awslambda, function.deployed_name(name)):
+        if mapping["EventSourceArn"] == wanted and kept is None:
+            kept = mapping
+        else:
+            event_sources.wait_until_stable(awslambda, mapping["UUID"])
+            awslambda.delete_event_source_mapping(UUID=mapping["UUID"])
+            deleted.append(f"{function.name}: deleted the event source mapping to {mapping['EventSourceArn']}")
+    return kept, deleted
+
+
+def _mapping_resource(function: Function, name: str, function_arn: str, mapping: dict[str, Any]) -> Resource:
+    common = {"event_uuid": mapping["UUID"], "lambda_arn": function_arn}
+    if function.stream:
+        own = {"stream_arn": mapping["EventSourceArn"]}
+        return {"name": f"{function.name}-dynamodb-event-source", "resource_type": "dynamodb_event", **own, **common}
+    own = {"queue_arn": mapping["EventSourceArn"], "queue": f"{name}-{function.queue}"}
+    return {"name": f"{function.name}-sqs-event-source", "resource_type": "sqs_event", **own, **common}
+
+
+def _find_role(sdk: Sdk, function: Function, name: str) -> Iterator[Resource]:
+    role = f"{name}-{function.name}"
+    try:
+        arn = sdk("iam").get_role(RoleName=role)["Role"]["Arn"]
+    except ClientError as error:
+        if _code(error) == "NoSuchEntity":
+            return
+        raise
+    yield {"name": f"{function.name}_role", "resource_type": "iam_role", "role_arn": arn, "role_name": role}
+
+
+def _find_function(sdk: Sdk, function: str) -> str | None:
+    """The ARN of a function, None if it does not exist."""
+    try:
+        return str(sdk("lambda").get_function_configuration(FunctionName=function)["FunctionArn"])
+    except ClientError as error:
+        if _code(error) == "ResourceNotFoundException":
+            return None
+        raise
+
+
+def _find_api(gateway: Any, stage: str, function_arn: str) -> Iterator[Resource]:
+    """The API that invokes the function.
+
+    The name of an API does not contain its stage, so only the function tells the APIs of an account apart.
+    """
+    for page in gateway.get_paginator("get_rest_apis").paginate():
+        for api in page["items"]:
+            if api["name"] == APPLICATION and function_arn in json.dumps(_list_methods(gateway, api["id"])):
+                region = gateway.meta.region_name
+                url = f"https://{api['id']}.execute-api.{region}.{_domain(function_arn)}/{stage}/"
+                ids = {"rest_api_id": api["id"], "rest_api_url": url}
+                yield {"name": "rest_api", "resource_type": "rest_api", **ids}
+                return
+
+
+def _list_methods(gateway: Any, api_id: str) -> list[Any]:
+    pages = gateway.get_paginator("get_resources").paginate(restApiId=api_id, embed=["methods"])
+    return [one.get("resourceMethods") for page in pages for one in page["items"]]
+
+
+def _domain(arn: str) -> str:
+    return "amazonaws.com.cn" if arn.startswith("arn:aws-cn:") else "amazonaws.com"
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))

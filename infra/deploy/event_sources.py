@@ -1,0 +1,86 @@
+"""The event source mappings of the functions, and the settings that Chalice cannot express.
+
+These are filters, retries, bisecting, the on-failure destination and concurrency. A later `chalice deploy` updates
+only batch size and batching window, so it keeps the settings made here.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.policies import Outputs, stream_output
+
+_STABLE_TIMEOUT_SECONDS = 120
+_TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
+
+
+def configure(awslambda: Any, name: str, outputs: Outputs) -> int:
+    """Apply the settings of `functions` to every mapping that differs. Returns the number of changed mappings.
+
+    Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
+    """
+    changed = 0
+    for function in FUNCTIONS:
+        if function.stream or function.queue:
+            mapping = _only_mapping(awslambda, function, name, outputs)
+            wanted = _wanted_settings(function, outputs)
+            if not matches(mapping, wanted):
+                wait_until_stable(awslambda, mapping["UUID"])
+                awslambda.update_event_source_mapping(UUID=mapping["UUID"], **wanted)
+                wait_until_stable(awslambda, mapping["UUID"])
+                changed += 1
+    return changed
+
+
+def event_source_arn(function: Function, name: str, outputs: Outputs) -> str:
+    """The ARN of the function's stream or queue. Empty if the stack has no output for the stream."""
+    if function.stream:
+        return outputs.get(stream_output(function.stream), "")
+    prefix = outputs["TablesArn"].replace(":dynamodb:", ":sqs:").partition("table/")[0]
+    return f"{prefix}{name}-{function.queue}"
+
+
+def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
+    """Every event source mapping of a function, except those being deleted."""
+    pages = awslambda.get_paginator("list_event_source_mappings").paginate(FunctionName=function)
+    return [one for page in pages for one in page["EventSourceMappings"] if one.get("State") != "Deleting"]
+
+
+def wait_until_stable(awslambda: Any, uuid: str) -> None:
+    """Wait until a mapping can be changed or deleted: Lambda refuses both during a state change.
+
+    Raises TimeoutError after 120 seconds.
+    """
+    deadline = time.monotonic() + _STABLE_TIMEOUT_SECONDS
+    while (state := awslambda.get_event_source_mapping(UUID=uuid)["State"]) in _TRANSITIONAL_STATES:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"The event source mapping {uuid} is still {state} after {_STABLE_TIMEOUT_SECONDS} s.")
+        time.sleep(0.5)
+
+
+def matches(actual: Any, wanted: Any) -> bool:
+    """Whether a mapping's description contains the wanted settings. AWS adds members, and omits empty ones."""
+    if isinstance(wanted, dict):
+        return all(matches((actual or {}).get(key), value) for key, value in wanted.items())
+    return bool(actual == wanted or (not actual and wanted == []))
+
+
+def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
+    wanted = event_source_arn(function, name, outputs)
+    found = list_mappings(awslambda, function.deployed_name(name))
+    if [one["EventSourceArn"] for one in found] != [wanted]:
+        raise click.ClickException(
+            f"{function.deployed_name(name)} does not have {wanted} as its only event source: deploy again."
+        )
+    return found[0]
+
+
+def _wanted_settings(function: Function, outputs: Outputs) -> dict[str, Any]:
+    wanted = dict(function.mapping_settings)
+    if function.stream:
+        wanted["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}
+    return wanted

@@ -1,0 +1,118 @@
+"""The gateway responses of API Gateway, in the service's error envelope.
+
+API Gateway answers by itself when a request does not reach the function, or when the function returns no response.
+Chalice uploads the whole API at every deployment, which resets these responses, so `put` runs after each deployment.
+Until then, for some seconds, clients see the defaults of API Gateway. No response echoes any part of the request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from botocore.config import Config
+
+from chalicelib import errors
+
+
+@dataclass(frozen=True)
+class GatewayResponse:
+    """One gateway response. Without a `status`, the response keeps the status that API Gateway chose."""
+
+    status: int | None
+    code: str
+    message: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def from_error(cls, error: type[errors.ApiError]) -> GatewayResponse:
+        """The response with which the service itself reports this error."""
+        return cls(error.STATUS_CODE, error.code, error.sentence)
+
+
+_OUTCOME_UNKNOWN = "the request may have taken effect."
+_NO_ROUTE = GatewayResponse(
+    404, errors.NotFound.code, "There is no such route, or the route does not support this method."
+)
+_FORBIDDEN = GatewayResponse(403, errors.Forbidden.code, "The gateway rejected this request.")
+_THROTTLED = GatewayResponse(
+    429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.", {"Retry-After": "1"}
+)
+
+
+def _failure(status: int | None) -> GatewayResponse:
+    return GatewayResponse(status, errors.ApiError.code, f"The service failed to answer; {_OUTCOME_UNKNOWN}")
+
+
+RESPONSES: dict[str, GatewayResponse] = {
+    "MISSING_AUTHENTICATION_TOKEN": _NO_ROUTE,
+    "RESOURCE_NOT_FOUND": _NO_ROUTE,
+    "REQUEST_TOO_LARGE": GatewayResponse.from_error(errors.TooLarge),
+    "UNSUPPORTED_MEDIA_TYPE": GatewayResponse.from_error(errors.UnsupportedMediaType),
+    "BAD_REQUEST_BODY": GatewayResponse.from_error(errors.Invalid),
+    "BAD_REQUEST_PARAMETERS": GatewayResponse.from_error(errors.Invalid),
+    "UNAUTHORIZED": GatewayResponse.from_error(errors.Unauthorized),
+    "ACCESS_DENIED": _FORBIDDEN,
+    "EXPIRED_TOKEN": _FORBIDDEN,
+    "INVALID_API_KEY": _FORBIDDEN,
+    "INVALID_SIGNATURE": _FORBIDDEN,
+    "WAF_FILTERED": _FORBIDDEN,
+    "THROTTLED": _THROTTLED,
+    "QUOTA_EXCEEDED": _THROTTLED,
+    "INTEGRATION_TIMEOUT": GatewayResponse(
+        504, errors.Unavailable.code, f"The service did not answer in time; {_OUTCOME_UNKNOWN}"
+    ),
+    "INTEGRATION_FAILURE": _failure(504),
+    "API_CONFIGURATION_ERROR": _failure(500),
+    "AUTHORIZER_CONFIGURATION_ERROR": _failure(500),
+    "AUTHORIZER_FAILURE": _failure(500),
+    "DEFAULT_5XX": _failure(None),
+    # Includes an unknown route called with a bearer token: API Gateway parses the token as a signature, and sends 403.
+    "DEFAULT_4XX": GatewayResponse(None, errors.Invalid.code, "The request is not valid, or there is no such route."),
+}
+"""Keyed by API Gateway's response type. The two defaults apply to every case without a type of its own."""
+
+
+def put(sdk: Callable[..., Any], api_id: str, stage: str, origin: str) -> int:
+    """Put every response that differs, then redeploy the stage. Returns the number of responses put.
+
+    `origin` is the CORS origin allowed on all routes: an origin, `*` for any, or empty for none. API Gateway cannot
+    set it for single routes.
+    """
+    # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just made one.
+    gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
+    current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
+    wanted = {response_type: _to_request(response, origin) for response_type, response in RESPONSES.items()}
+    changed = {
+        response_type: request
+        for response_type, request in wanted.items()
+        if not _matches(current.get(response_type), request)
+    }
+    for response_type, request in changed.items():
+        gateway.put_gateway_response(restApiId=api_id, responseType=response_type, **request)
+    if changed:
+        gateway.create_deployment(restApiId=api_id, stageName=stage)
+    return len(changed)
+
+
+def _to_request(response: GatewayResponse, origin: str) -> dict[str, Any]:
+    """The arguments of PutGatewayResponse. A header value is a context variable, or a literal in single quotes."""
+    literals = {**response.headers}
+    if origin:
+        literals |= {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "X-Request-Id"}
+    headers = {"X-Request-Id": "context.requestId", **{name: f"'{text}'" for name, text in literals.items()}}
+    envelope = {"success": False, "message": response.message, "code": response.code}
+    request: dict[str, Any] = {
+        "responseParameters": {f"gatewayresponse.header.{name}": value for name, value in headers.items()},
+        "responseTemplates": {"application/json": json.dumps(envelope, separators=(",", ":"))},
+    }
+    return request if response.status is None else {"statusCode": str(response.status), **request}
+
+
+def _matches(current: Any, wanted: dict[str, Any]) -> bool:
+    """Whether the API already has this response. A response inherited from a default does not count."""
+    if not current or current.get("defaultResponse"):
+        return False
+    return all(current.get(key) == wanted.get(key) for key in ("statusCode", "responseParameters", "responseTemplates"))

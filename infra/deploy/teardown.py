@@ -1,0 +1,40 @@
+"""Deletes a stage's data: its tables, its encryption key, and the stack.
+
+Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
+30 days; until then the deletion can be cancelled. The stack goes last, so an interrupted deletion can be repeated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.deploy import stack
+from infra.tables import declared
+
+_KEY_DELETION_DAYS = 30
+
+
+def delete_data(sdk: Callable[[str], Any], name: str) -> None:
+    """Delete the tables, the key and the stack `name`. Deletion protection must be off. Idempotent."""
+    cloudformation = sdk("cloudformation")
+    for properties in declared("AWS::DynamoDB::Table"):
+        with _ignore_error("ResourceNotFoundException"):
+            sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
+    with _ignore_error("KMSInvalidStateException"):
+        key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
+        sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
+    stack.delete(cloudformation, name)
+
+
+@contextmanager
+def _ignore_error(code: str) -> Iterator[None]:
+    """Ignore the error with this code: an earlier, interrupted run has already deleted the resource."""
+    try:
+        yield
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") != code:
+            raise

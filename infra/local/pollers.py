@@ -1,0 +1,185 @@
+"""Pollers for a stream and for a queue, which invoke the app's functions as Lambda's event source mappings do.
+
+`worker` calls the `step` of each poller again and again, and reports its exceptions. A failed step loses nothing: the
+records or messages come again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import threading
+import time
+from collections.abc import Callable
+from concurrent import futures
+from pathlib import Path
+from typing import Any
+
+from chalice.app import DynamoDBEventConfig, SQSEventConfig
+
+from chalicelib import storage
+from infra.local import events, state
+
+Function = Callable[[dict[str, Any], Any], Any]
+Sdk = Callable[[str], Any]
+"""Returns the process's SDK client for a service name."""
+
+# The name of a stream function is this prefix and the name of its table.
+_STREAM_FUNCTION_PREFIX = "fan_out_"
+# Concurrent batches of one queue. A batch for a hanging receiver takes 30 seconds.
+_MAX_CONCURRENT_BATCHES = 64
+_MAX_MESSAGES = 10  # the limit of ReceiveMessage
+
+
+class Positions:
+    """The sequence number of the last processed record of each shard, in a file of the state directory."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._lock = path, threading.Lock()
+        try:
+            self._known: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            # Without positions, the streams are read from their start. The ledger prevents duplicate deliveries.
+            self._known = {}
+
+    def last(self, shard: str) -> str | None:
+        """The sequence number of the last processed record, None for a new shard."""
+        return self._known.get(shard)
+
+    def advance(self, shard: str, sequence_number: str) -> None:
+        """Save that every record up to this one has been processed."""
+        with self._lock:
+            self._known[shard] = sequence_number
+            state.write(self._path, json.dumps(self._known, indent=2) + "\n")
+
+
+class JournalWatch:
+    """Detects engine writes to one table or queue, from the end of the engine's journal.
+
+    The engine writes its journal before it answers, so without a new record there is nothing to fetch. Polling eight
+    streams and queues at a short interval takes a third of a core; reading the end of a file costs almost nothing.
+    """
+
+    def __init__(self, journal: Path, marker: str) -> None:
+        self._journal, self._markers = journal, (marker.encode(), b'"call":"expire"')
+        self._end = self._length()
+
+    def __call__(self) -> bool:
+        """Whether the journal has a matching record since the last call."""
+        length = self._length()
+        if length == self._end:
+            return False
+        with self._journal.open("rb") as file:
+            file.seek(min(self._end, length))  # compaction may have shortened the journal
+            written = file.read()
+        self._end = min(self._end, length) + len(written)
+        return any(marker in written for marker in self._markers)
+
+    def _length(self) -> int:
+        try:
+            return self._journal.stat().st_size
+        except OSError:
+            return 0
+
+
+class StreamPoller:
+    """Reads the stream of a table in order. A failed batch is retried and blocks the batches after it."""
+
+    def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
+        self._source, self._sdk, self._positions = source, sdk, positions
+        self._function = _import_function(source.handler_string)
+        # The name of the function contains the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
+        # must exist when the app is imported. The local run creates its tables later.
+        self._table = storage.table(source.name.removeprefix(_STREAM_FUNCTION_PREFIX))
+        self.journal_marker = f'"{self._table}\\"'
+        self._arn = self._shard = ""
+        self._iterator: str | None = None
+
+    def step(self) -> bool:
+        """Invoke the function with the next batch. Returns False if there was none."""
+        iterator = self._iterator or self._first_iterator()
+        # Cleared until the batch has been processed: after an exception, reading restarts at the saved position.
+        self._iterator = None
+        answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
+        records = answer["Records"]
+        if records:
+            self._function(events.from_records(records, self._arn), None)
+            self._positions.advance(f"{self._arn}/{self._shard}", records[-1]["dynamodb"]["SequenceNumber"])
+        self._iterator = answer.get("NextShardIterator")
+        return bool(records)
+
+    def _first_iterator(self) -> str:
+        streams = self._sdk("dynamodbstreams")
+        self._arn = self._sdk("dynamodb").describe_table(TableName=self._table)["Table"]["LatestStreamArn"]
+        # A stream of the local engine has exactly one shard.
+        (shard,) = streams.describe_stream(StreamArn=self._arn)["StreamDescription"]["Shards"]
+        self._shard = shard["ShardId"]
+        where = {"StreamArn": self._arn, "ShardId": self._shard}
+        start = {"ShardIteratorType": self._source.starting_position}
+        last = self._positions.last(f"{self._arn}/{self._shard}")
+        if last is not None:
+            start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
+        try:
+            answer = streams.get_shard_iterator(**where, **start)
+        except streams.exceptions.TrimmedDataAccessException:
+            # The position is more than 24 hours old, or the engine's journal was moved away.
+            answer = streams.get_shard_iterator(**where, ShardIteratorType="TRIM_HORIZON")
+        iterator: str = answer["ShardIterator"]
+        return iterator
+
+
+class QueuePoller:
+    """Receives batches from a queue and processes them concurrently. SQS redelivers the messages of a failed batch."""
+
+    def __init__(self, source: SQSEventConfig, sdk: Sdk, report_failure: Callable[[str, Exception], None]) -> None:
+        self._source, self._sdk, self._report_failure = source, sdk, report_failure
+        self._function = _import_function(source.handler_string)
+        self.journal_marker = f'/{source.queue}\\"'
+        self._pool = futures.ThreadPoolExecutor(_MAX_CONCURRENT_BATCHES, source.name)
+        self._running: set[futures.Future[None]] = set()
+        self._batch_size = min(source.batch_size, _MAX_MESSAGES)
+        self._url = self._arn = ""
+
+    def step(self) -> bool:
+        """Start the next batch, unless too many are running. Returns False if the queue may be empty."""
+        self._running = {one for one in self._running if not one.done()}
+        if len(self._running) >= _MAX_CONCURRENT_BATCHES:
+            return False
+        messages = self._receive()
+        if messages:
+            self._running.add(self._pool.submit(self._process, messages))
+        return len(messages) == self._batch_size
+
+    def finish(self, deadline: float) -> None:
+        """Wait for the running batches, at most until the deadline (`time.monotonic`)."""
+        futures.wait(self._running, max(0.0, deadline - time.monotonic()))
+
+    def _receive(self) -> list[dict[str, Any]]:
+        sqs = self._sdk("sqs")
+        if not self._url:
+            url = sqs.get_queue_url(QueueName=self._source.queue)["QueueUrl"]
+            attributes = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]
+            self._url, self._arn = url, attributes["QueueArn"]
+        answer = sqs.receive_message(
+            QueueUrl=self._url,
+            MaxNumberOfMessages=self._batch_size,
+            AttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        )
+        messages: list[dict[str, Any]] = answer.get("Messages", [])
+        return messages
+
+    def _process(self, messages: list[dict[str, Any]]) -> None:
+        try:
+            self._function(events.from_messages(messages, self._arn), None)
+            entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(messages)]
+            self._sdk("sqs").delete_message_batch(QueueUrl=self._url, Entries=entries)
+        except Exception as error:
+            self._report_failure(self._source.name, error)
+
+
+def _import_function(handler: str) -> Function:
+    """The function with this handler string, `module.function`."""
+    module, _, name = handler.rpartition(".")
+    function: Function = getattr(importlib.import_module(module), name)
+    return function

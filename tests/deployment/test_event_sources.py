@@ -1,0 +1,81 @@
+"""The settings of event source mappings: `configure` updates those that differ, and no others."""
+
+from typing import Any
+
+import click
+import pytest
+
+from infra.deploy import event_sources
+from infra.deploy.functions import FUNCTIONS
+from tests.deployment.test_functions import OUTPUTS
+
+MAPPED = {one.deployed_name("cams-prod"): one for one in FUNCTIONS if one.stream or one.queue}
+
+
+class Lambda:
+    """A fake Lambda client with one mapping per function. Like AWS, it omits empty settings."""
+
+    def __init__(self) -> None:
+        self.updates: list[str] = []
+        self.mappings = {
+            name: {
+                "UUID": name,
+                "EventSourceArn": event_sources.event_source_arn(one, "cams-prod", OUTPUTS),
+                "State": "Enabled",
+            }
+            for name, one in MAPPED.items()
+        }
+
+    def get_paginator(self, operation: str) -> "Lambda":
+        assert operation == "list_event_source_mappings"
+        return self
+
+    def paginate(self, FunctionName: str) -> list[dict[str, Any]]:  # noqa: N803 - the parameter of boto3
+        found = self.mappings.get(FunctionName)
+        return [{"EventSourceMappings": [found] if found else []}]
+
+    def get_event_source_mapping(self, UUID: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        return self.mappings[UUID]
+
+    def update_event_source_mapping(self, UUID: str, **wanted: Any) -> None:  # noqa: N803 - the parameter of boto3
+        self.updates.append(UUID)
+        filters = wanted.get("FilterCriteria", {}).get("Filters")
+        omitted = {"FilterCriteria"} if not filters else set()
+        self.mappings[UUID].update({key: value for key, value in wanted.items() if key not in omitted})
+
+
+def test_only_mappings_that_differ_are_updated() -> None:
+    account = Lambda()
+    wanted = sorted(name for name, one in MAPPED.items() if one.mapping_settings)
+    assert event_sources.configure(account, "cams-prod", OUTPUTS) == len(wanted)
+    assert event_sources.configure(account, "cams-prod", OUTPUTS) == 0
+    assert sorted(account.updates) == wanted
+
+
+def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
+    account = Lambda()
+    event_sources.configure(account, "cams-prod", OUTPUTS)
+    leads = account.mappings["cams-prod-fan_out_leads"]
+    assert leads["DestinationConfig"] == {"OnFailure": {"Destination": OUTPUTS["DeadDeliveriesQueueArn"]}}
+    assert "DestinationConfig" not in account.mappings["cams-prod-deliver"]
+
+
+def test_a_manual_change_is_reverted() -> None:
+    account = Lambda()
+    event_sources.configure(account, "cams-prod", OUTPUTS)
+    account.mappings["cams-prod-fan_out_leads"]["BisectBatchOnFunctionError"] = False
+    assert event_sources.configure(account, "cams-prod", OUTPUTS) == 1
+
+
+def test_a_function_without_a_mapping_is_reported() -> None:
+    account = Lambda()
+    del account.mappings["cams-prod-deliver"]
+    with pytest.raises(click.ClickException, match="cams-prod-deliver does not have arn:aws:sqs:"):
+        event_sources.configure(account, "cams-prod", OUTPUTS)
+
+
+def test_a_function_with_another_event_source_is_reported() -> None:
+    account = Lambda()
+    account.mappings["cams-prod-fan_out_leads"]["EventSourceArn"] = OUTPUTS["AgentsStream"]
+    with pytest.raises(click.ClickException, match="cams-prod-fan_out_leads does not have"):
+        event_sources.configure(account, "cams-prod", OUTPUTS)
