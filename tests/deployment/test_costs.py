@@ -1,4 +1,4 @@
-"""What docs/operate.md says that a million calls cost follows from the README's table of units, which is counted."""
+"""The prices in docs/operate.md follow from the counted units in docs/benchmarks.md."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def rows(document: str) -> list[list[str]]:
 
 
 def test_the_costs_are_computed_from_the_units_that_are_counted() -> None:
-    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("README.md")}
+    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md")}
     (memory,) = (one.memory for one in FUNCTIONS if one.name == API)
     around = GATEWAY + CALL + SECONDS * GB_SECOND * memory / 1024
     said = rows("docs/operate.md")
