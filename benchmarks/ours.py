@@ -69,7 +69,7 @@ class Ours:
     def warm_up(self) -> None:
         """Let the process cache its caller for 30 seconds."""
         auth.forget()
-        self.read("nobody")
+        self.read("unknown")
 
     def _exchange(self, conversation: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = self._api.post(f"{self._path}/{conversation}/state", body)

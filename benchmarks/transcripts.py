@@ -1,8 +1,8 @@
 """Test conversations: support chats, equal in every run, with a realistic compression ratio.
 
-A message has 120 to 200 bytes of text, built from sentence templates with words, names, numbers, dates and codes. zlib
-compresses the text about three times, like real chats. Repeated text would compress a hundred times, random bytes not
-at all.
+A message has 120 to 200 bytes of text, built from sentence templates with words, names, numbers, dates and codes. The
+text compresses about three times with zlib, like real chats. Repeated text would compress a hundred times, random
+bytes not at all.
 """
 
 import base64
