@@ -1,1 +1,1 @@
-"""Measurements that are printed, not asserted."""
+"""The benchmark suite: CAMS compared with common alternatives on DynamoDB."""

@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quick] [QUESTION ...]
 
-Prints a table for each question. The whole suite writes results/latest.json, from which `python -m benchmarks.report`
-makes the README's table and the plots; the quick one writes results/quick.json, and is what gates a commit: it fails
-where a count or a number of instructions misses its goal. Times never fail it.
+The suite prints a table for each question. A full run writes results/latest.json and, from it, the table in
+docs/benchmarks.md and the plots. A quick run writes results/quick.json. It fails if a count or a number of instructions
+misses its goal without a known reason. Times never fail a run.
 """
 
 import importlib
@@ -19,15 +19,15 @@ from benchmarks import report, results
 from benchmarks.results import Question, Row
 from benchmarks.run import Run
 
-# Characters of a line where nobody says how many there are: the tables have up to eleven columns.
+# Line width without a terminal: the tables have up to eleven columns.
 _WIDTH = 190
 
 
 @click.command()
-@click.option("--quick", is_flag=True, help="Fewer cases and rounds, for a glance and for each commit.")
+@click.option("--quick", is_flag=True, help="Fewer cases and rounds, for each commit.")
 @click.argument("questions", nargs=-1, type=click.Choice(get_args(Question)))
 def main(quick: bool, questions: tuple[Question, ...]) -> None:
-    """Measure CAMS beside what people would use instead: all QUESTIONs, or those that are named."""
+    """Compare CAMS with common alternatives: every QUESTION, or only the given ones."""
     console = Console()
     if not console.is_terminal:
         console.width = _WIDTH
@@ -35,10 +35,10 @@ def main(quick: bool, questions: tuple[Question, ...]) -> None:
     started = time.monotonic()
     with Run(console, quick=quick) as run:
         for question in questions or get_args(Question):
-            rows += _asked(question, run, console)
+            rows += _measure(question, run, console)
     results.write(results.HERE / "results" / "quick.json" if quick else results.LATEST, rows)
     missed = [one for one in rows if one["holds"] is False]
-    console.print(f"{len(rows)} rows in {time.monotonic() - started:.0f} s; {len(missed)} goals are missed.")
+    console.print(f"{len(rows)} rows in {time.monotonic() - started:.0f} s; {len(missed)} missed goals.")
     for one in missed:
         console.print(f"  {report.missed(one)}", highlight=False)
     if quick and any(results.is_exact(one) and not report.reason(one) for one in missed):
@@ -47,7 +47,7 @@ def main(quick: bool, questions: tuple[Question, ...]) -> None:
         report.generate()
 
 
-def _asked(question: Question, run: Run, console: Console) -> list[Row]:
+def _measure(question: Question, run: Run, console: Console) -> list[Row]:
     module = importlib.import_module(f"benchmarks.questions.{question}")
     run.title = question
     rows: list[Row] = module.measure(run)

@@ -1,6 +1,6 @@
-"""CAMS as a store of conversations: its state route, called with gateway events, and what that costs.
+"""CAMS as a conversation store: calls its state route with gateway events and counts the costs.
 
-Imports nothing that only the benchmarks have: a test holds these counts, too.
+Tests check the same counts, so this module imports no package that only the benchmarks install.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,30 +20,30 @@ Costs = dict[str, float]
 
 
 class Store(Protocol):
-    """Keeps conversations; what it is, a peer's module says."""
+    """A conversation store. Each peer's module describes its own."""
 
     def client(self, conversation: str) -> Any:
-        """The DynamoDB client that a conversation is kept through."""
+        """Return the DynamoDB client that stores a conversation."""
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Keep exactly these messages, whatever there was."""
+        """Replace all messages of a conversation."""
 
     def read(self, conversation: str) -> list[Message]:
-        """All messages that are kept."""
+        """Return all stored messages."""
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Keep more messages behind those that are kept."""
+        """Add messages at the end."""
 
 
 class TooLong(Exception):
-    """The service says that it does not keep a conversation of this length."""
+    """The service refuses a conversation of this length."""
 
 
 class Ours:
     """The state route of an agent.
 
-    Keeps a conversation as one sealed document, in parts where an item cannot hold it, with its metadata and a mark of
-    every message that ever came. It knows the agent, refuses a writer that is late, and tells webhooks what is new.
+    Stores a conversation as one sealed document, in chunks if it exceeds an item. With it, the route stores metadata
+    and a digest of each received message. It reads the agent, refuses a stale write and records new messages.
     """
 
     def __init__(self, api: Api, agent_id: str) -> None:
@@ -51,7 +51,7 @@ class Ours:
         self._path = f"/agents/{agent_id}/interact"
 
     def client(self, conversation: str) -> Any:
-        """The process's one DynamoDB client."""
+        """Return the process's only DynamoDB client."""
         return storage.sdk_client("dynamodb")
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
@@ -63,13 +63,13 @@ class Ours:
         return [_message(turn) for turn in self._exchange(conversation, {})["turns"]]
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """What a caller does who has only what is stored: read, then replace with more behind it."""
+        """Read the stored messages, then replace them with more at the end."""
         self.replace(conversation, [*self.read(conversation), *messages])
 
-    def introduce(self) -> None:
-        """Let the process look its caller up, which it then knows for 30 seconds."""
+    def warm_up(self) -> None:
+        """Let the process cache its caller for 30 seconds."""
         auth.forget()
-        self.read("nobody")
+        self.read("unknown")
 
     def _exchange(self, conversation: str, body: dict[str, Any]) -> dict[str, Any]:
         answer = self._api.post(f"{self._path}/{conversation}/state", body)
@@ -82,15 +82,15 @@ class Ours:
 
 
 def case(operation: str, length: int) -> str:
-    """What an operation on a conversation of so many messages is called in the results."""
+    """Return the name in the results of an operation on a conversation of `length` messages."""
     return f"{operation}, {length:,} messages"
 
 
 def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
-    """What each operation costs for a conversation of `count` messages: its name, and metric -> value.
+    """Yield each operation and its costs, for a conversation of `count` messages.
 
-    A replacement has the same messages but for the last two, as when the last turn is done over; a "rewrite" has none
-    of those that were there. Fails unless each is read back as it should be.
+    A replacement changes the last two messages, as when the user repeats the last turn. A rewrite shares no
+    message with the stored conversation. Raises AssertionError if a read returns other messages than were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
     again, more = [*messages[:-2], *other(messages, 2, 1)], other(messages, 2, 2)
@@ -105,21 +105,21 @@ def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
 
 def _cost(store: Store, conversation: str, expected: list[Message], act: Callable[[], object]) -> Costs:
     if isinstance(store, Ours):
-        store.introduce()
+        store.warm_up()
     with metered(store.client(conversation)) as meter:
         act()
     if store.read(conversation) != expected:
-        raise AssertionError(f"{type(store).__name__} does not answer what was kept")
+        raise AssertionError(f"{type(store).__name__} does not return the stored messages")
     units = {"read units": meter.reads, "write units": meter.writes, "capacity units": meter.reads + meter.writes}
     return {"requests": meter.total, **units}
 
 
 def _message(turn: dict[str, Any]) -> Message:
-    said = turn["messages"]
+    message = turn["messages"]
     return {
-        "mid": said["mid"],
-        "from": said["from"],
-        "type": said["type"],
-        "text": said["item"]["text"],
-        "ts": said["ts"],
+        "mid": message["mid"],
+        "from": message["from"],
+        "type": message["type"],
+        "text": message["item"]["text"],
+        "ts": message["ts"],
     }

@@ -1,4 +1,4 @@
-"""The plots: SVG files beside the results, drawn from the rows alone. The same rows give the same bytes."""
+"""Draw the plots: SVG files next to the results. The same rows produce the same bytes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ import matplotlib as mpl
 mpl.use("svg")
 mpl.rcParams.update({"svg.hashsalt": "cams", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
 
-from matplotlib import pyplot  # noqa: E402 - behind the choice of what draws
+from matplotlib import pyplot  # noqa: E402 - after the choice of the backend
 from matplotlib.axes import Axes  # noqa: E402
 
 from benchmarks.results import Question, Row  # noqa: E402
@@ -20,10 +20,10 @@ Lines = dict[str, list[tuple[float, float]]]
 
 
 class Plot(NamedTuple):
-    """One picture of a question: a panel for each metric, or where there is one metric for each kind of case.
+    """One plot of a question, with a panel for each metric. With one metric, it has a panel for each kind of case.
 
-    A case ends with where it stands, as in "replace, 1,000 messages" or "page 10"; without a `unit` it stands nowhere,
-    and the picture has bars.
+    A case ends with its position on the x axis, as in "replace, 1,000 messages" or "page 10". A plot without a
+    `unit` has bars and no positions.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Plot(NamedTuple):
 
     @property
     def has_operations(self) -> bool:
-        """Whether the lines are operations of ours, rather than ours and its peers."""
+        """Whether each line is an operation of CAMS; otherwise lines are CAMS and its peers."""
         return self.unit is not None and len(self.metrics) > 1
 
 
@@ -58,20 +58,20 @@ PLOTS = (
         "KB",
         "KB of JSON",
     ),
-    Plot("overhead", "Instructions of a request, beside bare botocore", "overhead", ("instructions",)),
-    Plot("cold_start", "Instructions of a cold start, beside bare botocore", "cold_start", ("instructions",)),
+    Plot("overhead", "Instructions of a request, relative to bare botocore", "overhead", ("instructions",)),
+    Plot("cold_start", "Instructions of a cold start, relative to bare botocore", "cold_start", ("instructions",)),
     Plot("fanout", "Webhook deliveries per second and process", "fanout", ("rate",)),
 )
 
 
 def draw(rows: Sequence[Row], directory: Path) -> list[Path]:
-    """Draw every plot that has rows into `directory`; returns the files."""
+    """Draw every plot that has rows into `directory`, and return the files."""
     chosen = [(plot, [one for one in rows if _is_shown(one, plot)]) for plot in PLOTS]
-    return [_drawn(plot, some, directory / f"{plot.name}.svg") for plot, some in chosen if some]
+    return [_draw(plot, shown, directory / f"{plot.name}.svg") for plot, shown in chosen if shown]
 
 
-def place(case: str) -> tuple[str, float, str] | None:
-    """What a case is of, where it stands and in which unit: ("replace", 1000, "messages"); None where nowhere."""
+def position(case: str) -> tuple[str, float, str] | None:
+    """Split a case into kind, position and unit: ("replace", 1000, "messages"). None for a case without a position."""
     found = re.fullmatch(r"(page) ([\d,]+)() of .+", case) or re.fullmatch(r"(.+?),? ([\d,]+) ?([A-Za-z]*)", case)
     return (found[1], float(found[2].replace(",", "")), found[3]) if found else None
 
@@ -79,19 +79,18 @@ def place(case: str) -> tuple[str, float, str] | None:
 def _is_shown(one: Row, plot: Plot) -> bool:
     if one["question"] != plot.question or one["metric"] not in plot.metrics:
         return False
-    at = place(one["case"])
-    is_sum = (
-        one["question"] == "growth" and one["goal"] is not None
-    )  # over all operations, which have lines of their own
+    at = position(one["case"])
+    # A sum over all operations, each of which has its own line.
+    is_sum = one["question"] == "growth" and one["goal"] is not None
     return plot.unit is None or (at is not None and at[2] == plot.unit and not is_sum)
 
 
-def _drawn(plot: Plot, rows: list[Row], file: Path) -> Path:
+def _draw(plot: Plot, rows: list[Row], file: Path) -> Path:
     panels = dict(_panels(plot, rows))
     figure, axes = pyplot.subplots(1, len(panels), figsize=(4.2 * max(len(panels), 2), 3.6), squeeze=False)
     colors = _colors(plot, rows)
-    for axis, (name, some) in zip(axes[0], panels.items(), strict=True):
-        _bars(axis, some, colors) if plot.unit is None else _lines(axis, some, plot, colors)
+    for axis, (name, shown) in zip(axes[0], panels.items(), strict=True):
+        _bars(axis, shown, colors) if plot.unit is None else _lines(axis, shown, plot, colors)
         axis.set_title(name, fontsize=9)
     figure.suptitle(plot.title, fontsize=11)
     names = {label: line for axis in axes[0] for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
@@ -103,8 +102,8 @@ def _drawn(plot: Plot, rows: list[Row], file: Path) -> Path:
 
 
 def _colors(plot: Plot, rows: list[Row]) -> dict[str, str]:
-    """Ours is black; every other name has one colour in all panels."""
-    own = [at[0] for one in rows if (at := place(one["case"]))] if plot.has_operations else []
+    """CAMS is black; every other name has the same colour in all panels."""
+    own = [at[0] for one in rows if (at := position(one["case"]))] if plot.has_operations else []
     names = dict.fromkeys([*own, *(name for one in rows for name in one["peers"])])
     return {OURS: "black"} | {name: f"C{number}" for number, name in enumerate(names)}
 
@@ -113,16 +112,16 @@ def _panels(plot: Plot, rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
     if plot.unit is None or len(plot.metrics) > 1:
         yield from ((metric, [one for one in rows if one["metric"] == metric]) for metric in plot.metrics)
         return
-    kinds = dict.fromkeys(at[0] for one in rows if (at := place(one["case"])))
+    kinds = dict.fromkeys(at[0] for one in rows if (at := position(one["case"])))
     for kind in kinds:
-        yield kind, [one for one in rows if (at := place(one["case"])) and at[0] == kind]
+        yield kind, [one for one in rows if (at := position(one["case"])) and at[0] == kind]
 
 
 def _lines(axis: Axes, rows: list[Row], plot: Plot, colors: dict[str, str]) -> None:
     lines: Lines = {}
     for one in rows:
-        of, x, _ = place(one["case"]) or ("", 0.0, "")
-        ours = of if plot.has_operations else OURS
+        kind, x, _ = position(one["case"]) or ("", 0.0, "")
+        ours = kind if plot.has_operations else OURS
         for name, value in {ours: one["ours"], **one["peers"]}.items():
             if value is not None:
                 lines.setdefault(name, []).append((x, value))
@@ -136,16 +135,16 @@ def _lines(axis: Axes, rows: list[Row], plot: Plot, colors: dict[str, str]) -> N
 
 
 def _bars(axis: Axes, rows: list[Row], colors: dict[str, str]) -> None:
-    """A group for each case; as many times the floor, where all have one."""
+    """Draw a group of bars for each case, relative to the floor if every case has one."""
     relative = all(one["floor"] for one in rows)
     names = list(dict.fromkeys(name for one in rows for name in (OURS, *one["peers"])))
     for number, name in enumerate(names):
         measured = [({OURS: one["ours"], **one["peers"]}.get(name) or 0) for one in rows]
         if relative:
             measured = [value / (one["floor"] or 1) for value, one in zip(measured, rows, strict=True)]
-        places = [at + 0.8 * number / len(names) for at in range(len(rows))]
-        axis.barh(places, measured, 0.8 / len(names), label=name, color=colors[name], align="edge")
-    axis.set_yticks([at + 0.4 for at in range(len(rows))], [one["case"] for one in rows])
+        tops = [top + 0.8 * number / len(names) for top in range(len(rows))]
+        axis.barh(tops, measured, 0.8 / len(names), label=name, color=colors[name], align="edge")
+    axis.set_yticks([top + 0.4 for top in range(len(rows))], [one["case"] for one in rows])
     axis.invert_yaxis()
-    axis.set_xlabel("times the floor" if relative else rows[0]["unit"])
+    axis.set_xlabel("relative to the floor" if relative else rows[0]["unit"])
     axis.grid(axis="x", alpha=0.3)

@@ -1,8 +1,8 @@
-"""A tenant with very many conversations: the rows that the service stores, many in one request.
+"""Create a tenant with very many conversations, writing many rows in one request.
 
-Nothing here knows what a row looks like: `conversations.store` makes each of them as it always does, and what it would
-send as a transaction of its own is collected. The newest are really created one by one, so that the agent's sequence
-is what it would be, too. Contents, ids and times follow from the numbers alone.
+`conversations.store` builds each row as usual; this module collects the transactions and writes their rows in batches.
+It creates the newest conversations one by one, so the agent's sequence is real. Contents, ids and times follow from the
+numbers alone.
 """
 
 import logging
@@ -30,36 +30,36 @@ AGENT = "support"
 _FIRST_MILLISECONDS = 1_780_000_000_000
 _NOW_MILLISECONDS = 1_795_000_000_000
 _MINUTE = 60_000
-# More than the sequence remembers by id: the last ones before a number is taken the usual way.
+# More than the sequence row keeps by id, so that its list of recent ids is real.
 _CREATED = 33
-_TOGETHER = 250
+_ROWS_PER_BATCH = 250
 _WRITERS = 2
-# The local engine looks at every entry of an index, a cloud's does not: the service's own patience ends too soon.
-_PATIENCE_SECONDS = 120
+# The local engine scans every entry of an index, so the service's own timeout is too short.
+_TIMEOUT_SECONDS = 120
 _NAMES = ("Ann", "Bo", "Chidi", "Dana", "Eva", "Farid", "Gita", "Hugo", "Ines", "Jun")
 
 
 class Tenant(NamedTuple):
-    """A workspace with one agent, and the API called with its key."""
+    """A workspace with one agent, and an API client with its key."""
 
     workspace_id: str
     api: Api
 
     @property
     def agent(self) -> str:
-        """The partition of what belongs to the agent."""
+        """The partition key of the agent's records."""
         return storage.key(self.workspace_id, AGENT)
 
 
 @contextmanager
 def service(engine_url: str) -> Iterator[Tenant]:
-    """The service in this process, on the engine at this address, with a new tenant; it logs nothing.
+    """Run the service in this process on the given engine, without logs, and yield a new tenant.
 
-    Its clock stands still: times are stored compressed, so that others would be longer or shorter by a byte.
+    The clock is fixed, because times are stored compressed: another time can change a document's size by a byte.
     """
-    still = mock.patch.object(clock, "milliseconds", lambda: _NOW_MILLISECONDS)
-    with still, mock.patch.dict(os.environ, children.address_of(engine_url)):
-        with mock.patch.object(client, "Config", _patient):
+    fixed_time = mock.patch.object(clock, "milliseconds", lambda: _NOW_MILLISECONDS)
+    with fixed_time, mock.patch.dict(os.environ, children.address_of(engine_url)):
+        with mock.patch.object(client, "Config", _with_long_timeout):
             _connect()
         logging.disable(logging.INFO)
         try:
@@ -70,12 +70,12 @@ def service(engine_url: str) -> Iterator[Tenant]:
     _connect()
 
 
-def _patient(**settings: Any) -> Config:
-    return Config(**{**settings, "read_timeout": _PATIENCE_SECONDS})
+def _with_long_timeout(**settings: Any) -> Config:
+    return Config(**{**settings, "read_timeout": _TIMEOUT_SECONDS})
 
 
 def _connect() -> None:
-    """Forget whatever engine the process knows, and what it remembers of it."""
+    """Reset the process's connection and its caches."""
     client.sdk_client.cache_clear()
     client.connection._client = client.sdk_client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
     for row in _row_classes(storage.Row):
@@ -93,7 +93,7 @@ def _row_classes(kind: type[storage.Row]) -> Iterator[type[storage.Row]]:
 
 
 def tenant() -> Tenant:
-    """A new workspace with the agent `support`, on the engine that the process is connected with."""
+    """Create a workspace with the agent `support` on the connected engine."""
     new = workspaces.create("Benchmark", key_lifetime=None)
     api = Api(new.workspace_key)
     api.post(f"/v2/agents/{AGENT}", {"title": "Support"})
@@ -101,12 +101,12 @@ def tenant() -> Tenant:
 
 
 def conversation_id(number: int) -> str:
-    """The id of a conversation; as long as the service's own, and like those they sort by time."""
+    """Return a conversation's id: as long as the service's own, and sorted by time like them."""
     return ids.id_at(_FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
 
 
 def metadata(number: int) -> Document:
-    """What the list shows of a conversation: who it was with, where, when, how long. About 250 bytes of JSON."""
+    """Return the metadata that a list shows: user, origin, times and counts. About 250 bytes of JSON."""
     last = _FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
     counted = {"messagesNum": 2 + number % 40, "interactionsNum": 1 + number % 20}
     times = {"ts": last - 600, "firstMessageTS": last - 590, "lastMessageTS": last, "lastModified": last}
@@ -115,7 +115,7 @@ def metadata(number: int) -> Document:
 
 
 def fill(to: Tenant, count: int) -> None:
-    """Store conversations until the agent has `count`, the newest last. The agent may have been used meanwhile."""
+    """Store conversations until the agent has `count`, the newest last. The agent may already have some."""
     last = sequence_of(to)
     missing = count - sequence.count(last)
     high = int(last.high) + missing
@@ -127,7 +127,7 @@ def fill(to: Tenant, count: int) -> None:
 
 
 def store_only(to: Tenant, numbers: Sequence[int]) -> None:
-    """Store the conversations with these numbers, and leave the agent's sequence as it is."""
+    """Store the conversations with these numbers without changing the agent's sequence."""
     with ThreadPoolExecutor(_WRITERS) as pool:
         saved = [pool.submit(storage.save_many, rows) for rows in _rows_of(to, numbers)]
     for one in saved:
@@ -135,18 +135,18 @@ def store_only(to: Tenant, numbers: Sequence[int]) -> None:
 
 
 def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[storage.Row]]:
-    for start in range(0, len(numbers), _TOGETHER):
+    for start in range(0, len(numbers), _ROWS_PER_BATCH):
         with _collected() as rows:
-            for number in numbers[start : start + _TOGETHER]:
+            for number in numbers[start : start + _ROWS_PER_BATCH]:
                 _create(to, number, sequence.SequenceRow(to.agent, high=number - 1))
         yield rows
 
 
 def sequence_of(tenant: Tenant) -> sequence.SequenceRow:
-    """The sequence row of the tenant's agent."""
+    """Return the sequence row of the tenant's agent."""
     found = sequence.find(tenant.workspace_id, AGENT)
     if found is None:
-        raise LookupError("the tenant's agent is gone")
+        raise LookupError("the tenant's agent is missing")
     return found
 
 
@@ -157,7 +157,7 @@ def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> None:
 
 @contextmanager
 def _collected() -> Iterator[list[Any]]:
-    """Inside the block transactions are not sent: the rows that they would have put."""
+    """Collect the rows of transactions inside the block instead of sending them."""
     collector = _Collector()
 
     def collect(*steps: storage.Step) -> bool:
@@ -170,16 +170,16 @@ def _collected() -> Iterator[list[Any]]:
 
 
 class _Collector:
-    """In the place of a transaction."""
+    """Takes the place of a transaction."""
 
     def __init__(self) -> None:
         self.rows: list[storage.Row] = []
 
     def save(self, row: storage.Row, condition: object, return_values: object) -> None:
-        """A put; a transaction counts the version itself, a batch does not."""
+        """Collect a put. A transaction increments the version itself; a batch does not."""
         if isinstance(row, storage.VersionedRow):
             row.version = 1
         self.rows.append(row)
 
     def update(self, row: storage.Row, actions: object, condition: object, return_values: object) -> None:
-        """The taking of the next number: the caller of `store_only` sees to the sequence."""
+        """Ignore the next sequence number: the caller of `store_only` updates the sequence."""

@@ -1,21 +1,21 @@
-"""Why a goal is missed, where we know that it cannot be met: the tables say so beside the row.
+"""Known reasons for missed goals; the tables print them.
 
-A goal that is missed without an entry here fails the quick run. The entry stays away as soon as the goal is met:
-`tests/benchmarks/test_report.py` fails on a reason that nothing needs.
+A missed goal without an entry fails the quick run. Remove an entry once its goal is met:
+`tests/benchmarks/test_report.py` fails on an unused reason.
 """
 
-# (question, case, metric) -> a sentence.
+# (question, case, metric) -> the reason.
 REASONS: dict[tuple[str, str, str], str] = {
     ("state", "read, 1,000 messages", "capacity units"): (
-        "the peer has the text compressed as a whole, and gives up at 1.5 MB; ours has pieces that stay when the end "
-        "is written again, and reads the last turns and the agent strongly, at twice the price"
+        "the peer compresses the text as a whole and fails above 1.5 MB; CAMS keeps immutable chunks, and reads the "
+        "last turns and the agent with strong consistency, at twice the price"
     ),
     ("overhead", "agent read", "CPU"): (
-        "bare botocore alone takes a quarter of FastAPI + Mangum, and more than half of it with our encoding, so that "
-        "nothing that is built on the SDK can take 0.12x and 0.45x"
+        "bare botocore alone takes a quarter of FastAPI + Mangum, and more than half of it with our encoding, so no "
+        "code on the SDK can reach 0.12x and 0.45x"
     ),
     ("cold_start", "package, zipped", "bytes"): (
-        "the libraries of encryption and validation, stripped, are 4.1 and 2.1 MB of it; the small encryption package "
-        "that would save 3.8 MB has AES-256-GCM on one platform only, and the service runs on others, too"
+        "the stripped libraries for encryption and validation take 4.1 and 2.1 MB; a smaller encryption package would "
+        "save 3.8 MB, but has AES-256-GCM on only one of the platforms that the service supports"
     ),
 }

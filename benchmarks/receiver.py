@@ -1,11 +1,12 @@
-"""A receiver of webhooks in a process of its own: it must cost less than any sender, and hold a thousand connections.
+"""A webhook receiver in its own process. It costs less than any sender and holds a thousand connections.
 
 python -m benchmarks.receiver [--core 1] [--certificate PEM]
 
-The path of a POST says what becomes of it: `/0` and `/200` are answered after so many milliseconds, `/hangs` is read
-and never answered. `GET /arrivals` tells when each POST was here, by its `webhook-id`: seconds of the clock that all
-processes of a machine share; `GET /hanging` how many hang; `GET /forget` forgets all, and hangs up on those. The first
-line of the output is the port; the process ends with its standard input.
+- `POST /0` and `POST /200` answer after that many milliseconds. `POST /hangs` never answers.
+- `GET /arrivals` returns the arrival time of each POST by `webhook-id`, on the machine's monotonic clock.
+- `GET /hanging` returns the number of hanging connections. `GET /forget` closes them and forgets all arrivals.
+
+The process prints its port first, and ends with its standard input.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOSTS = [f"127.0.0.{last}" for last in range(1, 101)]
-# Deliveries of a service go to thousands of hosts: nobody is to gain from a connection that is kept for the next one.
+# Real deliveries go to thousands of hosts, so no sender may gain from a kept connection.
 _OK = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%b"
 _arrivals: dict[str, float] = {}
 _hanging: list[asyncio.Transport] = []
@@ -29,7 +30,7 @@ _hanging: list[asyncio.Transport] = []
 
 @contextmanager
 def running(core: int, certificate: Path | None = None) -> Iterator[int]:
-    """A receiver on a core for the length of the block; yields its port."""
+    """Run a receiver on a core for the duration of the block; yield its port."""
     command = [sys.executable, "-m", "benchmarks.receiver", "--core", str(core)]
     command += ["--certificate", str(certificate)] if certificate else []
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
@@ -39,7 +40,7 @@ def running(core: int, certificate: Path | None = None) -> Iterator[int]:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection, for one request. A protocol costs a third of what asyncio's streams do."""
+    """One connection for one request. A protocol costs a third of asyncio's streams."""
 
     _received = b""
 
@@ -98,10 +99,10 @@ async def _serve(certificate: Path | None) -> None:
 
 
 def main() -> None:
-    """Serves until the standard input ends."""
+    """Serve until the standard input ends."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.receiver")
-    parser.add_argument("--core", type=int, help="the processor to stay on")
-    parser.add_argument("--certificate", type=Path, help="a file with a key and its certificate: speak TLS")
+    parser.add_argument("--core", type=int, help="the CPU core to run on")
+    parser.add_argument("--certificate", type=Path, help="use TLS with this key and certificate file")
     options = parser.parse_args()
     if options.core is not None:
         os.sched_setaffinity(0, {options.core})

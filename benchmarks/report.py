@@ -1,11 +1,10 @@
-"""What is made of the results: a table for each question, on the terminal and in the README, and the plots.
+"""Present the results: a table for each question on the terminal, the table in docs/benchmarks.md, and the plots.
 
-python -m benchmarks.report      # anew from results/latest.json, without measuring
+python -m benchmarks.report      # from results/latest.json, without measuring
 """
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.table import Table
 
@@ -13,52 +12,54 @@ from benchmarks import results
 from benchmarks.reasons import REASONS
 from benchmarks.results import Row
 
-README = results.HERE.parent / "README.md"
+PAGE = results.HERE.parent / "docs" / "benchmarks.md"
 START, END = "<!-- benchmarks -->\n", "<!-- end of benchmarks -->"
 
 
 def generate() -> None:
-    """Write the README's table and the plots from the latest results."""
+    """Write the page's table and the plots from the latest results."""
     from benchmarks import plots
 
     rows: list[Row] = results.read(results.LATEST)["rows"]
-    README.write_text(with_table(README.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
     plots.draw(rows, results.HERE / "results")
 
 
-def with_table(readme: str, rows: Sequence[Row]) -> str:
-    """The README's text with the table of these rows in its place. Raises ValueError where it has no place for it."""
-    before, found, rest = readme.partition(START)
+def with_table(page: str, rows: Sequence[Row]) -> str:
+    """Return the page with the table of these rows. Raises ValueError if the markers are missing."""
+    before, found, rest = page.partition(START)
     _, ended, after = rest.partition(END)
     if not (found and ended):
-        raise ValueError("The README has no place for the benchmarks' table.")
+        raise ValueError(f"{PAGE.name} has no markers for the benchmarks' table.")
     return f"{before}{START}{markdown(rows)}{END}{after}"
 
 
 def markdown(rows: Sequence[Row]) -> str:
-    """The rows that have a goal, as a Markdown table: the rest is in the results file and the plots."""
-    lines = ["| | Ours | Beside | Goal | |", "|---|---|---|---|---|"]
+    """Return the rows that have a goal as a Markdown table; the results file has them all."""
+    lines = ["| Case | CAMS | Compared with | Goal | Result |", "|---|---|---|---|---|"]
     for one in rows:
         if one["goal"]:
             why = reason(one)
-            holds = "holds" if one["holds"] else f"missed: {why}" if why else "missed"
+            verdict = "met" if one["holds"] else f"missed: {why}" if why else "missed"
             case = f"{one['question'].replace('_', ' ')}: {one['case']}, {one['metric']}"
-            lines.append(f"| {case} | {_number(one['ours'], one['unit'])} | {_beside(one)} | {one['goal']} | {holds} |")
+            lines.append(
+                f"| {case} | {_number(one['ours'], one['unit'])} | {_compared(one)} | {one['goal']} | {verdict} |"
+            )
     return "\n".join(lines) + "\n"
 
 
 def table(title: str, rows: Sequence[Row]) -> Table:
-    """The rows of one question for the terminal."""
+    """Return a table of one question's rows for the terminal."""
     peers = list(dict.fromkeys(name for one in rows for name in one["peers"]))
     made = Table(title=title, title_justify="left")
     for name in ("case", "metric"):
         made.add_column(name, overflow="fold")
-    for name in ("ours", "floor", *peers, "goal", ""):
+    for name in ("CAMS", "floor", *peers, "goal", ""):
         made.add_column(name, justify="right", overflow="fold")
     case = ""
     for one in rows:
         values = [one["ours"], one["floor"], *(one["peers"].get(name) for name in peers)]
-        missing = ["" if name not in one["peers"] else "cannot" for name in ("", "", *peers)]
+        missing = ["" if name not in one["peers"] else "n/a" for name in ("", "", *peers)]
         shown = [_number(value, one["unit"]) or no for value, no in zip(values, missing, strict=True)]
         is_next, case = one["case"] != case, one["case"]
         made.add_row(case if is_next else "", one["metric"], *shown, one["goal"] or "", _verdict(one))
@@ -66,24 +67,24 @@ def table(title: str, rows: Sequence[Row]) -> Table:
 
 
 def missed(one: Row) -> str:
-    """One line about a row whose goal is missed."""
+    """Return one line about a missed goal."""
     where = f"{one['question']}, {one['case']}, {one['metric']}"
-    return f"{where}: {_number(one['ours'], one['unit'])}, should be {one['goal']}. {reason(one)}".rstrip()
+    return f"{where}: {_number(one['ours'], one['unit'])}, goal {one['goal']}. {reason(one)}".rstrip()
 
 
 def reason(one: Row) -> str:
-    """Why this row's goal cannot be met; empty where nobody has said so."""
+    """Return the known reason for a missed goal, or an empty string."""
     return REASONS.get((one["question"], one["case"], one["metric"]), "")
 
 
 def _verdict(one: Row) -> str:
-    return "" if one["holds"] is None else "[green]holds[/]" if one["holds"] else "[red]missed[/]"
+    return "" if one["holds"] is None else "[green]met[/]" if one["holds"] else "[red]missed[/]"
 
 
-def _beside(one: Row) -> str:
+def _compared(one: Row) -> str:
     others = {"floor": one["floor"]} if one["floor"] is not None else {}
     named = {**others, **one["peers"]}
-    return ", ".join(f"{name} {_number(value, one['unit']) or 'cannot'}" for name, value in named.items())
+    return ", ".join(f"{name} {_number(value, one['unit']) or 'n/a'}" for name, value in named.items())
 
 
 def _number(value: float | None, unit: str) -> str:
@@ -100,7 +101,7 @@ def _number(value: float | None, unit: str) -> str:
 
 def _main() -> None:
     generate()
-    print(f"The table in {Path(README).name} and the plots are made from {results.LATEST.name}.")
+    print(f"Wrote the table in {PAGE.name} and the plots from {results.LATEST.name}.")
 
 
 if __name__ == "__main__":

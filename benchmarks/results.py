@@ -1,6 +1,6 @@
-"""The rows of the suite: what was measured of ours and of each peer, what it should be, and whether it is.
+"""The rows of the suite: the figures of CAMS and of each peer, the goal, and whether it is met.
 
-A row holds numbers only. `None` is a peer that could not do the case at all: the cases say why, see `reasons`.
+A row contains numbers only. `None` marks a peer that does not support the case.
 """
 
 import importlib.metadata
@@ -17,14 +17,14 @@ LATEST = HERE / "results" / "latest.json"
 
 Question = Literal["state", "overhead", "cold_start", "listing", "fanout", "growth"]
 Against = Literal["", "floor", "best peer", "worst peer", "A/A"]
-# How a metric was come by. Counts and instructions are the same in every run and gate a commit; times are not.
+# Metrics that are equal in every run and can fail a commit; times are not.
 EXACT = frozenset(
     {"requests", "read units", "write units", "capacity units", "bytes", "modules", "clients", "instructions"}
 )
 
 
 class Goal(NamedTuple):
-    """What `ours` should be: at most (or at least) `limit`, times what stands in the row `of`, or a peer by name."""
+    """The target of `ours`: at most or at least `limit`, multiplied by the figure of `of` (the floor or a peer)."""
 
     relation: Literal["<=", ">="]
     limit: float
@@ -36,7 +36,7 @@ class Goal(NamedTuple):
 
 
 class Row(TypedDict):
-    """One line of a table, and of the results file."""
+    """One row of a table and of the results file."""
 
     question: Question
     case: str
@@ -60,7 +60,7 @@ def row(
     floor: float | None = None,
     goals: Sequence[Goal] = (),
 ) -> Row:
-    """A row with its goals judged: `holds` is None where there is no goal."""
+    """Return a row with its goals evaluated; `holds` is None without a goal."""
     made: Row = {
         "question": question,
         "case": case,
@@ -92,22 +92,22 @@ def _measure_of(made: Row, of: str) -> float:
         return max(peers, default=math.inf)
     value = 1.0 if not of else made["floor"] if of == "floor" else made["peers"][of]
     if value is None:
-        raise ValueError(f"{made['case']}, {made['metric']}: nothing was measured of {of}")
+        raise ValueError(f"{made['case']}, {made['metric']}: {of} has no figure")
     return value
 
 
 def is_exact(made: Row) -> bool:
-    """Whether the row is the same in every run, so that a commit can be held by it."""
+    """Whether the row is equal in every run, so that it can fail a commit."""
     return made["metric"] in EXACT
 
 
 def document(rows: Sequence[Row]) -> dict[str, Any]:
-    """The results file: `{machine, versions, rows}`."""
+    """Return the content of the results file: `{machine, versions, rows}`."""
     return {"machine": _machine(), "versions": _versions(), "rows": list(rows)}
 
 
 def write(path: Path, rows: Sequence[Row]) -> None:
-    """Write the results file; rows of questions that were not asked now stay as they were."""
+    """Write the results file; rows of other questions stay unchanged."""
     asked = {one["question"] for one in rows}
     kept = [one for one in read(path)["rows"] if one["question"] not in asked] if path.exists() else []
     order = list(Question.__args__)  # type: ignore[attr-defined]
@@ -117,13 +117,13 @@ def write(path: Path, rows: Sequence[Row]) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """A results file."""
+    """Read a results file."""
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
 
 def _machine() -> dict[str, Any]:
-    cpus = Path("/proc/cpuinfo")  # Linux only; elsewhere the architecture has to do
+    cpus = Path("/proc/cpuinfo")  # Linux only; the architecture is the fallback
     lines = cpus.read_text(encoding="utf-8").splitlines() if cpus.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return {

@@ -1,4 +1,4 @@
-"""What a question gets to measure with: how thorough to be, the engine all share, and a way to show how far it is."""
+"""The context of a question: quick or full, the shared engine, and progress output."""
 
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ Item = TypeVar("Item")
 
 
 class Run:
-    """One run of the suite. A context: what was started for it ends with it."""
+    """One run of the suite. A context manager: it stops everything that it started."""
 
     def __init__(self, console: Console, *, quick: bool) -> None:
         self.quick = quick
@@ -36,23 +36,23 @@ class Run:
 
     @cached_property
     def engine(self) -> Engine:
-        """The local engine, started when it is first asked for; one for all questions and peers."""
+        """The local engine, started on first use and shared by all questions and peers."""
         directory = self._open.enter_context(tempfile.TemporaryDirectory())
         return self._open.enter_context(running_engine(Path(directory)))
 
-    def each(self, items: Sequence[Item], doing: str, name: Callable[[Item], str] = lambda item: "") -> Iterator[Item]:
-        """The items one after the other; what is being done, and how much of it is done, is shown meanwhile.
+    def each(self, items: Sequence[Item], task: str, name: Callable[[Item], str] = lambda item: "") -> Iterator[Item]:
+        """Yield the items, and show the task and its progress.
 
-        A terminal shows a bar; a log gets one line when it begins, so that neither is silent for long.
+        A terminal shows a bar; a log gets one line at the start.
         """
         if not self._console.is_terminal:
-            self._console.print(f"{self.title}: {doing} ({len(items)})", highlight=False)
+            self._console.print(f"{self.title}: {task} ({len(items)})", highlight=False)
             yield from items
             return
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
         with Progress(*columns, console=self._console, transient=True) as bars:
-            task = bars.add_task(f"{self.title}: {doing}", total=len(items))
+            bar = bars.add_task(f"{self.title}: {task}", total=len(items))
             for item in items:
-                bars.update(task, description=f"{self.title}: {doing} {name(item)}".rstrip())
+                bars.update(bar, description=f"{self.title}: {task} {name(item)}".rstrip())
                 yield item
-                bars.advance(task)
+                bars.advance(bar)

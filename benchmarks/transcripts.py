@@ -1,8 +1,8 @@
-"""Conversations to measure with: support chats, the same in every run, that compress as such chats do.
+"""Test conversations: support chats, equal in every run, with a realistic compression ratio.
 
-A message has 120 to 200 bytes of text, put together of sentences with open places that are filled with words, names,
-numbers, dates and codes. zlib makes about three times less of the text alone, as of people's own; a text repeated
-would come out a hundred times smaller, and random bytes not at all.
+A message has 120 to 200 bytes of text, built from sentence templates with words, names, numbers, dates and codes. The
+text compresses about three times with zlib, like real chats. Repeated text would compress a hundred times, random
+bytes not at all.
 """
 
 import base64
@@ -16,17 +16,17 @@ from itertools import accumulate, chain, islice
 from typing import Any, TypedDict
 
 Message = TypedDict("Message", {"mid": str, "from": str, "type": str, "text": str, "ts": int})
-"""A message in the form in which every store has to answer it before anything is timed."""
+"""A message in the common form. Every store must return it before the timing starts."""
 
 _START = 1_790_000_000
 _LONGEST_PAUSE = 90
 _BLOCK = 1_000
 _SHORTEST, _LONGEST = 120, 200
-# Where the numbers of messages begin that `transcript` does not have.
+# The first number of messages outside `transcript`.
 _OTHERS = 1_000_000
 _ENDS = (".", ".", ".", ".", "!", "?", "...", " :)")
 
-# Sentences with open places. Little is fixed in them, so that they differ as what people say does.
+# Sentence templates. Most words are placeholders, so that sentences vary as in real chats.
 _SENTENCES = {
     "human": """
         {person} {could} {verb} {the} {quality} {thing} {when}|{the} {thing} {fails} {since} {person} {could} {verb} it
@@ -116,43 +116,43 @@ _WORDS = {
 
 
 def transcript(count: int) -> list[Message]:
-    """The first `count` messages of the one conversation, the user's and the agent's in turn."""
+    """Return the first `count` messages of the conversation, of the user and the agent in turn."""
     blocks = (_messages(start, _BLOCK, _START + start * _LONGEST_PAUSE) for start in range(0, count, _BLOCK))
     return list(islice(chain.from_iterable(blocks), count))
 
 
 def other(messages: Sequence[Message], count: int, nth: int = 0) -> list[Message]:
-    """`count` messages to come after these, none of which `transcript` has; with another `nth` they are others."""
+    """Return `count` messages that follow these and are not in `transcript`. Each `nth` gives other messages."""
     return _messages(_OTHERS * (nth + 1), count, messages[-1]["ts"])
 
 
 def transcript_of(size: int) -> list[Message]:
-    """A conversation whose turns are exactly `size` bytes of JSON; its last message is longer for it."""
+    """Return a conversation whose turns are exactly `size` bytes of JSON. Its last message fills the rest."""
     messages = transcript(size // 200)
-    # Alike for all of them; of the list's two brackets each has a comma's worth.
-    beside_text = document_size(messages[:1]) - len(messages[0]["text"].encode()) - 1
-    sizes = accumulate(beside_text + len(message["text"].encode()) for message in messages)
+    # Equal for every message; the list's brackets count as the commas between messages.
+    overhead = document_size(messages[:1]) - len(messages[0]["text"].encode()) - 1
+    sizes = accumulate(overhead + len(message["text"].encode()) for message in messages)
     messages = messages[: sum(so_far < size - _LONGEST for so_far in sizes)]
     filling = " ".join(message["text"] for message in other(messages, 20))
     text = messages[-1]["text"] + _cut(filling, size - document_size(messages))
     made: list[Message] = [*messages[:-1], {**messages[-1], "text": text}]
     if document_size(made) != size:
-        raise AssertionError(f"made {document_size(made)} bytes instead of {size}")
+        raise AssertionError(f"built {document_size(made)} bytes instead of {size}")
     return made
 
 
 def turns(messages: Sequence[Message]) -> list[dict[str, Any]]:
-    """The messages as the state route takes them."""
-    return [{"from": one["from"], "messages": [_carried(one)], "ts": one["ts"]} for one in messages]
+    """Return the messages as turns for the state route."""
+    return [{"from": one["from"], "messages": [_wire_message(one)], "ts": one["ts"]} for one in messages]
 
 
 def document_size(messages: Sequence[Message]) -> int:
-    """The bytes of the turns as JSON, as the state route answers them: one message in each."""
-    answered = [{"from": one["from"], "messages": _carried(one), "ts": one["ts"]} for one in messages]
+    """Return the JSON size of the turns in the state route's answer: one message each."""
+    answered = [{"from": one["from"], "messages": _wire_message(one), "ts": one["ts"]} for one in messages]
     return len(json.dumps(answered, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _carried(one: Message) -> dict[str, Any]:
+def _wire_message(one: Message) -> dict[str, Any]:
     item = {"text": one["text"]}
     return {"mid": one["mid"], "from": one["from"], "type": one["type"], "item": item, "ts": one["ts"]}
 
@@ -163,20 +163,20 @@ def _messages(first: int, count: int, moment: int) -> list[Message]:
     made: list[Message] = []
     for number in range(first, first + count):
         moment += draw.randint(3, _LONGEST_PAUSE)
-        who = ("human", "agent")[number % 2]
-        made.append({"mid": _mid(number), "from": who, "type": "text", "text": _text(draw, who), "ts": moment})
+        sender = ("human", "agent")[number % 2]
+        made.append({"mid": _mid(number), "from": sender, "type": "text", "text": _text(draw, sender), "ts": moment})
     return made
 
 
 def _mid(number: int) -> str:
-    """12 characters that do not compress, as made ids are."""
+    """Return 12 characters that do not compress, like generated ids."""
     return base64.urlsafe_b64encode(hashlib.blake2b(str(number).encode(), digest_size=9).digest()).decode()
 
 
-def _text(draw: random.Random, who: str) -> str:
+def _text(draw: random.Random, sender: str) -> str:
     length, text = draw.randint(_SHORTEST, _LONGEST), ""
     while len(text.encode()) < _SHORTEST:
-        sentence = _PLACE.sub(lambda found: _word(draw, found[1]), draw.choice(_CHOICES[who]))
+        sentence = _PLACE.sub(lambda found: _word(draw, found[1]), draw.choice(_CHOICES[sender]))
         text = f"{text} {sentence[0].upper()}{sentence[1:]}{draw.choice(_ENDS)}".lstrip()
     return _cut(text, length)
 
@@ -194,7 +194,7 @@ def _word(draw: random.Random, kind: str) -> str:
 
 
 def _cut(text: str, size: int) -> str:
-    """At most `size` bytes of the text, all of them but where a character would be cut."""
+    """Return at most `size` bytes of the text, without cutting a character."""
     return text.encode()[:size].decode(errors="ignore")
 
 

@@ -31,19 +31,19 @@ BROKEN = "broken promises"
 
 # The page's first column, in its order.
 PROMISES = {
-    "whole": "A write is applied whole or not at all, wherever the process dies, and can be sent again",
-    "repeated": "A POST or PATCH with an `Idempotency-Key` has its effect once, and the same answer each time",
-    "matched": "A save with `If-Match` never undoes what its sender has not seen",
-    "once": "A webhook is posted at most once for an event; what was not sent is listed",
-    "model": "Every answer is what a plain dictionary of the records would have answered",
-    "any": "Whatever JSON is put into an open member comes back equal",
-    "contract": "No request makes the service fail, or answer against its OpenAPI document",
-    "isolated": "Nobody reads or changes what belongs to another workspace, or what a credential does not open",
-    "history": "Each read is one complete write; no write is lost unseen; lists have no gap and nothing twice",
-    "limits": "A limit is never exceeded, however many write at once",
-    "cloud": "Whatever the cloud does, a caller gets a right answer, or a clear 503 before the gateway gives up",
-    "kept": "What was acknowledged is there after `kill -9`, in the local run too",
-    "secret": "No secret is in a log, an error or a table in clear",
+    "whole": "A write is applied completely or not at all, wherever the process stops, and can be repeated",
+    "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once, and every repeat gets the same answer",
+    "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
+    "once": "Each webhook is sent at most once; its outcome is listed",
+    "model": "Every answer equals that of a reference model, a plain dictionary of the records",
+    "any": "Any JSON value of an open member comes back equal",
+    "contract": "No request causes a 500, and every answer conforms to the OpenAPI document",
+    "isolated": "A caller reads and changes only records of its workspace, on routes that its credential opens",
+    "history": "Each read returns one complete write, no write is lost, and lists have no gaps or duplicates",
+    "limits": "Concurrent writers never exceed a limit",
+    "cloud": "During cloud failures, a caller gets a correct answer or a 503 before the gateway times out",
+    "kept": "An acknowledged write survives `kill -9`, also in the local run",
+    "secret": "No log, error or table contains a secret in clear text",
 }
 
 
@@ -121,7 +121,7 @@ def _table(figures: dict[str, Counter[str]]) -> list[str]:
 
 
 def _markdown(figures: dict[str, Counter[str]], modules: dict[str, set[str]]) -> str:
-    lines = ["| Promised | Shown by | Last printed |", "|---|---|---|"]
+    lines = ["| Guarantee | Tests | Last result |", "|---|---|---|"]
     for name, promise in PROMISES.items():
         tried = [f"{figures[name][one]:,} {head}" for one, head in COUNTED.items() if figures[name][one]]
         where = ", ".join(f"`{module}`" for module in sorted(modules[name]))

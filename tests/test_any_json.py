@@ -24,7 +24,7 @@ from tests.webhooks.pipeline import Stream
 pytestmark = pytest.mark.promise("any")
 
 STATE = "/agents/support/interact/ann/state"
-# A body may be nested so deep, and an integer have so many digits (README, "Any JSON").
+# A body may be nested so deep, and an integer have so many digits (docs/decisions.md, "Any JSON").
 LEVELS, DIGITS = 200, 4_300
 
 AWKWARD = [

@@ -1,1 +1,1 @@
-"""Fan-out: what sends in a process of its own, on a core of its own, and what it is measured with."""
+"""The fan-out question: senders in their own process on their own core, and their measurements."""

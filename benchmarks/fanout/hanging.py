@@ -1,4 +1,4 @@
-"""What a process needs while hundreds of receivers hang. Each call wants a new process: memory is not given back."""
+"""Memory of a process while hundreds of receivers hang. Use a new process for each call: memory is not released."""
 
 import asyncio
 import json
@@ -14,9 +14,9 @@ _SECONDS = 30.0
 
 
 def memory(name: str, hosts: list[str], count: int) -> float:
-    """By how many MB a process has grown when `count` receivers that never answer have all got their request.
+    """Return the growth in MB with `count` requests in flight to receivers that never answer.
 
-    `hosts` are what the URLs begin with. What is there from the first delivery on is not counted.
+    `hosts` are the first parts of the URLs. The baseline is the memory after one completed delivery.
     """
     if name in senders.IN_A_LOOP:
         return asyncio.run(_in_a_loop(name, hosts, count))
@@ -42,18 +42,18 @@ async def _in_a_loop(name: str, hosts: list[str], count: int) -> float:
     return grown / 1e6
 
 
-def ask(host: str, what: str) -> dict[str, float]:
-    """What a receiver tells at one of its paths for GET."""
-    with urllib.request.urlopen(f"{host}/{what}", timeout=30) as answer:  # noqa: S310
+def ask(host: str, path: str) -> dict[str, float]:
+    """GET a path of a receiver."""
+    with urllib.request.urlopen(f"{host}/{path}", timeout=30) as answer:  # noqa: S310
         found: dict[str, float] = json.loads(answer.read() or b"{}")
         return found
 
 
 def _resident(host: str, count: int) -> int:
-    """The bytes of this process in memory, once so many hang at the receiver."""
-    give_up = time.monotonic() + _SECONDS - 5
+    """Wait until `count` connections hang at the receiver, then return the process's resident bytes."""
+    deadline = time.monotonic() + _SECONDS - 5
     while ask(host, "hanging")["count"] < count:
-        if time.monotonic() > give_up:
-            raise RuntimeError(f"{count} connections could not be opened in time")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"Fewer than {count} connections opened in time")
         time.sleep(0.05)
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()

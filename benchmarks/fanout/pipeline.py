@@ -1,7 +1,7 @@
-"""The whole way of a delivery, from the queue to the receiver, on the local engine: a read and two writes each.
+"""A complete delivery from the queue to the receiver, on the local engine: one read and two writes each.
 
-The workers are the cloud's: each takes up to ten messages, runs the function with them, and takes no others before it
-has ended. There each has a process of its own; here all of them are threads of one, which is the harder case.
+The workers act as in the cloud: each takes up to ten messages, runs the function and takes the next ten afterwards. In
+the cloud each has its own process. Here all are threads of one process, which is harder.
 """
 
 import json
@@ -22,11 +22,11 @@ from infra import tables
 from tests.webhooks.pipeline import Held
 from tests.webhooks.test_slow_lane import SLOW_WORKERS, Lanes
 
-_BATCH = 10  # what one invocation gets
+_BATCH = 10  # messages of one invocation
 
 
 def rate(urls: list[str], invocations: int, count: int) -> Rate:
-    """Deliveries a second and CPU of this process for each, with so many invocations at once, ten messages each."""
+    """Return deliveries per second and CPU per delivery, with concurrent invocations of ten messages each."""
     messages = _messages(urls, count)
     with futures.ThreadPoolExecutor(invocations) as pool:
         start, cpu = time.monotonic(), time.process_time()
@@ -35,9 +35,9 @@ def rate(urls: list[str], invocations: int, count: int) -> Rate:
 
 
 def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int) -> float:
-    """The 99th percentile of the seconds from the queue to a healthy receiver; `hanging` of a hundred never answer.
+    """Return the 99th percentile of seconds from the queue to a healthy receiver; `hanging` percent never answer.
 
-    With the product's own times: after 2 s a receiver is slow, after 30 s it is given up, which nobody waits for here.
+    The thresholds are the product's: a receiver is slow after 2 s. The run ends before the timeout of 30 s.
     """
     urls = [f"{hosts[number % len(hosts)]}/{'hangs' if number < hanging else 0}" for number in range(100)]
     messages = _messages(urls, count)
@@ -63,12 +63,12 @@ def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int
     return statistics.quantiles([arrived[one] - lanes.came[one] for one in healthy], n=100)[98]
 
 
-# What the hanging ones are told of: another type than the others, by which they are known here.
+# Hanging receivers subscribe to another type, which identifies their messages.
 _HEALTHY, _HANGING = "message_received", "agent_updated"
 
 
 def _messages(urls: list[str], count: int) -> list[queue.Message]:
-    """Messages of events that are kept, for an endpoint of each URL in turn; all of it is made here."""
+    """Create an endpoint for each URL, store events, and return their messages in turn."""
     tables.create_missing(storage.sdk_client)
     rooms = [workspaces.create(str(number)).workspace_id for number in range(math.ceil(len(urls) / endpoints.MOST))]
     made = []

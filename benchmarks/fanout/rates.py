@@ -1,4 +1,4 @@
-"""Deliveries a second, and what CPU time each takes, while a process has so many on their way all the time."""
+"""Deliveries per second and CPU time per delivery, with a constant number in flight."""
 
 import asyncio
 import itertools
@@ -11,19 +11,19 @@ from benchmarks.fanout import senders
 from benchmarks.peers import plain_sender
 
 _SECONDS = 30.0
-# How often it is looked who has ended. To be woken for each would count as the sender's work.
-_LOOK_SECONDS = 0.005
+# Interval for starting new deliveries. Waking for each one would count as the sender's work.
+_POLL_SECONDS = 0.005
 
 
 class Rate(NamedTuple):
-    """Deliveries a second, and milliseconds of this process's CPU time for each."""
+    """Deliveries per second, and milliseconds of the process's CPU time for each."""
 
     rate: float
     cpu: float
 
 
 def rate(name: str, urls: list[str], in_flight: int, rounds: int) -> Rate:
-    """What a sender does in so many times `in_flight` deliveries, once it has got going."""
+    """Measure a sender for `rounds` times `in_flight` deliveries, after a warm-up."""
     window = _Window(in_flight, in_flight * (1 + rounds))
     if name in senders.IN_A_LOOP:
         asyncio.run(_in_a_loop(window, name, urls, in_flight))
@@ -33,27 +33,27 @@ def rate(name: str, urls: list[str], in_flight: int, rounds: int) -> Rate:
 
 
 class _Window:
-    """Looks at the clocks when the first have ended, and when the last have: between, as many begin as end."""
+    """Reads the clocks after the first and after the last deliveries; the number in flight is constant in between."""
 
     def __init__(self, first: int, last: int) -> None:
-        self._looks = {first, last}
+        self._marks = {first, last}
         self._seen: list[tuple[int, float, float]] = []
         self._ended = itertools.count(1)
         self._failed: list[str] = []
 
     def is_open(self) -> bool:
-        return len(self._seen) < len(self._looks)
+        return len(self._seen) < len(self._marks)
 
     def note(self, status: int | str | None) -> None:
-        ended = next(self._ended)  # one step, so that no thread's is lost
-        if ended in self._looks:
+        ended = next(self._ended)  # atomic, so no thread's count is lost
+        if ended in self._marks:
             self._seen.append((ended, time.monotonic(), time.process_time()))
         if status != 200:
             self._failed.append(str(status))
 
     def rate(self) -> Rate:
         if self._failed:
-            raise RuntimeError(f"{len(self._failed)} deliveries have failed: {self._failed[0]}")
+            raise RuntimeError(f"{len(self._failed)} deliveries failed: {self._failed[0]}")
         first, last = self._seen
         count, seconds, cpu = (end - start for start, end in zip(first, last, strict=True))
         return Rate(count / seconds, cpu / count * 1000)
@@ -73,7 +73,7 @@ def _in_threads(window: _Window, name: str, urls: list[str], in_flight: int) -> 
             while free and window.is_open():
                 free.pop()
                 begin(next(each), _SECONDS).add_done_callback(ended)
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
 
 
 async def _in_a_loop(window: _Window, name: str, urls: list[str], in_flight: int) -> None:
@@ -87,7 +87,7 @@ async def _in_a_loop(window: _Window, name: str, urls: list[str], in_flight: int
         running = [asyncio.create_task(deliver(post)) for _ in range(in_flight)]
         await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
         for one in running:
-            one.cancel()  # what is still on its way is of no interest
+            one.cancel()  # the measurement has ended
         await asyncio.wait(running)
         for one in running:
             if not one.cancelled():

@@ -1,7 +1,7 @@
-"""The senders that are compared: each gives a way to begin one delivery.
+"""The compared senders: each starts one delivery.
 
-Ours is the product's: the threads that `delivery.deliver` gives its messages to, and the function with which it makes
-a body, signs it and posts it. Its ledger is left out here; `pipeline` has the whole.
+CAMS uses the product's code: the thread pool of `delivery.deliver`, and the function that builds, signs and posts a
+body. The ledger is not included; `pipeline` measures the complete delivery.
 """
 
 import itertools
@@ -40,7 +40,7 @@ _EVENT = {"type": "message_received", "payload": PAYLOAD}
 
 @contextmanager
 def sender(name: str, in_flight: int) -> Iterator[Begin]:
-    """Begins deliveries of one sender that works with threads: to a URL, with so many seconds, giving the status."""
+    """Yield a function that starts a delivery of a threaded sender: URL and timeout in, future status out."""
     if name == OURS:
         yield _ours
         return
@@ -50,9 +50,9 @@ def sender(name: str, in_flight: int) -> Iterator[Begin]:
 
 
 def message() -> tuple[bytes, dict[str, str]]:
-    """The body and the headers of a delivery: every sender makes and signs them anew for each, as the product does.
+    """Return the body and headers of a delivery. Every sender builds and signs them for each delivery, as CAMS does.
 
-    And in the thread that sends, where that has to share Python with the others.
+    Threaded senders do this in the sending thread, so the work competes for the interpreter lock.
     """
     body = storage.encode_json({**_EVENT, "payload": {**PAYLOAD, "workspaceSecret": _WORKSPACE_SECRET}})
     headers = signature.sign([_SIGNING_SECRET], _next_id(), clock.seconds(), body)
@@ -60,12 +60,12 @@ def message() -> tuple[bytes, dict[str, str]]:
 
 
 def _next_id() -> str:
-    # A delivery gets its id with its message: to draw a random one is no part of it.
+    # The message of a delivery already has its id, so generating a random one is not part of the work.
     return f"{next(_numbers):026}"
 
 
 def _ours(url: str, seconds: float) -> "futures.Future[int | None]":
-    # The product's only deadline is its 30 s; whoever wants another one gives it to `sender.post`, see `hanging`.
+    # The product has one deadline of 30 s, so `seconds` has no effect here.
     endpoint = {"url": url, "secrets": [{"secret": _SIGNING_SECRET}]}
     one = queue.Message("workspace", "webhook", _next_id(), "message_received", "delivery")
     return delivery.threads.submit(copy_context().run, _status, one, endpoint)

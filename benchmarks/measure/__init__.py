@@ -1,1 +1,1 @@
-"""How the suite measures: instructions, and CPU time as ratios."""
+"""Measurements of the suite: instructions, and CPU time and latency as ratios."""

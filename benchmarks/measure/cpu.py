@@ -1,9 +1,8 @@
-"""CPU time of operations, as ratios to a yardstick in the same process: times mean nothing on a machine that is shared.
+"""CPU time of operations, as ratios to a baseline in the same process: a shared machine distorts absolute times.
 
-All contenders take turns: each round runs every one of them once, in random order, in batches of at least 10 ms, and
-gives each a ratio to the yardstick of the same round. What is told is the median of the ratios, and their quartiles.
-The yardstick runs twice, under two names: how far its second name is from 1 is the noise in the table. No garbage is
-collected inside a batch; threads of the process count.
+Each round runs every contender once, in random order, in a batch of at least 10 ms. The ratio compares it with the
+baseline of the same round. The results are the median and the quartiles of the ratios. The baseline also runs under a
+second name; its distance from 1 is the noise. Garbage collection is off inside a batch. The time includes all threads.
 """
 
 import gc
@@ -17,32 +16,32 @@ _BATCH_NANOSECONDS = 10_000_000
 AGAIN = "A/A"
 
 Prepare = Callable[[], Callable[[], object]]
-"""Makes an operation that runs once; what it makes beforehand, such as an event, is not timed."""
+"""Prepares an operation that runs once. Preparation, such as building an event, is not timed."""
 
 
 class Ratio(NamedTuple):
-    """The ratios of a contender to the yardstick: lower quartile, median, upper quartile."""
+    """The ratios of a contender to the baseline: lower quartile, median, upper quartile."""
 
     lower: float
     median: float
     upper: float
 
 
-def ratios(contenders: Mapping[str, Prepare], yardstick: str, rounds: int) -> dict[str, Ratio]:
-    """The contenders' ratios, by name; and the yardstick's own under `AGAIN`."""
-    everyone = {**contenders, AGAIN: contenders[yardstick]}
-    lengths = {name: _length(prepare) for name, prepare in everyone.items()}
-    seen: dict[str, list[float]] = {name: [] for name in everyone}
+def ratios(contenders: Mapping[str, Prepare], baseline: str, rounds: int) -> dict[str, Ratio]:
+    """Return the contenders' ratios by name, and the baseline's second ratio as `AGAIN`."""
+    compared = {**contenders, AGAIN: contenders[baseline]}
+    lengths = {name: _length(prepare) for name, prepare in compared.items()}
+    seen: dict[str, list[float]] = {name: [] for name in compared}
     for _ in range(rounds):
-        order = random.sample(list(everyone), len(everyone))
-        spent = {name: _batch(everyone[name], lengths[name]) / lengths[name] for name in order}
+        order = random.sample(list(compared), len(compared))
+        spent = {name: _batch(compared[name], lengths[name]) / lengths[name] for name in order}
         for name, each in spent.items():
-            seen[name].append(each / spent[yardstick])
+            seen[name].append(each / spent[baseline])
     return {name: Ratio(*statistics.quantiles(found, n=4, method="inclusive")) for name, found in seen.items()}
 
 
 def _length(prepare: Prepare) -> int:
-    """How many operations last long enough; finding out warms up."""
+    """Return how many operations fill a batch. The trial runs also warm up."""
     length = 1
     while (spent := _batch(prepare, length)) < _BATCH_NANOSECONDS:
         length = max(length + 1, round(1.2 * length * _BATCH_NANOSECONDS / max(spent, 1_000_000)))

@@ -1,9 +1,9 @@
-"""CPU instructions of an operation, counted by callgrind: the same number in every run, whatever else the machine does.
+"""CPU instructions of an operation, counted by callgrind. The number is equal in every run, under any load.
 
-A process that is counted starts, warms up, and then calls `count` with its cases. Each is run in two lengths, with a
-mark before and after: a mark is a call of the C library that nothing else makes, and callgrind writes down what it has
-counted at each. An operation is the difference of the two lengths, so that the marks themselves are not in it. Equal
-for all who are counted: strings hash alike in every run, and no garbage is collected.
+The counted process starts, warms up and calls `count` with its cases. Each case runs in two lengths, with marks
+before and after. A mark is a C library call that nothing else makes; callgrind writes its counters at each mark. The
+difference of the two lengths is the operation's count, so the marks cancel out. Hashing is deterministic, and garbage
+collection is off.
 """
 
 import gc
@@ -17,17 +17,17 @@ from pathlib import Path
 _MARK = "getppid"
 Operation = Callable[[], object]
 Prepare = Callable[[], Operation]
-"""Makes an operation that runs once; what it makes beforehand, such as an event, is not counted."""
-_MARKS = 3  # of a case: before the short run, between, after the long one
+"""Prepares an operation that runs once. Preparation, such as building an event, is not counted."""
+_MARKS = 3  # per case: before the short run, between the runs, after the long run
 
 
-def is_there() -> bool:
-    """Whether this machine can count."""
+def is_available() -> bool:
+    """Whether valgrind is installed."""
     return shutil.which("valgrind") is not None
 
 
 def start(command: Sequence[str], environment: dict[str, str], directory: Path) -> "subprocess.Popen[bytes]":
-    """Start a process that is counted; `directory` is its own, for `read`."""
+    """Start a counted process. It writes to `directory`, which `read` reads."""
     tool = [
         "valgrind",
         "--tool=callgrind",
@@ -39,17 +39,17 @@ def start(command: Sequence[str], environment: dict[str, str], directory: Path) 
 
 
 def read(directory: Path, lengths: Sequence[int]) -> list[float]:
-    """Instructions of an operation for each case of a process that has ended; `lengths` as its cases were given."""
+    """Return the instructions of each case's operation, after the process has ended; `lengths` as given to `count`."""
     marked = sorted((path for path in directory.glob("counted.*")), key=lambda path: int(path.suffix[1:]))
     totals = [int(re.findall(rb"^(?:summary|totals): (\d+)", path.read_bytes(), re.MULTILINE)[-1]) for path in marked]
     if len(totals) != _MARKS * len(lengths):
-        raise ValueError(f"{len(lengths)} cases have left {len(totals)} marks")
+        raise ValueError(f"{len(totals)} marks for {len(lengths)} cases")
     cases = zip(totals[1::_MARKS], totals[2::_MARKS], lengths, strict=True)
     return [(long - short) / length for short, long, length in cases]
 
 
 def count(cases: Sequence[tuple[Prepare, int]]) -> None:
-    """Count, in the process that is counted: each case in runs of so many operations, and of twice as many."""
+    """Count the cases, inside the counted process: one run of `length` operations, and one of twice as many."""
     prepared = [([prepare() for _ in range(3 * length)], length) for prepare, length in cases]
     gc.collect()
     gc.disable()
@@ -66,8 +66,8 @@ def count(cases: Sequence[tuple[Prepare, int]]) -> None:
 
 
 def _begin() -> None:
-    """Only from here on instructions are counted: until then the process is five times as fast."""
+    """Turn counting on. Until here the process runs five times as fast."""
     command = ["callgrind_control", "--instr=on", str(os.getpid())]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as control:
-        while control.poll() is None:  # valgrind takes orders while code runs
+        while control.poll() is None:  # valgrind handles the command only while code runs
             pass

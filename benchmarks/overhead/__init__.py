@@ -1,1 +1,1 @@
-"""What the question of overhead measures: its cases, the stacks that answer them, and the engine's recorded answers."""
+"""The overhead question: its cases, the stacks, and the engine's recorded answers."""

@@ -1,4 +1,4 @@
-"""The requests that are measured, as a gateway hands them over, and the records that they are about."""
+"""The measured requests as gateway events, and their records."""
 
 import json
 import random
@@ -9,7 +9,7 @@ LONG, FURTHER = 100, 300
 SMALL = 4
 _PAGE = 20
 _NODES = 2
-_OTHERWISE = ("SECRET_API_KEY", "customThemeJSONString", "UIhandoffTitle", "UIhandoffSubtitle")
+_DIFFERENT_IN_V2 = ("SECRET_API_KEY", "customThemeJSONString", "UIhandoffTitle", "UIhandoffSubtitle")
 CONVERSATIONS = 2 * _PAGE
 _VOCABULARY = (
     "the a to of and is your for it order delivery please thank you can help with account we I my have not was this "
@@ -19,7 +19,7 @@ _WORDS = _VOCABULARY.split()
 
 
 class Case(NamedTuple):
-    """A request: what it is called, where it goes, and the JSON that it brings."""
+    """A request: name, route, path values and JSON body."""
 
     name: str
     method: str
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     body: Any = None
 
     def event(self, token: str) -> str:
-        """The gateway's event, as the JSON text that a function's runtime gets."""
+        """Return the gateway's event as the JSON text that a function's runtime receives."""
         path = self.resource.format(**self.values)
         headers = {
             "Accept": "application/json",
@@ -78,7 +78,7 @@ class Case(NamedTuple):
 
 
 def cases(longest: int) -> list[Case]:
-    """An agent, a page, and states of up to so many messages."""
+    """Return the cases: an agent, a page, and states of up to `longest` messages."""
     state = "/agents/{agent_id}/interact/{user_id}/state"
     return [
         Case("agent read", "GET", "/v3/agents/{agent_id}", {"agent_id": AGENT}),
@@ -92,47 +92,47 @@ def cases(longest: int) -> list[Case]:
 
 
 def user(length: int) -> str:
-    """The user whose conversation gets a state of so many messages."""
+    """Return the user id of the conversation with `length` messages."""
     return f"user-{length}"
 
 
 def turns(length: int) -> list[Any]:
-    """A transcript: the user and the agent in turn, a message each, with the ids that an earlier answer gave."""
+    """Return a transcript with ids: one message each of the user and the agent, in turn."""
     chance = random.Random(length)
-    said = []
+    made = []
     for place in range(length):
-        who = ("human", "assistant")[place % 2]
+        sender = ("human", "assistant")[place % 2]
         text = " ".join(chance.choices(_WORDS, k=chance.randint(4, 50)))
         message = {
             "mid": f"{chance.getrandbits(72):018x}",
-            "from": who,
+            "from": sender,
             "type": "text",
             "item": {"type": "text", "payload": {"message": text}},
             "ts": 1_795_287_000 + 7 * place,
         }
-        said.append({"from": who, "messages": [message], "ts": message["ts"]})
-    return said
+        made.append({"from": sender, "messages": [message], "ts": message["ts"]})
+    return made
 
 
 def agent() -> dict[str, Any]:
-    """An agent with every member of the record (§2.4), as a dashboard saves it: 12 KB of JSON.
+    """Return an agent with every member of the record (§2.4), as a dashboard saves it: 12 KB of JSON.
 
-    But for the members that the service sets itself, and the few that its v2 form shows otherwise.
+    It lacks the members that the service sets, and those that differ between v2 and v3.
     """
     from chalicelib.agents.record import AgentV3
 
     chance = random.Random(0)
-    whole: dict[str, Any] = _filled(AgentV3, chance)
-    for name in _OTHERWISE:
-        whole.pop(name)
-    whole["nodes"] = [{**whole["nodes"][0], "id": f"node-{place}"} for place in range(_NODES)]
+    full: dict[str, Any] = _filled(AgentV3, chance)
+    for name in _DIFFERENT_IN_V2:
+        full.pop(name)
+    full["nodes"] = [{**full["nodes"][0], "id": f"node-{place}"} for place in range(_NODES)]
     prompt = " ".join(chance.choices(_WORDS, k=300))
     limits = {"maxInteractionsPerUserId": 5_000}
-    return {**whole, "agentPlatform": "vg", "vg_systemPrompt": prompt, "messagesLimit": 10_000, "limits": limits}
+    return {**full, "agentPlatform": "vg", "vg_systemPrompt": prompt, "messagesLimit": 10_000, "limits": limits}
 
 
 def _filled(kind: Any, chance: random.Random) -> Any:
-    """A value of the type: every member of a model that may be written, one element of a list."""
+    """Return a value of the type: every writable member of a model, one element of a list."""
     if get_origin(kind) is Annotated:
         return 3 if "StrictNumber" in str(kind) else _filled(get_args(kind)[0], chance)
     if get_origin(kind) is Literal:
@@ -149,7 +149,7 @@ def _filled(kind: Any, chance: random.Random) -> Any:
 
 
 def metadata(place: int) -> dict[str, Any]:
-    """What a conversation of the list says of its user."""
+    """Return the metadata of a listed conversation."""
     return {
         "userName": f"User {place}",
         "userEmail": f"user-{place}@example.com",
@@ -158,8 +158,8 @@ def metadata(place: int) -> dict[str, Any]:
     }
 
 
-def normal(answer: dict[str, Any]) -> tuple[int, Any]:
-    """A gateway answer as its status and its JSON, without the time of the write: stacks must agree on the rest."""
+def normalize(answer: dict[str, Any]) -> tuple[int, Any]:
+    """Return an answer's status and JSON without the time of the write; all stacks must agree on the rest."""
     body = json.loads(answer["body"])
     if "chatState" in body:
         body["chatState"].pop("lastModified")

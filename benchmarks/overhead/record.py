@@ -1,10 +1,10 @@
-"""Fills an engine with the records of the cases, and records what it answers to each stack. A process of its own:
+"""Fill an engine with the records of the cases, and record its answers. Runs in its own process:
 
 python -m benchmarks.overhead.record DIRECTORY LONGEST STORE…
 
-Once for each way to store: ours, our encoding on bare botocore, native maps. They are asked the same, one after the
-other, each finds the records as they were at first, and they must answer the same JSON. The other stacks use one of the
-three; whoever measures checks their answers against the ones that are recorded here.
+There is one recording for each store: CAMS, our encoding on bare botocore, and native maps. Each store gets the same
+requests on the same initial records, and all must return the same JSON. The other stacks use one of the three
+recordings; the measurement compares their answers with it.
 """
 
 import json
@@ -34,24 +34,24 @@ _CONVERSATIONS = "cams-conversations"
 
 
 class Recorder:
-    """Listens to every client that is made from now on."""
+    """Records the answers to every client created from now on."""
 
     def __init__(self) -> None:
         self.replies: dict[Any, Any] = {}
-        self._asked: Any = None
-        botocore.handlers.BUILTIN_HANDLERS.append(("before-send", self._ask))
-        botocore.handlers.BUILTIN_HANDLERS.append(("before-parse", self._answer))
+        self._request: Any = None
+        botocore.handlers.BUILTIN_HANDLERS.append(("before-send", self._note_request))
+        botocore.handlers.BUILTIN_HANDLERS.append(("before-parse", self._note_answer))
 
-    def _ask(self, request: AWSPreparedRequest, **_: Any) -> None:
-        self._asked = recorded.wanted(request)
+    def _note_request(self, request: AWSPreparedRequest, **_: Any) -> None:
+        self._request = recorded.request_key(request)
 
-    def _answer(self, response_dict: dict[str, Any], **_: Any) -> None:
+    def _note_answer(self, response_dict: dict[str, Any], **_: Any) -> None:
         reply = response_dict["status_code"], dict(response_dict["headers"]), response_dict["body"]
-        self.replies[self._asked] = reply
+        self.replies[self._request] = reply
 
 
 def main(directory: Path, longest: int, stores: list[str]) -> None:
-    """Writes a recording for each way to store, by its name; of states with up to `longest` messages."""
+    """Write a recording for each store, of states with up to `longest` messages."""
     os.environ.update(ENVIRONMENT)
     recorder = Recorder()
     with mock_aws():
@@ -61,24 +61,24 @@ def main(directory: Path, longest: int, stores: list[str]) -> None:
         events = {case.name: event for case, event in requests}
         expected: dict[str, Any] = {}
         for store in stores:
-            _forget()
+            _clear_caches()
             answer = handler(RECORDED[store])
             recorder.replies = {}
             answered: dict[str, Any] = {}
             for case, event in requests:
                 if store == NATIVE and case.values.get("user_id") == user(FURTHER):
-                    continue  # moto takes very long over a thousand maps
+                    continue  # moto is very slow with a thousand maps
                 before = _stored(case)
-                answered[case.name] = cases.normal(answer(json.loads(event), Context()))
-                _put_back(before)
+                answered[case.name] = cases.normalize(answer(json.loads(event), Context()))
+                _restore(before)
             expected = expected or answered
             if not answered.items() <= expected.items() or {status for status, _ in answered.values()} != {200}:
-                raise ValueError(f"{RECORDED[store]} answers otherwise")
+                raise ValueError(f"{RECORDED[store]} gives a different answer")
             recorded.save(directory / store, recorded.Recording(environment, events, expected, recorder.replies))
 
 
 def _fill(longest: int, native: bool) -> str:
-    """Creates the records through ours, and copies them to the native tables if wanted; a token that opens them."""
+    """Create the records through CAMS, copy them to the native tables if wanted, and return a token."""
     from benchmarks.peers import native_store
     from chalicelib import settings, storage
     from chalicelib.credentials import tokens
@@ -98,18 +98,18 @@ def _fill(longest: int, native: bool) -> str:
     lengths = dict(enumerate((length for length in (SMALL, LONG, FURTHER) if length <= longest), start=1))
     for number in range(1, CONVERSATIONS + 1):
         user_id = user(lengths[number]) if number in lengths else f"visitor-{number}"
-        # What there is before a write: all but its last two messages.
+        # A write then adds the last two messages.
         turns = cases.turns(lengths.get(number, SMALL))[:-2]
         body = {"turns": turns, "metadata": cases.metadata(number)}
         answer = api.post(f"/agents/{AGENT}/interact/{user_id}/state", body).json
         if native and lengths.get(number) != FURTHER:
             native_store.put_conversation(AGENT, user_id, number, answer["chatState"], answer["turns"])
-    # One that nobody has used: that its use is noted is recorded as well.
+    # An unused token, so that the recording includes the update of `lastUsedAt`.
     return workspaces.issue(made.workspace_id, tokens.WORKSPACE, "benchmark", None).token
 
 
 def _stored(case: cases.Case) -> dict[str, Any] | None:
-    """The item of ours that a case writes; the native one is written once."""
+    """Return the CAMS item that a case writes. The native item is written only once."""
     if case.method == "GET":
         return None
     conversation = "#".join((os.environ["WORKSPACE_ID"], *case.values.values()))
@@ -118,7 +118,7 @@ def _stored(case: cases.Case) -> dict[str, Any] | None:
     return item
 
 
-def _put_back(item: dict[str, Any] | None) -> None:
+def _restore(item: dict[str, Any] | None) -> None:
     if item is not None:
         _dynamodb().put_item(TableName=_CONVERSATIONS, Item=item)
 
@@ -129,8 +129,8 @@ def _dynamodb() -> Any:
     return storage.sdk_client("dynamodb")
 
 
-def _forget() -> None:
-    """What a process keeps between requests: a stack's own process will ask for it, once."""
+def _clear_caches() -> None:
+    """Clear the process's caches, so the recording has the requests that fill them."""
     from chalicelib.http import auth
     from chalicelib.storage import keyring
 

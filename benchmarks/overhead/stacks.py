@@ -1,4 +1,4 @@
-"""The stacks by name, each a function from gateway event to gateway answer; imported when one is asked for."""
+"""The stacks by name. Each is a function from gateway event to gateway answer, imported on demand."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -8,20 +8,20 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 OURS, FLOOR = "CAMS", "bare botocore"
 FASTAPI = "FastAPI + Mangum"
-_ENCODED = ", our encoding"
+_ENCODED = " (our encoding)"
 _APIS = {FASTAPI: "fastapi_api", "Powertools": "powertools_api"}
 _STORES = {"": "native_store", _ENCODED: "sealed_store"}
 FASTAPI_ENCODED = FASTAPI + _ENCODED
 PEERS = [api + store for api in _APIS for store in _STORES]
 STACKS = [OURS, FLOOR, *PEERS]
 
-# The ways to store, each with the stack whose requests are recorded for all that store so.
+# Store -> the stack whose requests are recorded for all stacks with that store.
 NATIVE = "native"
 RECORDED = {"ours": OURS, "sealed": FLOOR, NATIVE: "Powertools"}
 
 
 class Context:
-    """What a runtime hands over beside the event."""
+    """The second argument that a runtime passes to a function."""
 
     function_name = "api"
     function_version = "1"
@@ -31,7 +31,7 @@ class Context:
 
 
 def handler(name: str) -> Handler:
-    """The function of a stack."""
+    """Return the function of a stack."""
     if name == OURS:
         found: Handler = import_module("app").app
         return found
@@ -45,7 +45,7 @@ def handler(name: str) -> Handler:
 
 
 def recording(name: str) -> str:
-    """The way in which a stack stores."""
+    """Return the name of a stack's recording."""
     if name in (OURS, FLOOR):
         return "ours" if name == OURS else "sealed"
     return "sealed" if name.endswith(_ENCODED) else NATIVE

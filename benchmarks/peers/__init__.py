@@ -1,1 +1,1 @@
-"""What people use instead, written plainly and from the documentation of each."""
+"""The peers: common alternatives, written as their documentation shows."""

@@ -1,6 +1,6 @@
-"""The answers of the three operations, as each of the peers gives them: plain functions over plain dictionaries.
+"""The peers' answers to the three operations: plain functions over dictionaries.
 
-No limits, no validation, nothing is looked at twice: a conversation is replaced by what was sent.
+They have no limits and no validation. A sent conversation replaces the stored one.
 """
 
 import base64
@@ -12,7 +12,7 @@ from chalicelib.agents.record import AgentV2
 
 Document = dict[str, Any]
 
-# What the state route shows of an agent, its v2 form.
+# The members of an agent in the state route's answer: its v2 form.
 _V2 = frozenset(AgentV2.model_fields)
 
 
@@ -23,7 +23,7 @@ def agent(agent_id: str, document: Document) -> Document:
 
 
 def page(conversations: Sequence[Document], more: int | None) -> Document:
-    """GET /v2/agents/{agent_id}/convos; `more` is the number of the last one where the list goes on."""
+    """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's number if the list has more."""
     answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
     if more is not None:
         answer["nextCursor"] = base64.urlsafe_b64encode(str(more).encode()).decode().rstrip("=")
@@ -31,7 +31,7 @@ def page(conversations: Sequence[Document], more: int | None) -> Document:
 
 
 def replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, list[Document]]:
-    """The metadata and the turns after a write: a turn for each message, counted."""
+    """Return the metadata with new counts, and one turn for each sent message."""
     turns = [
         {"from": turn["from"], "ts": message["ts"], "messages": message}
         for turn in sent

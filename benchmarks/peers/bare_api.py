@@ -1,9 +1,8 @@
-"""The floor: a function that does the three operations on bare botocore, and nothing else.
+"""The floor: a function with the three operations on bare botocore, and nothing else.
 
-Its rules. It answers the same JSON as ours, and reads and writes the same sealed documents with as many requests
-(`sealed_store`). It finds the route by a look-up, believes everything that it is sent, and knows one customer: there is
-no framework, no credential, no validation, no limit, no answer to an error, no log line and no metric. So everything
-that a service does beyond its data is in the ratio to it.
+It returns the same JSON as CAMS, and reads and writes the same sealed documents with the same number of requests
+(`sealed_store`). It serves one customer, finds the route in a dictionary and trusts its input. It has no framework,
+credentials, validation, limits, error handling, logs or metrics. The ratio to it shows the cost of all of these.
 """
 
 import json
@@ -14,7 +13,7 @@ from benchmarks.peers.answers import Document
 
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """The function: a gateway's event in, its answer out."""
+    """Answer a gateway event."""
     answer = _ROUTES[event["httpMethod"], event["resource"]](event)
     body = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
     return {"statusCode": 200, "headers": {"Content-Type": "application/json"}, "body": body}

@@ -1,6 +1,6 @@
-"""One route that reads an agent, with FastAPI and Mangum, which hands it the gateway's events, and the SDK's client.
+"""One route that reads an agent, with FastAPI, Mangum as the gateway's adapter, and the SDK's client.
 
-Written after https://fastapi.tiangolo.com/tutorial/ and https://mangum.fastapiexpert.com/.
+Follows https://fastapi.tiangolo.com/tutorial/ and https://mangum.fastapiexpert.com/.
 """
 
 import boto3
@@ -15,7 +15,7 @@ deserialize = TypeDeserializer().deserialize
 
 
 class Agent(BaseModel):
-    """An agent. What the customer adds is kept."""
+    """An agent. Other members are kept."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,5 +1,8 @@
-"""The three operations on FastAPI behind Mangum, as their documentation shows it: path functions without `async`, as
-the SDK blocks, a model for the body, a dictionary for the answer. Nobody has to say who calls."""
+"""The three operations on FastAPI behind Mangum, as their documentation shows.
+
+Path functions without `async`, because the SDK blocks; a model for the body, a dictionary for the answer. There is no
+authentication.
+"""
 
 from typing import Any
 
@@ -35,7 +38,7 @@ class State(BaseModel):
 
 
 def api(store: Any) -> Any:
-    """The function over `native_store` or `sealed_store`."""
+    """Return the function over `native_store` or `sealed_store`."""
     app = FastAPI()
 
     @app.get("/v3/agents/{agent_id}")

@@ -1,6 +1,6 @@
-"""The list with a thin index: page N counts through keys only, and then gets the items of the page.
+"""A list with a keys-only index: page N reads the keys up to its end, then the items of the page.
 
-What people do when skipping through whole items has become too expensive.
+A common next step once reading complete items becomes too expensive.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ INDEX = "by_agent"
 
 
 def create_table(dynamodb: Any) -> Any:
-    """The table, of a `boto3.resource`: a conversation's metadata by its id, and an index of the keys by agent."""
+    """Create the table with a `boto3.resource`: metadata by conversation id, and an index of the keys by agent."""
     return dynamodb.create_table(
         TableName=TABLE,
         BillingMode="PAY_PER_REQUEST",
@@ -43,7 +43,7 @@ def save(table: Any, agent: str, conversations: Iterable[dict[str, Any]]) -> Non
 
 
 def page(dynamodb: Any, table: Any, agent: str, page: int, size: int = 20) -> list[dict[str, Any]]:
-    """Page `page`, from 1. A batch has no order of its own."""
+    """Return page `page`, from 1. A batch is unordered, so the items are sorted."""
     wanted = page * size
     keys: list[dict[str, Any]] = []
     start: dict[str, Any] = {}

@@ -1,8 +1,8 @@
 """LangChain's chat history on DynamoDB: `DynamoDBChatMessageHistory` of langchain-community.
 
-Keeps one item for each conversation, with the messages as a list of native maps, and writes all of it each time. It
-has no replacement: what there is is cleared first. Writers overwrite each other. No encryption unless a key of KMS is
-given, which its documentation leaves out too; an item's 400 KB are the end of a conversation.
+It stores one item for each conversation, with the messages as a list of native maps, and writes the complete item each
+time. It has no replacement, so a replacement clears first. Writers overwrite each other. Encryption needs a KMS key,
+which its documentation omits. A conversation cannot exceed an item's 400 KB.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _TABLE = "peer-langchain-history"
 
 
 class LangChainHistory:
-    """A history for each conversation, made once; the session is the environment's."""
+    """One history for each conversation, with a session from the environment."""
 
     def __init__(self) -> None:
         self._session = boto3.Session()
@@ -32,20 +32,20 @@ class LangChainHistory:
         )
 
     def client(self, conversation: str) -> Any:
-        """The DynamoDB client that a conversation's history asks."""
+        """Return the DynamoDB client of a conversation's history."""
         return self._history(conversation).table.meta.client
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Clear, and add all messages."""
+        """Clear the history and add all messages."""
         self._history(conversation).clear()
         self._history(conversation).add_messages([to_langchain(one) for one in messages])
 
     def read(self, conversation: str) -> list[Message]:
-        """All messages."""
+        """Return all messages."""
         return [from_langchain(one) for one in self._history(conversation).messages]
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Add messages: reads the item, and writes it with them."""
+        """Read the item and write it with the added messages."""
         self._history(conversation).add_messages([to_langchain(one) for one in messages])
 
     def _history(self, conversation: str) -> DynamoDBChatMessageHistory:
@@ -57,13 +57,13 @@ class LangChainHistory:
 
 
 def to_langchain(one: Message) -> BaseMessage:
-    """The message as LangChain has it: what it has no member for goes where it keeps such things."""
+    """Convert a message to LangChain's form. Members without a counterpart go to `additional_kwargs`."""
     kind = HumanMessage if one["from"] == "human" else AIMessage
     return kind(content=one["text"], id=one["mid"], additional_kwargs={"ts": one["ts"]})
 
 
 def from_langchain(one: BaseMessage) -> Message:
-    """The message as all stores answer it; numbers come back as decimals."""
-    who = "human" if one.type == "human" else "agent"
+    """Convert a message from LangChain's form. Numbers arrive as decimals."""
+    sender = "human" if one.type == "human" else "agent"
     ts = int(one.additional_kwargs["ts"])
-    return {"mid": str(one.id), "from": who, "type": "text", "text": str(one.content), "ts": ts}
+    return {"mid": str(one.id), "from": sender, "type": "text", "text": str(one.content), "ts": ts}

@@ -1,9 +1,9 @@
 """LangGraph's checkpoints on DynamoDB: `DynamoDBSaver` of langgraph-checkpoint-aws, without an S3 bucket.
 
-Keeps every state that the graph ever had: for each a small item, and one with all messages as MessagePack, whole, or
-gzipped where the option for it is set; and beside that what each step wrote. So a conversation is stored as often as it
-was written, until somebody deletes it. The state is changed by `update_state`, the least that a graph offers: a run of
-it (`invoke`) stores its input and each of its steps. No encryption; what is beyond 400 KB needs the bucket.
+It stores every state of the graph: a small item, one item with all messages as MessagePack (optionally gzipped), and
+the writes of each step. So each write stores the conversation again until it is deleted. The benchmark uses
+`update_state`, the cheapest change; a run (`invoke`) also stores its input and each step. There is no encryption.
+States above 400 KB need the bucket.
 """
 
 import logging
@@ -21,14 +21,14 @@ from benchmarks.peers.langchain_history import from_langchain, to_langchain
 from benchmarks.transcripts import Message
 
 NAME = "LangGraph checkpointer"
-NAME_COMPRESSED = "LangGraph checkpointer, gzip"
+NAME_COMPRESSED = "LangGraph checkpointer (gzip)"
 
-# It writes a line for an item that is too large, and raises.
+# It logs an item that is too large before it raises.
 logging.getLogger("langgraph_checkpoint_aws").setLevel(logging.CRITICAL)
 
 
 class LangGraphCheckpointer:
-    """A graph of one node over a table of its own; a conversation is a thread."""
+    """A graph with one node and its own table; a conversation is a thread."""
 
     def __init__(self, *, compressed: bool) -> None:
         table = "peer-langgraph-gzip" if compressed else "peer-langgraph"
@@ -45,15 +45,15 @@ class LangGraphCheckpointer:
         self._graph = graph.compile(checkpointer=self._saver)
 
     def client(self, conversation: str) -> Any:
-        """The DynamoDB client that it asks."""
+        """Return its DynamoDB client."""
         return self._saver.client
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Remove all messages and add these, as one change of the state."""
+        """Remove all messages and add these in one change of the state."""
         self._update(conversation, [RemoveMessage(id=REMOVE_ALL_MESSAGES), *map(to_langchain, messages)])
 
     def read(self, conversation: str) -> list[Message]:
-        """The messages of the thread's latest state."""
+        """Return the messages of the thread's latest state."""
         return [from_langchain(one) for one in self._graph.get_state(_thread(conversation)).values["messages"]]
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:

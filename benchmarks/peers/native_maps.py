@@ -1,7 +1,7 @@
-"""Conversations with boto3 alone, as most people begin: one item each, its messages a list of native maps.
+"""Conversations with boto3 alone, the usual first design: one item each, with the messages as a list of native maps.
 
-Keeps nothing but the messages: no agent, no metadata, no encryption, no guard against a second writer. Reads are
-eventually consistent, as boto3 reads unless it is told otherwise; an item's 400 KB are the end of a conversation.
+It stores only the messages: no agent, metadata, encryption or optimistic locking. Reads are eventually consistent,
+boto3's default. A conversation cannot exceed an item's 400 KB.
 """
 
 from collections.abc import Sequence
@@ -26,20 +26,20 @@ class NativeMaps:
         )
 
     def client(self, conversation: str) -> Any:
-        """The DynamoDB client that it asks."""
+        """Return its DynamoDB client."""
         return self._table.meta.client
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Put the item, whatever is there."""
+        """Put the item unconditionally."""
         self._table.put_item(Item={"conversation": conversation, "messages": list(messages)})
 
     def read(self, conversation: str) -> list[Message]:
-        """All messages; numbers come back as decimals."""
+        """Return all messages. Numbers arrive as decimals."""
         item = self._table.get_item(Key={"conversation": conversation})["Item"]
         return [{**one, "ts": int(one["ts"])} for one in item["messages"]]
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Add messages to the list where it is: DynamoDB charges for the whole item."""
+        """Append to the list in place. DynamoDB charges for the complete item."""
         self._table.update_item(
             Key={"conversation": conversation},
             UpdateExpression="SET messages = list_append(messages, :new)",

@@ -1,7 +1,7 @@
-"""The three operations with native maps, as people write them: boto3's resource, tables of plain items.
+"""The three operations with native maps: boto3's resource and tables of plain items.
 
-Nothing is encrypted, and no events are kept for anybody. A page is one query of an index by number; a state is read
-with its agent in one batch and written back on the condition that nobody else has written it.
+There is no encryption and no events. A page is one query of an index by number. A state and its agent are read in one
+batch, and the state is written with optimistic locking.
 """
 
 from decimal import Decimal
@@ -21,7 +21,7 @@ _conversations = _dynamodb.Table(_CONVERSATIONS)
 
 
 def create_tables() -> None:
-    """The tables, an index for the pages."""
+    """Create the tables and the index for the pages."""
     _create(_AGENTS, {"agent_id": "S"})
     by_number = {
         "IndexName": "by_number",
@@ -46,7 +46,7 @@ def put_conversation(agent_id: str, user_id: str, number: int, metadata: Documen
 
 
 def agent(agent_id: str) -> Document:
-    """An agent's document."""
+    """Return an agent's document."""
     document: Document = from_decimals(
         _agents.get_item(Key={"agent_id": agent_id}, ConsistentRead=True)["Item"]["document"]
     )
@@ -54,7 +54,7 @@ def agent(agent_id: str) -> Document:
 
 
 def page(agent_id: str) -> tuple[list[Document], int | None]:
-    """The conversations of the first page, newest first, and the last number where there are more."""
+    """Return the first page, newest first, and its last number if there are more."""
     found = _conversations.query(
         IndexName="by_number",
         KeyConditionExpression=Key("agent_id").eq(agent_id),
@@ -66,7 +66,7 @@ def page(agent_id: str) -> tuple[list[Document], int | None]:
 
 
 def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
-    """Replace a conversation's turns; the answer of the state route."""
+    """Replace a conversation's turns, and return the state route's answer."""
     key = {"agent_id": agent_id, "user_id": user_id}
     wanted = {_AGENTS: {"Keys": [{"agent_id": agent_id}]}, _CONVERSATIONS: {"Keys": [key], "ConsistentRead": True}}
     found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
@@ -80,7 +80,7 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
 
 
 def to_decimals(value: Any) -> Any:
-    """boto3 takes no floats."""
+    """Convert floats to decimals: boto3 refuses floats."""
     if isinstance(value, float):
         return Decimal(str(value))
     if isinstance(value, dict):
@@ -91,7 +91,7 @@ def to_decimals(value: Any) -> Any:
 
 
 def from_decimals(value: Any) -> Any:
-    """JSON has no decimals."""
+    """Convert decimals to numbers that JSON has."""
     if isinstance(value, Decimal):
         return int(value) if value % 1 == 0 else float(value)
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""The usual list: the conversations of an agent in one partition, newest first; page N reads those before it, too.
+"""The usual list: an agent's conversations in one partition, newest first. Page N also reads the pages before it.
 
-DynamoDB has no offset, so whoever needs page N asks for all entries up to its end and drops the ones before.
+DynamoDB has no offset, so page N requests all entries up to its end and drops the first ones.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ TABLE = "peer-conversations-by-agent"
 
 
 def create_table(dynamodb: Any) -> Any:
-    """The table, of a `boto3.resource`: a conversation's metadata, by its agent and its id, which sorts by time."""
+    """Create the table with a `boto3.resource`: metadata by agent and conversation id, which sorts by time."""
     return dynamodb.create_table(
         TableName=TABLE,
         BillingMode="PAY_PER_REQUEST",
@@ -35,7 +35,7 @@ def save(table: Any, agent: str, conversations: Iterable[dict[str, Any]]) -> Non
 
 
 def page(table: Any, agent: str, page: int, size: int = 20) -> list[dict[str, Any]]:
-    """Page `page`, from 1: each request of it brings 1 MB at most."""
+    """Return page `page`, from 1. Each request returns at most 1 MB."""
     wanted = page * size
     found: list[dict[str, Any]] = []
     start: dict[str, Any] = {}

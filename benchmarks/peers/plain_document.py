@@ -1,7 +1,7 @@
-"""The floor that times are compared with: the same document as compressed JSON, put and got with a bare client.
+"""The floor of the state question: the same document as compressed JSON, put and read with a bare client.
 
-In as many items as it takes, which nothing keeps together: no agent, no metadata, no encryption, no guard against a
-second writer. Nobody should keep conversations so; it is what the engine and the SDK take by themselves.
+Large documents take several independent items. There is no agent, metadata, encryption or optimistic locking. It is not
+a usable store; it shows the cost of the engine and the SDK alone.
 """
 
 import json
@@ -32,7 +32,7 @@ class PlainDocument:
         )
 
     def client(self, conversation: str) -> Any:
-        """The DynamoDB client that it asks."""
+        """Return its DynamoDB client."""
         return self._client
 
     def replace(self, conversation: str, messages: Sequence[Message]) -> None:
@@ -52,5 +52,5 @@ class PlainDocument:
         return messages
 
     def append(self, conversation: str, messages: Sequence[Message]) -> None:
-        """Get the document, and put it with more behind it."""
+        """Get the document, and put it with more messages at the end."""
         self.replace(conversation, [*self.read(conversation), *messages])

@@ -1,5 +1,7 @@
-"""The three operations on Powertools' resolver for the gateway, as its documentation shows it: routes that return
-dictionaries. Its validation, logger, tracer and metrics are left off; nobody has to say who calls."""
+"""The three operations on Powertools' resolver for the gateway, as its documentation shows: routes return dictionaries.
+
+Validation, logger, tracer and metrics are off. There is no authentication.
+"""
 
 from typing import Any
 
@@ -9,7 +11,7 @@ from benchmarks.peers import answers
 
 
 def api(store: Any) -> Any:
-    """The function over `native_store` or `sealed_store`."""
+    """Return the function over `native_store` or `sealed_store`."""
     app = APIGatewayRestResolver()
 
     @app.get("/v3/agents/<agent_id>")

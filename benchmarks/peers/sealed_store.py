@@ -1,8 +1,8 @@
-"""The three operations on bare botocore, with our encoding: the items that ours reads and writes, sealed by `sealing`.
+"""The three operations on bare botocore with our encoding: the items of CAMS, sealed by `storage.encryption`.
 
-One client, made at import as the SDK makes it, but that parameters are not validated; and the requests of ours: one for
-an agent, two for a page, two for a state. What a state is stored with beside its turns (marks of what was seen,
-what was received, for the events) is written here, too: the same stored documents.
+One client, created at import, without parameter validation. It sends the same requests as CAMS: one for an agent, two
+for a page, two for a state. A state's item also has the digests of received messages and the new messages for events,
+so the stored documents are the same.
 """
 
 import hashlib
@@ -27,14 +27,14 @@ _dynamodb = Session().create_client(
 
 
 def agent(agent_id: str) -> Document:
-    """An agent's document."""
+    """Return an agent's document."""
     key = {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}}
     item = _dynamodb.get_item(TableName=_AGENTS, Key=key, ConsistentRead=True)["Item"]
     return _opened_agent(agent_id, item)
 
 
 def page(agent_id: str, number: int = 1) -> tuple[list[Document], int | None]:
-    """The conversations of a page, newest first, and the last number where there are more."""
+    """Return a page, newest first, and its last number if there are more."""
     partition = f"{_WORKSPACE}#{agent_id}"
     key = {"conversation": {"S": partition}, "item": {"S": "sequence"}}
     last = _dynamodb.get_item(TableName=_CONVERSATIONS, Key=key, ConsistentRead=True)["Item"]
@@ -52,7 +52,7 @@ def page(agent_id: str, number: int = 1) -> tuple[list[Document], int | None]:
 
 
 def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
-    """Replace a conversation's turns; the answer of the state route."""
+    """Replace a conversation's turns, and return the state route's answer."""
     conversation = f"{_WORKSPACE}#{agent_id}#{user_id}"
     keys = {
         _AGENTS: {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}},
@@ -64,23 +64,23 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     agent = _opened_agent(agent_id, agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
     metadata, turns = answers.replaced(_opened(item, "metadata"), sent)
-    marks = {seen[start : start + 6] for start in range(0, len(seen), 6)}
+    digests = {seen[start : start + 6] for start in range(0, len(seen), 6)}
     human = [turn["messages"] for turn in turns if turn["messages"]["from"] == "human"]
-    marked = [(hashlib.blake2b(message["mid"].encode(), digest_size=6).digest(), message) for message in human]
-    new = [(mark, message) for mark, message in marked if mark not in marks]
-    said = [
+    digested = [(hashlib.blake2b(message["mid"].encode(), digest_size=6).digest(), message) for message in human]
+    new = [(digest, message) for digest, message in digested if digest not in digests]
+    received = [
         {name: message[name] for name in ("mid", "type", "from")} | {"content": message["item"]["payload"]["message"]}
         for _, message in new
     ]
-    told = {"agentName": agent["title"], "origin": metadata["origin"], "messages": said}
-    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + seen + b"".join(mark for mark, _ in new))
+    for_events = {"agentName": agent["title"], "origin": metadata["origin"], "messages": received}
+    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + seen + b"".join(digest for digest, _ in new))
     _dynamodb.put_item(
         TableName=_CONVERSATIONS,
         Item={
             **item,
             "metadata": {"B": _sealed(conversation, "metadata", _json(metadata))},
             "turns": {"B": written},
-            "received": {"B": _sealed(conversation, "received", _json(told))},
+            "received": {"B": _sealed(conversation, "received", _json(for_events))},
             "version": {"N": str(int(item["version"]["N"]) + 1)},
             "written": {"S": os.urandom(13).hex()},
         },

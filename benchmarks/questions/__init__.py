@@ -1,1 +1,1 @@
-"""The questions of the suite, a module each: `TITLE`, and `measure(run)` which returns its rows."""
+"""The questions of the suite. Each module has a `TITLE` and `measure(run)`, which returns its rows."""

@@ -1,9 +1,9 @@
-"""What a function pays before its first answer, beside a bare SDK client and beside the frameworks people would use.
+"""Cold start: the cost before a function's first answer, compared with a bare SDK client and common frameworks.
 
-Every start is a process that can import one package and the standard library. The floor is the SDK's core as it is
-published, compiled, that makes the database's client and, where others read an agent, reads one item: in the same
-first read ours looks up the caller's credential and opens the data key, too. Without bytecode means what the packagers
-do by themselves: Python compiles all sources at every start, as a function cannot write.
+Every start is a process with one package and the standard library. The floor is the SDK's published core, compiled. It
+creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential and
+decrypts the data key in that read. "Without bytecode" is the default of the packaging tools. Python then compiles all
+sources at every start, because a function cannot write files.
 """
 
 import json
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from boto3.dynamodb.types import TypeSerializer
 
-from benchmarks.overhead.cases import Case, normal
+from benchmarks.overhead.cases import Case, normalize
 from benchmarks.results import Goal, Row, row
 from benchmarks.run import Run
 from benchmarks.starts import packages, processes
@@ -27,12 +27,12 @@ from infra.local.children import Engine
 from tests.deployment import package_runs
 from tests.reliability.engine_fixture import client
 
-TITLE = "Cold start: what does a function pay before its first answer, in CPU and in size?"
+TITLE = "Cold start: CPU before the first answer, and package size"
 
 OURS, FLOOR, AGAIN = "ours", "floor", "A/A"
 CLIENT, READ, SOURCES = "import and client", "first agent read", "first agent read, without bytecode"
-ALONE = "first agent read, beside a client that reads nothing"
-# Who requires what, and which handler of which module answers.
+VERSUS_IDLE = "first agent read, compared with an idle client"
+# The requirements of each peer, then the module and handler of each package.
 PEERS = {
     "Powertools": ("aws-lambda-powertools", "pydantic", "boto3"),
     "FastAPI + Mangum": ("fastapi", "mangum", "pydantic", "boto3"),
@@ -49,7 +49,7 @@ EVENTS = {
 }
 MOST_INSTRUCTIONS, MOST_CPU, MOST_OF_EVENTS = 1.25, 1.15, 1.10
 MOST_BYTES = 6_500_000
-_LIMITS = dict.fromkeys((READ, ALONE), (MOST_INSTRUCTIONS, MOST_CPU)) | dict.fromkeys(
+_LIMITS = dict.fromkeys((READ, VERSUS_IDLE), (MOST_INSTRUCTIONS, MOST_CPU)) | dict.fromkeys(
     EVENTS, (MOST_OF_EVENTS, MOST_OF_EVENTS)
 )
 _ROUNDS, _QUICK_ROUNDS, _SOURCES_ROUNDS = 5, 3, 2
@@ -58,23 +58,23 @@ _AGENT, _TABLE, _KEY = "support", "peer-agents", "id"
 _BARE = "from botocore.session import Session; sdk = Session().create_client('dynamodb')"
 _BARE_READ = f"{_BARE}; sdk.get_item(TableName='{_TABLE}', Key={{'{_KEY}': {{'S': '{_AGENT}'}}}}, ConsistentRead=True)"
 
-Key = tuple[str, str]  # a case, and who starts in it
+Key = tuple[str, str]  # a case and a contender
 Value = TypeVar("Value")
 
 
 class Situation(NamedTuple):
-    """The environment of every start, and the request for the agent that is there."""
+    """The environment of every start, and a request for an existing agent."""
 
     environment: dict[str, str]
     event: dict[str, Any]
 
 
 def measure(run: Run) -> list[Row]:
-    """Makes the packages and measures what starts of them. The quick run has the first read only, and no peer."""
+    """Build the packages and measure their starts. The quick run has only the first read, without peers."""
     peers = [] if run.quick else list(PEERS)
     with tempfile.TemporaryDirectory() as name:
-        made = _made(run, peers, Path(name))
-        situation = prepared(run.engine, made[OURS].compiled)
+        made = _build(run, peers, Path(name))
+        situation = prepare(run.engine, made[OURS].compiled)
         counts = _counts(made, peers, situation)
         starts = _starts(made, peers, situation, (READ,) if run.quick else (CLIENT, READ, *EVENTS))
         sources = {} if run.quick else _starts(made, peers, situation, (SOURCES,))
@@ -86,8 +86,8 @@ def measure(run: Run) -> list[Row]:
         ]
 
 
-def prepared(engine: Engine, package: Path) -> Situation:
-    """Puts an agent on the engine, with the package, and once more in native maps for the peers."""
+def prepare(engine: Engine, package: Path) -> Situation:
+    """Store an agent through the package, and a copy in native maps for the peers."""
     where = children.address_of(engine.url)
     tables.create_missing(lambda service: client(engine, service))
     _, token = package_runs.new_workspace(where)
@@ -98,17 +98,17 @@ def prepared(engine: Engine, package: Path) -> Situation:
     return Situation(where, event)
 
 
-def starts_of(who: str, package: Path, case: str, situation: Situation) -> Start:
-    """How somebody starts in a case."""
-    module, handler = EVENTS.get(case) or _HANDLERS.get(who, ("", ""))
-    if who in (FLOOR, AGAIN):
+def start_of(name: str, package: Path, case: str, situation: Situation) -> Start:
+    """Return the start of a contender in a case."""
+    module, handler = EVENTS.get(case) or _HANDLERS.get(name, ("", ""))
+    if name in (FLOOR, AGAIN):
         code = _BARE if case == CLIENT else _BARE_READ
     elif case == CLIENT:
         code = f"import {module}"
     else:
         code = f"import json, os, {module}; {module}.{handler}(json.loads(os.environ['EVENT']), None)"
     event = {"Records": []} if case in EVENTS else situation.event
-    return Start(f"{who}, {case}", package, code, {**situation.environment, "EVENT": json.dumps(event)})
+    return Start(f"{name}, {case}", package, code, {**situation.environment, "EVENT": json.dumps(event)})
 
 
 def _copy(agent: dict[str, Any], sdk: Any) -> None:
@@ -122,7 +122,7 @@ def _copy(agent: dict[str, Any], sdk: Any) -> None:
     sdk.put_item(TableName=_TABLE, Item={name: TypeSerializer().serialize(value) for name, value in agent.items()})
 
 
-def _made(run: Run, peers: Sequence[str], directory: Path) -> dict[str, Package]:
+def _build(run: Run, peers: Sequence[str], directory: Path) -> dict[str, Package]:
     made = {}
     for name in run.each([OURS, FLOOR, *peers], "packages", str):
         if name == OURS:
@@ -135,18 +135,22 @@ def _made(run: Run, peers: Sequence[str], directory: Path) -> dict[str, Package]
 
 
 def _counts(made: Mapping[str, Package], peers: Sequence[str], situation: Situation) -> list[Row]:
-    """What the process of a first read has done, and what its package weighs. All must have answered alike."""
+    """Count modules and clients of a first read, and the package's size. All answers must be equal."""
     read = ("app", situation.event)
     ran = {OURS: package_runs.run(made[OURS].compiled, "app", [read], situation.environment)}
     for name in peers:
         module, handler = _HANDLERS[name]
         ran[name] = package_runs.run(made[name].compiled, module, [(handler, situation.event)], situation.environment)
-    answers = {name: normal(one.answers[0]) for name, one in ran.items()}
+    answers = {name: normalize(one.answers[0]) for name, one in ran.items()}
     if any(answer != answers[OURS] or answer[0] != 200 for answer in answers.values()):
-        raise ValueError(f"The agent was not read alike: {answers}")
+        raise ValueError(f"The answers differ: {answers}")
     counted = {
         "modules": ("compiled in the first read", 0, {name: len(_end(one)["compiled"]) for name, one in ran.items()}),
-        "clients": ("of the database", 1, {name: _end(one)["clients"]["DynamoDB"] for name, one in ran.items()}),
+        "clients": (
+            "created in the first read",
+            1,
+            {name: _end(one)["clients"]["DynamoDB"] for name, one in ran.items()},
+        ),
         "bytes": ("package, zipped", MOST_BYTES, {name: made[name].size for name in ran}),
     }
     return [
@@ -164,15 +168,15 @@ def _starts(
 ) -> dict[Key, Start]:
     starts = {}
     for case in cases:
-        for who in (OURS,) if case in EVENTS else (OURS, FLOOR, *peers):
-            package = made[who].sources if case == SOURCES else made[who].compiled
-            starts[case, who] = starts_of(who, package, case, situation)
+        for name in (OURS,) if case in EVENTS else (OURS, FLOOR, *peers):
+            package = made[name].sources if case == SOURCES else made[name].compiled
+            starts[case, name] = start_of(name, package, case, situation)
     return starts
 
 
 def _instructions(run: Run, starts: Mapping[Key, Start], peers: Sequence[str]) -> list[Row]:
     counts = processes.instructions(list(starts.values()), lambda names: run.each(names, "instructions", str))
-    found = _and_alone(dict(zip(starts, counts, strict=True)))
+    found = _with_idle_floor(dict(zip(starts, counts, strict=True)))
     return [
         _row(case, "instructions", "M", _of(found, case), found[_floor(case), FLOOR], peers, *_goals(case, 0))
         for case in _cases(found)
@@ -180,28 +184,29 @@ def _instructions(run: Run, starts: Mapping[Key, Start], peers: Sequence[str]) -
 
 
 def _cpu(run: Run, starts: Mapping[Key, Start], peers: Sequence[str], rounds: int) -> list[Row]:
-    """CPU time as ratios to the floor of the same round; the floor itself once more, as somebody else."""
-    twice = _cases(starts)[-1] if READ not in _cases(starts) else READ
-    both = {**starts, (twice, AGAIN): starts[twice, FLOOR]}
+    """Return CPU time as ratios to the floor of the same round, and the floor's second run as A/A."""
+    repeated = _cases(starts)[-1] if READ not in _cases(starts) else READ
+    both = {**starts, (repeated, AGAIN): starts[repeated, FLOOR]}
     measured = processes.cpu_seconds(list(both.values()), run.each(range(rounds), "rounds of CPU time"))
-    seconds = _and_alone(dict(zip(both, measured, strict=True)))
+    seconds = _with_idle_floor(dict(zip(both, measured, strict=True)))
     ratios = {
-        (case, who): [one / floor for one, floor in zip(taken, seconds[_floor(case), FLOOR], strict=True)]
-        for (case, who), taken in seconds.items()
+        (case, name): [one / floor for one, floor in zip(taken, seconds[_floor(case), FLOOR], strict=True)]
+        for (case, name), taken in seconds.items()
     }
     medians = {key: statistics.median(taken) for key, taken in ratios.items()}
-    lower, _, upper = statistics.quantiles(ratios[twice, OURS], n=4)
+    lower, _, upper = statistics.quantiles(ratios[repeated, OURS], n=4)
     return [
         *(_row(case, "CPU", "x", _of(medians, case), 1.0, peers, *_goals(case, 1)) for case in _cases(seconds)),
-        row("cold_start", twice, "CPU, lower quartile", "x", lower, floor=1.0),
-        row("cold_start", twice, "CPU, upper quartile", "x", upper, floor=1.0),
-        row("cold_start", twice, "CPU, A/A", "x", medians[twice, AGAIN], floor=1.0),
+        row("cold_start", repeated, "CPU, lower quartile", "x", lower, floor=1.0),
+        row("cold_start", repeated, "CPU, upper quartile", "x", upper, floor=1.0),
+        row("cold_start", repeated, "CPU, A/A", "x", medians[repeated, AGAIN], floor=1.0),
     ]
 
 
-def _and_alone(values: dict[Key, Value]) -> dict[Key, Value]:
-    """The first reads once more, for the floor that reads nothing, where that was measured."""
-    reads = {(ALONE, who): one for (case, who), one in values.items() if case == READ and who not in (FLOOR, AGAIN)}
+def _with_idle_floor(values: dict[Key, Value]) -> dict[Key, Value]:
+    """Add the first reads as compared with an idle client, if that floor was measured."""
+    contenders = {name: one for (case, name), one in values.items() if case == READ and name not in (FLOOR, AGAIN)}
+    reads = {(VERSUS_IDLE, name): one for name, one in contenders.items()}
     return {**values, **reads} if (CLIENT, FLOOR) in values else values
 
 
@@ -214,12 +219,12 @@ def _cases(values: Mapping[Key, object]) -> list[str]:
 
 
 def _floor(case: str) -> str:
-    """The case of the floor that a case is compared with: an event function reads nothing in its start."""
-    return CLIENT if case == ALONE or case in EVENTS else case
+    """Return the floor's case for a case: an event function reads nothing at its start."""
+    return CLIENT if case == VERSUS_IDLE or case in EVENTS else case
 
 
 def _of(values: Mapping[Key, float], case: str) -> dict[str, float]:
-    return {who: value for (one, who), value in values.items() if one == case}
+    return {name: value for (one, name), value in values.items() if one == case}
 
 
 def _row(

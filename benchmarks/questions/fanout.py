@@ -1,9 +1,9 @@
-"""Deliveries per second, CPU and memory of one sending process, and whether receivers that hang delay the others.
+"""Fan-out: deliveries per second, CPU and memory of one sending process, and the effect of hanging receivers.
 
-The sender and its receivers are processes of their own, each on a core of its own. The receivers answer after a time,
-or never, and close the connection, as deliveries go to many hosts. In the cloud a process of the `deliver` function has
-10 deliveries in flight and there are up to 200 of them; the local run's worker has 640. 200 and 800 are what a process
-can do. The figures are of plain http, which production never sends; what TLS adds is a row of its own.
+The sender and the receivers are two processes on two cores. The receivers answer after a delay or never, and close the
+connection, as real deliveries go to many hosts. In the cloud, up to 200 processes of the `deliver` function have 10
+deliveries in flight each; the local run's worker has 640. The cases with 200 and 800 show the capacity of one process.
+They use plain HTTP, which production does not send; TLS has its own rows.
 """
 
 import statistics
@@ -22,27 +22,27 @@ from benchmarks.run import Run
 from infra.local import children
 from tests.webhooks.receivers import certificates
 
-TITLE = "How many webhooks does one process deliver, what does each take, and who waits for receivers that hang?"
+TITLE = "Fan-out: deliveries per second of one process, and the effect of hanging receivers"
 
-_AGAIN = "ours again"
+_AGAIN = "ours, second run"
 _HANGING = 900
 _LEAST_RATE = {200: 800.0, 800: 2000.0}
 
 
 def measure(run: Run) -> list[Row]:
-    """The rows of the question."""
-    return [*_rates(run), *_tls(run), *_memory(run), *_whole(run)]
+    """Return the rows of the question."""
+    return [*_rates(run), *_tls(run), *_memory(run), *_complete(run)]
 
 
 def _rates(run: Run) -> Iterator[Row]:
     cases = [(200, 200)] if run.quick else [(200, 200), (200, 800), (0, 200)]
     peers = () if run.quick else ("requests", "urllib3", "aiohttp")
     names = [senders.OURS, _AGAIN, senders.FLOOR]
-    # Peers, which are far off, once.
+    # Peers run once: they differ by far more than the noise.
     rounds = [(*names, *peers), *[tuple(names)] * (0 if run.quick else 2)]
     names += peers
     with receiver.running(process.RECEIVERS_CORE) as port, ExitStack() as running:
-        # A process for each: what one imports and leaves behind is not the next one's to sweep up.
+        # One process per sender, so none collects the garbage of another.
         sender_of = {name: running.enter_context(process.running()) for name in names}
         steps = [(case, name) for each in rounds for case in cases for name in each]
         found: dict[Any, list[Rate]] = {}
@@ -51,7 +51,7 @@ def _rates(run: Run) -> Iterator[Row]:
             found.setdefault((delay, count, name), []).append(_rate(sender_of[name], name, urls, count))
     for delay, count in cases:
         of = {name: found[delay, count, name] for name in names}
-        case = f"{count} in flight, receivers of {delay} ms"
+        case = f"{count} in flight, receivers answer after {delay} ms"
         rates = {name: statistics.median(one.rate for one in each) for name, each in of.items()}
         cpu = {name: statistics.median(one.cpu for one in each) for name, each in of.items()}
         fast = [Goal(">=", _LEAST_RATE[count])] if delay else []
@@ -88,7 +88,7 @@ def _tls(run: Run) -> Iterator[Row]:
             hosts = [f"https://{receiver.HOSTS[0]}:{port}"]
             grown = _grown(sender, senders.OURS, hosts)
     cpu = statistics.median(one.cpu for one in found)
-    yield row("fanout", "200 in flight, receivers of 200 ms, TLS", "CPU", "ms", cpu)
+    yield row("fanout", "200 in flight, receivers answer after 200 ms, TLS", "CPU", "ms", cpu)
     yield row("fanout", f"{_HANGING} hanging receivers, TLS", "memory", "MB", grown, goals=[Goal("<=", 120)])
 
 
@@ -108,7 +108,7 @@ def _grown(sender: Sender, name: str, hosts: list[str]) -> float:
     return grown
 
 
-def _whole(run: Run) -> Iterator[Row]:
+def _complete(run: Run) -> Iterator[Row]:
     shares = (0, 5) if run.quick else (0, 1, 5)
     rounds = 1 if run.quick else 3
     with (
@@ -118,15 +118,17 @@ def _whole(run: Run) -> Iterator[Row]:
         hosts = [f"http://{host}:{port}" for host in receiver.HOSTS]
         if not run.quick:
             urls = [f"{host}/200" for host in hosts]
-            whole = Rate(*sender.ask("pipeline", "rate", urls=urls, invocations=5, count=400))
-            case = "whole deliveries, a read and two writes each: 5 batches of 10, receivers of 200 ms"
-            yield row("fanout", case, "rate", "/s", whole.rate)
-            yield row("fanout", case, "CPU", "ms", whole.cpu)
-        asked = {"hosts": hosts, "workers": 20, "a_second": 60}
+            complete = Rate(*sender.ask("pipeline", "rate", urls=urls, invocations=5, count=400))
+            case = "complete deliveries with a read and two writes, 5 batches of 10, receivers answer after 200 ms"
+            yield row("fanout", case, "rate", "/s", complete.rate)
+            yield row("fanout", case, "CPU", "ms", complete.cpu)
+        arguments = {"hosts": hosts, "workers": 20, "a_second": 60}
         found: dict[int, list[float]] = {share: [] for share in shares}
         for share in run.each(shares * rounds, "waits of healthy receivers"):
-            found[share].append(sender.ask("pipeline", "wait", hanging=share, count=60 if run.quick else 150, **asked))
+            found[share].append(
+                sender.ask("pipeline", "wait", hanging=share, count=60 if run.quick else 150, **arguments)
+            )
     for share in shares[1:]:
         ratio = statistics.median(one / without for one, without in zip(found[share], found[0], strict=True))
         case = f"{share} % of the receivers hang"
-        yield row("fanout", case, "wait of the others, 99th percentile", "x", ratio, goals=[Goal("<=", 1.5)])
+        yield row("fanout", case, "wait of healthy receivers, 99th percentile", "x", ratio, goals=[Goal("<=", 1.5)])

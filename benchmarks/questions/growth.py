@@ -1,6 +1,6 @@
-"""What an operation costs as the tenant grows, and as one conversation does: requests, capacity and bytes, all exact.
+"""Growth: the exact cost of each operation as the tenant grows, and as one conversation grows.
 
-The cases say where they stand: "agent read, 10,000 conversations" and "state read, 64 KB", see `point`.
+A case ends with its position: "agent read, 10,000 conversations" or "state read, 64 KB" (see `position`).
 """
 
 import re
@@ -20,10 +20,10 @@ from chalicelib.conversations.listing import PAGE_SIZE
 from tests.api import Answer
 from tests.capacity import metered, size
 
-if TYPE_CHECKING:  # the tests have nothing of what the suite shows itself with
+if TYPE_CHECKING:  # the tests do not install the suite's terminal output
     from benchmarks.run import Run
 
-TITLE = "What does an operation cost as the tenant, or a conversation, grows?"
+TITLE = "Growth: cost of an operation as the tenant or a conversation grows"
 CONVERSATIONS, KB = "conversations", "KB"
 COUNTS, QUICK_COUNTS = (10, 100, 1_000, 10_000, 100_000), (10, 100, 1_000)
 SIZES, QUICK_SIZES = tuple(2**power for power in range(12)), (1, 16, 256, 2_048)
@@ -41,7 +41,7 @@ Costs = dict[str, float]
 
 
 class Operation(NamedTuple):
-    """A request to measure; `since` so many conversations it answers the same amount: before, a page is not full."""
+    """A request to measure. Its answer has a constant size from `since` conversations on, once a page is full."""
 
     name: str
     send: Callable[[], Answer]
@@ -49,11 +49,11 @@ class Operation(NamedTuple):
 
 
 def measure(run: "Run") -> list[Row]:
-    """The rows: each operation at each number of conversations, then the state of one conversation at each size."""
+    """Return the rows: each operation at each number of conversations, then one conversation at each size."""
     counts, sizes = (QUICK_COUNTS, QUICK_SIZES) if run.quick else (COUNTS, SIZES)
     with populate.service(run.engine.url) as tenant:
         of_tenant = {}
-        for count in run.each(_on_the_way(counts), "tenant of", lambda count: f"{count:,} conversations"):
+        for count in run.each(_with_progress(counts), "tenant of", lambda count: f"{count:,} conversations"):
             populate.fill(tenant, count)
             if count in counts:
                 of_tenant[count] = dict(tenant_costs(tenant, count))
@@ -69,14 +69,14 @@ def measure(run: "Run") -> list[Row]:
     ]
 
 
-def point(case: str) -> tuple[str, int, str] | None:
-    """What a case is of, and where it stands: ("agent read", 10,000, "conversations"); None for one without a place."""
+def position(case: str) -> tuple[str, int, str] | None:
+    """Split a case into ("agent read", 10,000, "conversations"). None for a case without a position."""
     found = re.fullmatch(rf"(.+), ([\d,]+) ({CONVERSATIONS}|{KB})", case)
     return (found[1], int(found[2].replace(",", "")), found[3]) if found else None
 
 
 def tenant_costs(tenant: Tenant, count: int) -> Iterator[tuple[str, Costs]]:
-    """What each operation costs a tenant with so many conversations: name, costs. It leaves the tenant one more."""
+    """Yield each operation and its costs for a tenant with `count` conversations. Adds one conversation."""
     for operation in _operations(tenant, count):
         _warm(tenant)
         costs = _cost(operation.send)
@@ -85,9 +85,9 @@ def tenant_costs(tenant: Tenant, count: int) -> Iterator[tuple[str, Costs]]:
 
 
 def conversation_costs(kb: int) -> Iterator[tuple[str, Costs]]:
-    """What the state of a conversation costs whose turns become `kb` KB of JSON, in a tenant of its own.
+    """Yield the operations and costs of a conversation whose turns are `kb` KB of JSON, in a new tenant.
 
-    An append is what a chat does: the whole state once more with a question and its answer behind it, again and again.
+    An append is a chat's usual write: the complete state with a new question and answer at the end.
     """
     tenant = populate.tenant()
     messages = transcripts.transcript_of(kb * 1024)
@@ -103,7 +103,7 @@ def conversation_costs(kb: int) -> Iterator[tuple[str, Costs]]:
 
 
 def native_costs(kb: int) -> dict[tuple[str, str], float | None]:
-    """The same by DynamoDB's rules for one item with the turns as maps; None where they are too large for an item."""
+    """Return the costs of one item with the turns as maps, by DynamoDB's rules. None if they exceed an item."""
     turns = transcripts.turns(transcripts.transcript_of(kb * 1024))
     answered = [{**one, "messages": one["messages"][0]} for one in turns]
     item = {"agent": "-" * 34, **populate.metadata(1), "turns": answered}
@@ -119,7 +119,7 @@ def native_costs(kb: int) -> dict[tuple[str, str], float | None]:
 
 
 def _operations(tenant: Tenant, count: int) -> list[Operation]:
-    """Each with what nobody has used before it: the tenant's oldest conversations, one for each count."""
+    """Return the operations. Each count uses its own conversation among the tenant's oldest ones."""
     api, step = tenant.api, COUNTS.index(count)
     state = f"{_STATE}/{populate.conversation_id(1 + step)}/state"
     old = populate.conversation_id(1 + len(COUNTS) + step)
@@ -155,13 +155,13 @@ def _succeeded(answer: Answer) -> None:
 
 
 def _warm(tenant: Tenant) -> None:
-    """A process looks up once in 30 seconds who its caller is, and that an agent is there."""
+    """Cache the caller and the agent, which a process looks up every 30 seconds."""
     _succeeded(tenant.api.get("/v2/clients"))
     _succeeded(tenant.api.post(f"/v2/agents/{populate.AGENT}/analytics/warm", {"record": "load"}))
 
 
 def _others(messages: list[transcripts.Message], most: int) -> list[transcripts.Message]:
-    """Other messages, of at most so many bytes of JSON and nearly so many."""
+    """Return other messages of at most, and nearly, `most` bytes of JSON."""
     others = transcripts.other(messages, len(messages))
     while transcripts.document_size(others) > most:
         del others[-1 - len(others) // 200 :]
@@ -169,7 +169,7 @@ def _others(messages: list[transcripts.Message], most: int) -> list[transcripts.
 
 
 def _stored(tenant: Tenant, conversation_id: str) -> float:
-    """The bytes of a conversation's items, without those that expire: received messages stay for a day."""
+    """Return the bytes of a conversation's items, without received messages, which expire after a day."""
     partition = store.key(tenant.workspace_id, populate.AGENT, conversation_id).partition
     pages = (
         storage.sdk_client("dynamodb")
@@ -183,15 +183,15 @@ def _stored(tenant: Tenant, conversation_id: str) -> float:
     return sum(size(item) for page in pages for item in page["Items"] if "expires_at" not in item)
 
 
-def _on_the_way(counts: tuple[int, ...]) -> list[int]:
-    """The counts, and between the larger of them some more, so that one sees it go on."""
+def _with_progress(counts: tuple[int, ...]) -> list[int]:
+    """Return the counts, with steps between the larger ones to show progress."""
     return sorted({*counts, *range(_AT_ONCE, counts[-1], _AT_ONCE)})
 
 
 def _rows(
     found: dict[int, dict[str, Costs]], unit: str, native: Mapping[int, Mapping[tuple[str, str], float | None]] = {}
 ) -> Iterator[Row]:
-    """A row for each cost of each operation at each place; a metric that is 0 everywhere has none."""
+    """Yield a row for each cost of each operation at each position, except metrics that are always 0."""
     for name, metric in _measured(found):
         for place in (one for one, costs in found.items() if name in costs):
             computed = native.get(place, {})
@@ -201,7 +201,7 @@ def _rows(
 
 
 def _flat(found: dict[int, dict[str, Costs]], unit: str, of: str = "") -> Iterator[Row]:
-    """For each metric how many times it is at the largest place what it is at the smallest, where it grows most."""
+    """Yield for each metric the largest ratio, over all operations, between the last and the first position."""
     growth: defaultdict[str, list[float]] = defaultdict(list)
     for name, metric in _measured(found):
         values = [costs[name][metric] for costs in found.values() if name in costs]

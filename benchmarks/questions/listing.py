@@ -1,4 +1,4 @@
-"""What a page of the conversation list costs, wherever in the list it is."""
+"""Listing: the cost of a page of conversations at any depth."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,20 +14,20 @@ from chalicelib.conversations.listing import PAGE_SIZE
 from infra.local import children
 from tests.capacity import metered
 
-if TYPE_CHECKING:  # the tests, which count the same, have nothing of what the suite shows itself with
+if TYPE_CHECKING:  # the tests do not install the suite's terminal output
     from benchmarks.run import Run
 
-TITLE = "What does page N of the list of conversations cost?"
+TITLE = "Listing: cost of page N of the conversations"
 OURS = "ours"
 ALL, PAGES = 30_000, (1, 10, 100, 1_000)
 QUICK_ALL, QUICK_PAGES = 2_500, (1, 10, 100)
-_TOGETHER = 5_000
+_STEP = 5_000
 
 Page = list[dict[str, Any]]
 
 
 class Design(NamedTuple):
-    """A way to keep a list: the client that it asks through, and how it stores conversations and reads a page."""
+    """A list design: its client, and functions to store conversations and to read a page."""
 
     client: Any
     fill: Callable[[range], None]
@@ -35,29 +35,29 @@ class Design(NamedTuple):
 
 
 def measure(run: "Run") -> list[Row]:
-    """The rows: requests and read units of each page, beside the two usual designs on the same engine."""
+    """Return the rows: requests and read units of each page, for CAMS and the two usual designs."""
     count, pages = (QUICK_ALL, QUICK_PAGES) if run.quick else (ALL, PAGES)
     with populate.service(run.engine.url) as tenant:
         designs = {OURS: _ours(tenant), **_peers(run.engine.url, tenant.agent)}
-        parts = [range(start + 1, min(start + _TOGETHER, count) + 1) for start in range(0, count, _TOGETHER)]
+        parts = [range(start + 1, min(start + _STEP, count) + 1) for start in range(0, count, _STEP)]
         with ThreadPoolExecutor(len(designs)) as pool:
             for numbers in run.each(parts, "storing conversations"):
                 for done in [pool.submit(design.fill, numbers) for design in designs.values()]:
                     done.result()
         rows: list[Row] = []
         for page in run.each(pages, "reading page", str):
-            tenant.api.get("/v2/clients")  # a process looks its caller up once in 30 seconds
+            tenant.api.get("/v2/clients")  # cache the caller
             rows += _rows(case(page, count), _costs(designs, page))
         return rows
 
 
 def case(page: int, count: int) -> str:
-    """What a page is called in the results."""
+    """Return a page's name in the results."""
     return f"page {page:,} of {count:,} conversations"
 
 
 def ours_costs(tenant: populate.Tenant, page: int) -> dict[str, float]:
-    """What a page of ours costs: metric -> value. Fails unless it shows a full page."""
+    """Return the costs of a CAMS page. Raises AssertionError unless the page is full."""
     costs, shown = _cost(_ours(tenant), page)
     _require_same(OURS, page, shown, shown)
     return costs
@@ -76,7 +76,7 @@ def _of(costs: dict[str, dict[str, float]], metric: str) -> dict[str, float]:
 
 
 def _costs(designs: dict[str, Design], page: int) -> dict[str, dict[str, float]]:
-    """What the page costs each design. Fails unless all of them show the same conversations."""
+    """Return the page's costs for each design. Raises AssertionError unless all show the same conversations."""
     found = {name: _cost(design, page) for name, design in designs.items()}
     expected = found[OURS][1]
     for name, (_, shown) in found.items():
@@ -86,7 +86,7 @@ def _costs(designs: dict[str, Design], page: int) -> dict[str, dict[str, float]]
 
 def _require_same(name: str, page: int, shown: Page, expected: Page) -> None:
     if shown != expected or len(shown) != PAGE_SIZE:
-        raise AssertionError(f"{name}: page {page} is not the same full page that all show")
+        raise AssertionError(f"{name}: page {page} is not full, or differs from the others")
 
 
 def _cost(design: Design, page: int) -> tuple[dict[str, float], Page]:
@@ -118,18 +118,18 @@ def _peers(engine_url: str, agent: str) -> dict[str, Design]:
         "offset by skip": Design(
             client,
             lambda numbers: offset_by_skip.save(skip, agent, map(populate.metadata, numbers)),
-            lambda page: _normal(offset_by_skip.page(skip, agent, page)),
+            lambda page: _as_shown(offset_by_skip.page(skip, agent, page)),
         ),
         "keys-only index": Design(
             client,
             lambda numbers: keys_only_index.save(keys, agent, map(populate.metadata, numbers)),
-            lambda page: _normal(keys_only_index.page(dynamodb, keys, agent, page)),
+            lambda page: _as_shown(keys_only_index.page(dynamodb, keys, agent, page)),
         ),
     }
 
 
-def _normal(items: Page) -> Page:
-    """Items as the API shows them: without their key, and with numbers that JSON has."""
+def _as_shown(items: Page) -> Page:
+    """Return items in the API's form: without their key, and with JSON numbers."""
     return [
         {name: int(value) if isinstance(value, Decimal) else value for name, value in item.items() if name != "agent"}
         for item in items

@@ -1,10 +1,10 @@
-"""Question 2: what a request costs beside the bare SDK, from gateway event to gateway answer.
+"""Overhead: the cost of a request compared with the bare SDK, from gateway event to gateway answer.
 
-The same requests for all, over the same stubbed engine (`benchmarks.overhead.recorded`), checked for the same answers:
-an agent is read, a page of 20 conversations listed, a state replaced of 4, 100 and 300 messages of which two are new.
-The floor's rules are in `benchmarks.peers.bare_api`. "Our encoding" is the same stored document, sealed as ours is, so
-that there only the framework differs. The price of a further message is the difference of two lengths: 300 and 100
-messages for ours and the floor, 100 and 4 for the others, as long native maps take a minute to count.
+All stacks get the same requests on the same replayed engine (`benchmarks.overhead.recorded`) and must give the same
+answers. The requests read an agent, list a page of 20 conversations, and replace states of 4, 100 and 300 messages,
+two of them new. `benchmarks.peers.bare_api` describes the floor. A stack with "our encoding" stores the same sealed
+document as CAMS, so only the framework differs. The cost of one more message is the difference of two lengths: 300 and
+100 messages for CAMS and the floor, 100 and 4 for the others, because long native maps take a minute to count.
 """
 
 import json
@@ -22,21 +22,21 @@ from benchmarks.overhead.stacks import FASTAPI, FASTAPI_ENCODED, FLOOR, OURS, PE
 from benchmarks.results import Goal, Row, row
 from benchmarks.run import Run
 
-TITLE = "What does a request cost beside the bare SDK, from gateway event to gateway answer?"
+TITLE = "Overhead: cost of a request compared with the bare SDK"
 
 _READ, _LIST, _STATE, _LONG, _FURTHER = "agent read", "list page", "small state", "state of 100", "state of 300"
-# Operations of the shorter run: one is exact, more are for what happens now and then.
+# Operations of the shorter run: one is exact, more average out occasional work.
 _LENGTHS = {_READ: 3, _LIST: 2, _STATE: 2, _LONG: 1}
 _GOALS = {_READ: 1.3, _LIST: 1.3, _STATE: 1.3, _LONG: 1.4}
 _MILLION = 1_000_000
-_MESSAGE = "a further message of a state"
+_MESSAGE = "one more message of a state"
 
 Counts = dict[str, dict[str, float]]
 """Stack -> case -> instructions."""
 
 
 def measure(run: Run) -> list[Row]:
-    """The rows of the question. Quick: ours and the floor, and of FastAPI the time of an agent read."""
+    """Return the rows. The quick run has CAMS and the floor, and FastAPI's time of an agent read."""
     peers = [FASTAPI, FASTAPI_ENCODED] if run.quick else PEERS
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
@@ -49,29 +49,29 @@ def measure(run: Run) -> list[Row]:
         for pair in run.each(pairs, "counting instructions", " and ".join):
             counted |= count(directory, {stack: lengths[stack] for stack in pair})
         timed = _timed(run, directory, [OURS, FLOOR, *peers], [_READ] if run.quick else list(_LENGTHS))
-    return [*_instructions(counted), _further(counted), *_times(timed)]
+    return [*_instructions(counted), _per_message(counted), *_times(timed)]
 
 
 def record(directory: Path, longest: int, stores: Sequence[str]) -> None:
-    """Record what the engine answers, for `count`: to these ways to store, for states of up to so many messages."""
+    """Record the engine's answers for these stores, for states of up to `longest` messages."""
     with _child("benchmarks.overhead.record", str(directory), str(longest), *stores) as process:
         process.communicate()
     if process.returncode:
-        raise ValueError("the engine's answers cannot be recorded")
+        raise ValueError("recording the engine's answers failed")
 
 
 def count(directory: Path, lengths: dict[str, dict[str, int]]) -> Counts:
-    """Instructions of each stack's cases, in runs of so many operations; the stacks at the same time."""
+    """Return the instructions of each stack's cases. The stacks run in parallel; `lengths` are operations per run."""
     started: dict[str, subprocess.Popen[bytes]] = {}
     for stack, cases in lengths.items():
         own = directory / f"counted {stack}"
         own.mkdir()
-        wanted = [f"{case}={length}" for case, length in cases.items()]
-        command = [sys.executable, "-m", "benchmarks.overhead.process", "count", str(directory), stack, *wanted]
+        arguments = [f"{case}={length}" for case, length in cases.items()]
+        command = [sys.executable, "-m", "benchmarks.overhead.process", "count", str(directory), stack, *arguments]
         started[stack] = instructions.start(command, dict(os.environ), own)
     for stack, process in started.items():
         if process.wait():
-            raise ValueError(f"{stack} cannot be counted")
+            raise ValueError(f"counting {stack} failed")
     return {
         stack: dict(zip(cases, instructions.read(directory / f"counted {stack}", list(cases.values())), strict=True))
         for stack, cases in lengths.items()
@@ -88,15 +88,15 @@ def _instructions(counted: Counts) -> list[Row]:
     return rows
 
 
-def _further(counted: Counts) -> Row:
-    def price(cases: dict[str, float]) -> float:
+def _per_message(counted: Counts) -> Row:
+    def cost(cases: dict[str, float]) -> float:
         if _FURTHER in cases:
             return (cases[_FURTHER] - cases[_LONG]) / (FURTHER - LONG) / _MILLION
         return (cases[_LONG] - cases[_STATE]) / (LONG - SMALL) / _MILLION
 
-    prices = {stack: price(cases) for stack, cases in counted.items() if _LONG in cases}
-    ours, floor = prices.pop(OURS), prices.pop(FLOOR)
-    return row("overhead", _MESSAGE, "instructions", "M", ours, peers=prices, floor=floor, goals=[Goal("<=", 0.07)])
+    costs = {stack: cost(cases) for stack, cases in counted.items() if _LONG in cases}
+    ours, floor = costs.pop(OURS), costs.pop(FLOOR)
+    return row("overhead", _MESSAGE, "instructions", "M", ours, peers=costs, floor=floor, goals=[Goal("<=", 0.07)])
 
 
 def _timed(run: Run, directory: Path, stacks: Sequence[str], cases: Sequence[str]) -> dict[str, dict[str, Ratio]]:
@@ -117,9 +117,9 @@ def _times(timed: dict[str, dict[str, Ratio]]) -> list[Row]:
         goals = [Goal("<=", 0.12, FASTAPI), Goal("<=", 0.45, FASTAPI_ENCODED)] if case == _READ else []
         for metric, quartile in (("CPU", "median"), ("CPU, lower quartile", "lower"), ("CPU, upper quartile", "upper")):
             ratios = {stack: getattr(one, quartile) for stack, one in found.items()}
-            held = goals if metric == "CPU" else []
+            checked = goals if metric == "CPU" else []
             rows.append(
-                row("overhead", case, metric, "x", ratios.pop(OURS), peers=ratios, floor=floor.median, goals=held)
+                row("overhead", case, metric, "x", ratios.pop(OURS), peers=ratios, floor=floor.median, goals=checked)
             )
         rows.append(row("overhead", case, "CPU, A/A", "x", again.median, floor=floor.median))
     return rows

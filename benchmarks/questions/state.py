@@ -1,4 +1,4 @@
-"""What a conversation's state costs beside the stores that people use on DynamoDB, and how long it may become."""
+"""State: the cost of a conversation compared with common stores on DynamoDB, and its largest size."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -18,8 +18,8 @@ from benchmarks.transcripts import Message, other, transcript, transcript_of
 if TYPE_CHECKING:
     from benchmarks.run import Run
 
-TITLE = "What does the state of a conversation cost, and how long may it become?"
-OURS, FLOOR, AGAIN = "ours", "floor", "floor again"
+TITLE = "State: cost and largest size of a conversation"
+OURS, FLOOR, AGAIN = "ours", "floor", "floor, second run"
 QUICK_COUNTS = (COUNTS[0], COUNTS[2])
 TIMED = OPERATIONS[:3]
 LARGEST = 2 * 1024 * 1024
@@ -27,15 +27,15 @@ _GOALS_AT = 1_000
 _CAPACITY = [Goal("<=", 0.333, "best peer"), Goal("<=", 0.1, "worst peer")]
 _ROUNDS, _LONG_ROUNDS, _QUICK_ROUNDS = 5, 3, 3
 _LONG = 1_000
-# Where the search for the largest conversation begins, and to what part of it it is right.
+# Start and relative precision of the search for the largest conversation.
 _SMALLEST, _PART = 256 * 1024, 1 / 32
 _QUICK_SMALLEST, _QUICK_PART = LARGEST, 1
 
 
 def measure(run: "Run") -> list[Row]:
-    """The rows: counts and latency of each operation and length, and the largest conversation of each store.
+    """Return the rows: counts and latency of each operation and length, and each store's largest conversation.
 
-    The quick variant times the shortest conversation only, and looks for the end of ours alone.
+    The quick run times only the shortest conversation, and searches only the limit of CAMS.
     """
     with populate.service(run.engine.url) as tenant:
         stores: dict[str, Store] = {OURS: Ours(tenant.api, populate.AGENT), FLOOR: PlainDocument(), **_peers()}
@@ -59,9 +59,9 @@ def _operations(run: "Run", stores: dict[str, Store]) -> list[Row]:
 
 
 def _largest_row(run: "Run", stores: dict[str, Store]) -> Row:
-    asked = [OURS] if run.quick else [name for name in stores if name != FLOOR]
+    names = [OURS] if run.quick else [name for name in stores if name != FLOOR]
     search = (_QUICK_SMALLEST, _QUICK_PART) if run.quick else (_SMALLEST, _PART)
-    found = {name: _largest(stores[name], *search) for name in run.each(asked, "looking for the end of", str)}
+    found = {name: _largest(stores[name], *search) for name in run.each(names, "searching the limit of", str)}
     ours, goals = found.pop(OURS), [Goal(">=", LARGEST)]
     return row("state", "largest conversation", "bytes", "bytes", ours, peers=found, goals=goals)
 
@@ -76,7 +76,7 @@ def _peers() -> dict[str, Store]:
 
 
 def _costs(store: Store, length: int, operations: int) -> dict[str, Costs]:
-    """What the first so many operations cost, as far as the store can hold the conversation."""
+    """Return the costs of the first `operations` operations that the store supports at this length."""
     found: dict[str, Costs] = {}
     try:
         for operation, cost in islice(costs(store, length), operations):
@@ -87,7 +87,7 @@ def _costs(store: Store, length: int, operations: int) -> dict[str, Costs]:
 
 
 def _require_too_long(error: Exception) -> None:
-    """Raises again whatever does not say that a conversation is too long."""
+    """Raise the error again unless it means that the conversation is too long."""
     code = error.response["Error"]["Code"] if isinstance(error, ClientError) else ""
     message = str(error)
     if not isinstance(error, TooLong) and not (code == "ValidationException" and "size" in message):
@@ -105,7 +105,7 @@ def _count_rows(length: int, operations: Sequence[str], found: dict[str, dict[st
 
 
 def _goals(metric: str, operation: str, found: dict[str, dict[str, Costs]]) -> list[Goal]:
-    """Capacity against the best and the worst peer; requests against the peer that is best in capacity."""
+    """Return the goals: capacity against the best and worst peer, requests against the peer with the best capacity."""
     if metric == "capacity units":
         return _CAPACITY
     units = {name: one[operation]["capacity units"] for name, one in found.items() if operation in one}
@@ -114,20 +114,20 @@ def _goals(metric: str, operation: str, found: dict[str, dict[str, Costs]]) -> l
 
 
 def _latency_rows(name: str, found: dict[str, latency.Ratio], peers: list[str]) -> list[Row]:
-    """The quartiles, and how far the floor is from itself."""
+    """Return rows with the quartiles and the A/A ratio of the floor."""
     rows: list[Row] = []
     for quartile in ("median", "lower quartile", "upper quartile"):
-        values = {who: getattr(ratio, quartile.split()[0]) for who, ratio in found.items()}
+        values = {store: getattr(ratio, quartile.split()[0]) for store, ratio in found.items()}
         metric = "latency" if quartile == "median" else f"latency, {quartile}"
-        beside = {who: values.get(who) for who in peers if who not in (OURS, FLOOR)}
-        rows.append(row("state", name, metric, "x", values[OURS], peers=beside, floor=values[FLOOR]))
+        others = {store: values.get(store) for store in peers if store not in (OURS, FLOOR)}
+        rows.append(row("state", name, metric, "x", values[OURS], peers=others, floor=values[FLOOR]))
         if quartile == "median":
             rows.append(row("state", name, "latency, A/A", "x", values[AGAIN], floor=values[FLOOR]))
     return rows
 
 
 def _batch(store: Store, operation: str, length: int) -> latency.Batch:
-    """Makes operations on one conversation; appending to it is begun anew before it is much longer."""
+    """Return a batch of operations on one conversation. Appending resets it before it grows by more than 5 %."""
     conversation, messages = f"{operation}-{length}", transcript(length)
     numbers = count()
     appended = 0
@@ -152,7 +152,7 @@ def _batch(store: Store, operation: str, length: int) -> latency.Batch:
 
 
 def _largest(store: Store, smallest: int, part: float) -> int:
-    """Bytes of JSON of the longest conversation that the store keeps and answers as it was, right to a part of it."""
+    """Return the JSON bytes of the largest conversation that the store returns unchanged, to a precision of `part`."""
     kept, refused = smallest // 2, smallest
     while _keeps(store, refused):
         kept, refused = refused, 2 * refused
@@ -170,5 +170,5 @@ def _keeps(store: Store, size: int) -> bool:
         _require_too_long(error)
         return False
     if store.read(f"of-{size}") != messages:
-        raise AssertionError(f"{type(store).__name__} keeps something else than it was given")
+        raise AssertionError(f"{type(store).__name__} does not return the stored messages")
     return True

@@ -1,1 +1,1 @@
-"""What a function's start is measured with: the packages that start, and the processes that are counted and timed."""
+"""The cold start question: the packages, and the processes that are counted and timed."""

@@ -1,7 +1,8 @@
-"""The packages whose starts are measured, each in a directory of its own: all that a process of it can import.
+"""The measured packages. Each has its own directory, and a process imports only from there.
 
-Those of the peers and of the bare SDK are what `pip install --target` makes of their requirements, in the versions of
-`requirements-bench.lock`; they are kept in `build/` for the next run. Ours is the real one, and is made anew each time.
+The packages of the peers and of the bare SDK equal a `pip install --target` of their requirements, in the versions of
+`requirements-bench.lock`. They stay in `build/` for the next run. The CAMS package is the deployed one, built in each
+run.
 """
 
 import compileall
@@ -23,33 +24,33 @@ import chalice
 from infra.package import build, wheels
 from infra.package.__main__ import zipped
 
-KEPT = build.ROOT / "build" / "benchmarks"
-# As our own package is compiled: Python trusts it without a look at the source.
+CACHE = build.ROOT / "build" / "benchmarks"
+# As in the deployed package: Python does not compare the bytecode with the source.
 _UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 _PEERS = Path(__file__).parents[1] / "peers"
 
 
 class Package(NamedTuple):
-    """A directory that has the package in two forms, and what the zip of it weighs, in bytes."""
+    """A directory with the package in two forms, and the size of its zip file in bytes."""
 
     directory: Path
     size: int
 
     @property
     def compiled(self) -> Path:
-        """Where Python finds the bytecode of every module."""
+        """The form with bytecode for every module."""
         return self.directory / "compiled"
 
     @property
     def sources(self) -> Path:
-        """Where it finds none."""
+        """The form without bytecode."""
         return self.directory / "sources"
 
 
 def ours(directory: Path, *, sources: bool) -> Package:
-    """The package that is deployed, made in `directory`; if asked for, what Chalice would upload by itself, too."""
+    """Build the deployed package in `directory`, optionally with the package that plain Chalice would upload."""
     build.stage(directory / "staged", wheels.HERE)
-    with contextlib.redirect_stdout(io.StringIO()):  # Chalice says there that it works
+    with contextlib.redirect_stdout(io.StringIO()):  # Chalice prints its progress
         package = zipped(directory / "staged")
     made = Package(directory, package.stat().st_size)
     with zipfile.ZipFile(package) as archive:
@@ -60,7 +61,7 @@ def ours(directory: Path, *, sources: bool) -> Package:
 
 
 def _as_published() -> Path:
-    """The requirements whole, the two modules of Chalice, and our sources of now."""
+    """Return the complete requirements, the two modules of Chalice, and the current sources."""
     lines = (build.ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
     sources = _installed([line for line in lines if not line.startswith("#")]).sources
     (sources / "chalice").mkdir(exist_ok=True)
@@ -73,7 +74,7 @@ def _as_published() -> Path:
 
 
 def peer(module: str, names: Sequence[str]) -> Package:
-    """A module of `benchmarks/peers` with the packages that it requires."""
+    """Return a module of `benchmarks/peers` with the packages that it requires."""
     package = _installed(_pinned(names))
     for directory in (package.sources, package.compiled):
         shutil.copyfile(_PEERS / f"{module}.py", directory / f"{module}.py")
@@ -82,7 +83,7 @@ def peer(module: str, names: Sequence[str]) -> Package:
 
 
 def bare() -> Package:
-    """Nothing but the SDK's core."""
+    """Return the SDK's core alone."""
     return _installed(_pinned(["botocore"]))
 
 
@@ -91,13 +92,13 @@ def _pinned(names: Sequence[str]) -> list[str]:
 
 
 def _installed(requirements: Sequence[str]) -> Package:
-    """The requirements as files; made once for the versions that this environment has."""
+    """Return the installed requirements, built once for this environment's versions."""
     installed = sorted(f"{one.name} {one.version}" for one in importlib.metadata.distributions())
     text = "\n".join([sys.version, *requirements, *installed])
-    place = KEPT / hashlib.sha256(text.encode()).hexdigest()[:16]
+    place = CACHE / hashlib.sha256(text.encode()).hexdigest()[:16]
     if not place.exists():
-        KEPT.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=KEPT) as name:
+        CACHE.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as name:
             _install(requirements, Path(name) / "made")
             (Path(name) / "made").rename(place)
     return Package(place, (place / "package.zip").stat().st_size)

@@ -1,4 +1,4 @@
-"""Processes that start where there is nothing but a package and the standard library: counted, and timed."""
+"""Count and time processes that start with only a package and the standard library."""
 
 import os
 import random
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 _VALGRIND = ("valgrind", "--tool=cachegrind", "--cache-sim=no", "--cachegrind-out-file=/dev/null")
-# Bytecode that ships is read; none is written, as a function's file system is read-only.
+# A function's file system is read-only, so Python writes no bytecode.
 _ALWAYS = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Start(NamedTuple):
-    """A process: what it is called, the package that it has, what it runs, and its whole environment."""
+    """A process: name, package, code and complete environment."""
 
     name: str
     package: Path
@@ -27,9 +27,9 @@ class Start(NamedTuple):
 def instructions(
     starts: Sequence[Start], each: Callable[[Sequence[str]], Iterable[str]] = lambda names: names
 ) -> list[float]:
-    """Millions of instructions that each start takes to its end. Two are counted at a time: a count is no time.
+    """Return the millions of instructions of each start. Two run in parallel, as load does not change a count.
 
-    `each` goes over the names, and may show how far it is.
+    `each` iterates over the names and may show progress.
     """
     with ThreadPoolExecutor(2) as pool:
         counted = pool.map(_instructions, starts)
@@ -37,7 +37,7 @@ def instructions(
 
 
 def cpu_seconds(starts: Sequence[Start], rounds: Iterable[int]) -> list[list[float]]:
-    """CPU seconds of each start in each round; a round has all of them, one after the other in an order of its own."""
+    """Return the CPU seconds of each start in each round. A round runs all starts in random order."""
     measured: list[list[float]] = [[] for _ in starts]
     for _ in rounds:
         for number in random.sample(range(len(starts)), len(starts)):
@@ -46,7 +46,7 @@ def cpu_seconds(starts: Sequence[Start], rounds: Iterable[int]) -> list[list[flo
 
 
 def _command(start: Start) -> list[str]:
-    # Ends at once: a function answers here, and does not take itself apart.
+    # Exit without clean-up: a function answers here and stays alive.
     code = f"import os, sys; sys.path.insert(0, {str(start.package)!r}); {start.code}; os._exit(0)"
     return [sys.executable, "-s", "-S", "-c", code]
 
@@ -57,7 +57,7 @@ def _instructions(start: Start) -> float:
     ran = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True, check=False)
     found = re.search(r"I\s+refs:\s+([0-9,]+)", ran.stderr)
     if ran.returncode or found is None:
-        raise ValueError(f"{start.name} was not counted: {ran.stderr[-2000:]}")
+        raise ValueError(f"{start.name} cannot be counted: {ran.stderr[-2000:]}")
     return int(found[1].replace(",", "")) / 1e6
 
 
@@ -67,5 +67,5 @@ def _cpu_seconds(start: Start) -> float:
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise ValueError(f"{start.name} has failed")
+        raise ValueError(f"{start.name} failed")
     return usage.ru_utime + usage.ru_stime

@@ -1,1 +1,1 @@
-"""What the benchmarks claim of ours, held in every run of the tests."""
+"""Check the benchmarks' figures for CAMS in every test run."""

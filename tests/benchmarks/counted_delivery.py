@@ -1,4 +1,4 @@
-"""A process in which deliveries are made under callgrind, for `test_fanout_counts`.
+"""A process that counts deliveries under callgrind, for `test_fanout_counts`.
 
 python -m tests.benchmarks.counted_delivery URL LENGTH
 """
@@ -24,7 +24,7 @@ EVENT = {
 
 
 def main(url: str, length: int) -> None:
-    """Counts making a body, signing it and posting it, in runs of `length` deliveries."""
+    """Count building, signing and posting a body, in runs of `length` deliveries."""
     endpoint = {"url": url, "secrets": [{"secret": SECRET}]}
 
     def deliver() -> None:

@@ -1,7 +1,7 @@
-"""What a request may cost: instructions of the three operations, against the same on the bare SDK; and of a message.
+"""Instructions of the three operations, compared with the bare SDK, and of one more message.
 
-Counted, not timed: the same number in every run, so that a change that makes a request dearer is seen at once. The
-limits are what was reached and a little more; the goals of `benchmarks` are above them.
+Counts are equal in every run, so a more expensive request fails at once. The limits are slightly above the measured
+counts, and below the goals of `benchmarks`.
 """
 
 import pytest
@@ -12,31 +12,31 @@ from benchmarks.overhead.stacks import FLOOR, OURS
 from benchmarks.questions import overhead
 
 MOST = {"agent read": 1.05, "list page": 1.15, "small state": 1.08, "state of 100": 0.70}
-MOST_OF_A_MESSAGE = 70_000
-# Operations of the shorter run: those that vary least are counted once.
+MOST_PER_MESSAGE = 70_000
+# Operations of the shorter run; the least variable cases need only one.
 LENGTHS = {"agent read": 2, "list page": 2, "small state": 2, "state of 100": 1, "state of 300": 1}
 
 
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
-    """Ours and the floor, counted at the same time."""
-    if not instructions.is_there():
-        pytest.skip("instructions are counted by valgrind, which is not installed")
+    """Count CAMS and the floor in parallel."""
+    if not instructions.is_available():
+        pytest.skip("valgrind, which counts instructions, is not installed")
     directory = tmp_path_factory.mktemp("recordings")
     overhead.record(directory, FURTHER, ["ours", "sealed"])
     return overhead.count(directory, dict.fromkeys((OURS, FLOOR), LENGTHS))
 
 
 @pytest.mark.parametrize("case", MOST)
-def test_a_request_costs_little_more_than_the_bare_sdk(counted: overhead.Counts, case: str) -> None:
+def test_a_request_stays_within_its_limit(counted: overhead.Counts, case: str) -> None:
     assert counted[OURS][case] <= MOST[case] * counted[FLOOR][case]
 
 
-def test_a_further_message_of_a_state_costs_little(counted: overhead.Counts) -> None:
-    further = counted[OURS]["state of 300"] - counted[OURS]["state of 100"]
-    assert further / (FURTHER - LONG) <= MOST_OF_A_MESSAGE
+def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> None:
+    difference = counted[OURS]["state of 300"] - counted[OURS]["state of 100"]
+    assert difference / (FURTHER - LONG) <= MOST_PER_MESSAGE
 
 
-def test_what_is_counted_is_an_operation(counted: overhead.Counts) -> None:
-    # The SDK alone takes some millions: less would mean that nothing was asked, more that a start was counted.
+def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
+    # The SDK alone takes some millions. Fewer means no request; more means that the count includes the start.
     assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())

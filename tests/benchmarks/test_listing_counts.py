@@ -1,7 +1,7 @@
-"""The counts of the listing benchmark are those of its results: a page that costs more fails here first.
+"""The counts of the listing benchmark equal its results: a more expensive page fails here first.
 
-Of the 30,000 conversations only those of the pages are stored: a page is a range of numbers, and what is not in the
-range is not read.
+The tests store only the conversations of the tested pages, of 30,000. A page is a range of numbers, so other
+conversations are never read.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ from tests.engine import shared_engine
 
 @pytest.fixture(scope="module", autouse=True)
 def engine() -> Iterator[None]:
-    """One for all; each test has tenants of its own."""
+    """One engine for all tests; each test has its own tenants."""
     with shared_engine():
         yield
 
 
 @pytest.fixture(scope="module")
 def tenant(engine: None) -> populate.Tenant:
-    """A tenant with a list of 30,000 conversations, of which those are there that the pages show."""
+    """Create a tenant with a list of 30,000 conversations, and store those of the tested pages."""
     made = populate.tenant()
     for page in listing.PAGES:
         populate.store_only(made, Numbers(listing.ALL).page(page)[::-1])
@@ -38,13 +38,13 @@ def tenant(engine: None) -> populate.Tenant:
 
 @pytest.fixture(scope="module")
 def published() -> dict[tuple[str, str], float | None]:
-    """The published numbers of ours by case and metric."""
+    """Return the published figures of CAMS by case and metric."""
     rows = results.read(results.LATEST)["rows"]
     return {(one["case"], one["metric"]): one["ours"] for one in rows if one["question"] == "listing"}
 
 
 @pytest.mark.parametrize("page", listing.PAGES)
-def test_a_page_costs_what_the_results_say(
+def test_the_costs_of_a_page_equal_the_results(
     page: int, tenant: populate.Tenant, published: dict[tuple[str, str], float | None]
 ) -> None:
     case = listing.case(page, listing.ALL)
@@ -52,7 +52,7 @@ def test_a_page_costs_what_the_results_say(
     assert counted == {metric: published[case, metric] for metric in counted}
 
 
-def test_what_is_filled_is_what_the_service_stores() -> None:
+def test_filling_stores_the_same_items_as_the_service() -> None:
     filled, created = populate.tenant(), populate.tenant()
     populate.store_only(filled, [1])
     populate.fill(created, 1)
@@ -68,7 +68,7 @@ def test_a_filled_list_has_every_conversation_once() -> None:
 
 
 def sizes(tenant: populate.Tenant) -> dict[str, int]:
-    """The attributes of the first conversation's item as stored, and how large each is."""
+    """Return the attributes of the first conversation's stored item with their sizes."""
     key = store.key(tenant.workspace_id, populate.AGENT, populate.conversation_id(1))
     stored = {"conversation": {"S": key.partition}, "item": {"S": key.sort}}
     item = storage.sdk_client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]

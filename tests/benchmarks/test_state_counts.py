@@ -1,4 +1,4 @@
-"""The counts of the state benchmark are those of its results: an operation that costs more fails here first."""
+"""The counts of the state benchmark equal its results: a more expensive operation fails here first."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from tests.engine import shared_engine
 
 @pytest.fixture(scope="module")
 def ours() -> Iterator[Ours]:
-    """One for all; each test has conversations of its own."""
+    """One store for all tests; each test has its own conversations."""
     with shared_engine():
         yield Ours(populate.tenant().api, populate.AGENT)
 
 
 @pytest.mark.parametrize("count", COUNTS)
-def test_an_operation_costs_what_the_results_say(count: int, ours: Ours) -> None:
+def test_the_costs_of_an_operation_equal_the_results(count: int, ours: Ours) -> None:
     rows = results.read(results.LATEST)["rows"]
     published = {(one["case"], one["metric"]): one["ours"] for one in rows if one["question"] == "state"}
     counted = dict(costs(ours, count))

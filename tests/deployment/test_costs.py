@@ -1,4 +1,4 @@
-"""The prices in docs/operate.md follow from the request units in the README, which other tests measure."""
+"""The prices in docs/operate.md follow from the counted units in docs/benchmarks.md."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ def rows(document: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def test_the_costs_follow_from_the_measured_units() -> None:
-    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("README.md")}
+def test_the_costs_follow_from_the_counted_units() -> None:
+    units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md")}
     (memory,) = (one.memory_mb for one in FUNCTIONS if one.name == API)
     overhead = GATEWAY + CALL + SECONDS * GB_SECOND * memory / 1024
     documented = rows("docs/operate.md")

@@ -1,4 +1,4 @@
-"""The README's table of costs is what is counted: requests, and capacity by DynamoDB's rules."""
+"""The table of costs in docs/benchmarks.md has the counted requests, and capacity by DynamoDB's rules."""
 
 import os
 from pathlib import Path
@@ -8,10 +8,10 @@ import pytest
 from tests.capacity import metered
 from tests.test_requests_per_operation import CASES, Service, path_of, service  # noqa: F401 - the fixture
 
-README = Path(__file__).parent.parent / "README.md"
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 START, END = "<!-- costs -->\n", "<!-- end of costs -->"
 
-# What the README calls a case of the table in test_requests_per_operation.
+# Case of test_requests_per_operation -> the operation's name in the table.
 SHOWN = {
     "agent read": "read an agent",
     "agent save": "change an agent",
@@ -46,7 +46,7 @@ SHOWN = {
 }
 
 
-def test_the_table_says_what_is_counted(service: Service) -> None:  # noqa: F811
+def test_the_table_has_the_counted_costs(service: Service) -> None:  # noqa: F811
     lines = ["| Operation | Requests | Read units | Write units |", "|---|---|---|---|"]
     for case in CASES:
         if case.id in SHOWN:
@@ -55,10 +55,10 @@ def test_the_table_says_what_is_counted(service: Service) -> None:  # noqa: F811
             with metered() as meter:
                 assert service.api.call(method, path, case.body).status == 200
             lines.append(f"| {SHOWN[case.id]} | {meter.total} | {meter.reads:g} | {meter.writes:g} |")
-    text = README.read_text(encoding="utf-8")
+    text = PAGE.read_text(encoding="utf-8")
     before, after = text.split(START)[0], text.split(END)[1]
     counted = "\n".join(lines) + "\n"
-    if os.environ.get("CAMS_UPDATE_README"):
-        README.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        PAGE.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
     elif text != f"{before}{START}{counted}{END}{after}":
-        pytest.fail(f"The README's table of costs should be:\n{counted}")
+        pytest.fail(f"The table of costs in docs/benchmarks.md should be:\n{counted}")

@@ -1,0 +1,102 @@
+"""The documents cite only what the repository has, and the README stays short."""
+
+import os
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = ("README.md", "CONTRIBUTING.md", *sorted(f"docs/{one.name}" for one in (ROOT / "docs").glob("*.md")))
+MOST_BYTES = 12_000
+
+_SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".toml", ".txt", ".yaml"}
+_PATH = re.compile(r"[\w.][\w./*-]*")
+_UNTRACKED = {".git", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build"}
+# Files that a run, a deployment or a reader creates.
+_GENERATED = {"credentials.json", ".chalice/policy-prod-*.json", "build/prod", "receiver.py"}
+
+
+@cache
+def paths() -> frozenset[str]:
+    """Every file and directory of the repository."""
+    found = set()
+    for directory, inner, files in os.walk(ROOT):
+        inner[:] = [name for name in inner if name not in _UNTRACKED and not name.startswith(".venv")]
+        found |= {Path(directory, name).relative_to(ROOT).as_posix() for name in (*inner, *files)}
+    return frozenset(found)
+
+
+def looks_like_a_path(text: str) -> bool:
+    """Whether a quoted text is a path: it has a file's suffix, or begins with a directory of the repository."""
+    if not _PATH.fullmatch(text) or text in _GENERATED:
+        return False
+    first, slash, _ = text.partition("/")
+    return PurePosixPath(text).suffix in _SUFFIXES or bool(slash and (first in paths() or text.endswith("/")))
+
+
+def exists(path: str) -> bool:
+    """Whether the repository has the path, or a bare name such as `models.py` in some directory."""
+    name = path.removesuffix("/")
+    known = paths() if "/" in name else {PurePosixPath(one).name for one in paths()}
+    return any(PurePosixPath(one).match(name) for one in known) if "*" in name else name in known
+
+
+def cited(document: str) -> Iterator[str]:
+    """Every path that a document cites: in backticks, in its map, and as the target of a link."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    yield from filter(looks_like_a_path, re.findall(r"`([^`\n]+)`", prose))
+    for language, block in blocks:
+        if not language:
+            yield from filter(looks_like_a_path, re.split(r"[\s,;]+", block))
+    for target in re.findall(r"\]\(([^)\s#]+)[^)]*\)", prose):
+        if "://" not in target:
+            yield ((ROOT / document).parent / target).resolve().relative_to(ROOT).as_posix()
+
+
+def anchors(document: str) -> set[str]:
+    """The anchors of a document's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_document_cites_only_paths_of_the_repository(document: str) -> None:
+    assert sorted({path for path in cited(document) if not exists(path)}) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_a_link_to_a_section_leads_to_a_heading(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    sections = re.findall(r"\]\(([\w./-]*)#([^)]+)\)", text)
+    targets = [
+        (str((ROOT / document).parent / target if target else ROOT / document), name) for target, name in sections
+    ]
+    assert [name for target, name in targets if name not in anchors(target)] == []
+
+
+def test_the_documents_cite_many_paths() -> None:
+    assert sum(len(list(cited(document))) for document in DOCUMENTS) > 80
+
+
+def test_a_path_that_the_repository_does_not_have_is_found() -> None:
+    assert exists("chalicelib/storage/rows.py") and exists("models.py") and exists("infra/")
+    assert looks_like_a_path("chalicelib/http.py") and not exists("chalicelib/http.py")
+    assert looks_like_a_path("no_such_module.py") and not exists("no_such_module.py")
+    assert not looks_like_a_path("/v3/agents") and not looks_like_a_path("application/json")
+
+
+def test_the_readme_is_short() -> None:
+    assert (ROOT / "README.md").stat().st_size <= MOST_BYTES
+
+
+def test_the_readme_has_every_setting() -> None:
+    source = (ROOT / "chalicelib" / "settings.py").read_text(encoding="utf-8")
+    declared = set(re.findall(r'^    """(CAMS_[A-Z_]+)', source, re.MULTILINE))
+    listed = set(re.findall(r"^\| `(CAMS_[A-Z_]+)`", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+    assert len(declared) > 4
+    assert {name.removesuffix("AGENTS") for name in listed} == declared
