@@ -13,6 +13,7 @@ from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ReadTimeoutError
 
 from chalicelib import storage
+from tests.direct_moto import over_http
 
 _SERVICES = ("dynamodb", "kms", "sqs")
 
@@ -28,7 +29,8 @@ def counted() -> Iterator[Counter[str]]:
     for service in _SERVICES:
         storage.sdk_client(service).meta.events.register(f"request-created.{service}", note)
     try:
-        yield sent
+        with over_http():
+            yield sent
     finally:
         for service in _SERVICES:
             storage.sdk_client(service).meta.events.unregister(f"request-created.{service}", note)
@@ -47,7 +49,8 @@ def answer_lost_once(operation_name: str) -> Iterator[None]:
     events = storage.sdk_client("dynamodb").meta.events
     events.register_last("before-send", lose)  # behind moto, which answers there
     try:
-        yield
+        with over_http():
+            yield
     finally:
         events.unregister("before-send", lose)
     assert lost, "no such request was sent"

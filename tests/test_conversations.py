@@ -7,7 +7,6 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-import boto3
 import pytest
 
 from chalicelib import storage
@@ -41,7 +40,7 @@ def stored(workspace: NewWorkspace, conversation_id: str = "user-1") -> Any:
 
 
 def items(table: str = "cams-conversations") -> list[dict[str, Any]]:
-    pages = boto3.client("dynamodb").get_paginator("scan").paginate(TableName=table)
+    pages = storage.sdk_client("dynamodb").get_paginator("scan").paginate(TableName=table)
     found: list[dict[str, Any]] = [item for page in pages for item in page["Items"]]
     return sorted(found, key=lambda item: sorted(map(str, item.items())))
 

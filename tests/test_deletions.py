@@ -5,7 +5,6 @@ import os
 from itertools import count
 from typing import Any
 
-import boto3
 import pytest
 from moto.sqs.models import sqs_backends
 
@@ -30,7 +29,7 @@ HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hell
 
 def items(*tables: str) -> list[dict[str, Any]]:
     """Every item of these tables, or of all."""
-    dynamodb = boto3.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
     names = [storage.table(name) for name in tables] or dynamodb.list_tables()["TableNames"]
     return [item for name in names for item in dynamodb.scan(TableName=name)["Items"]]
 

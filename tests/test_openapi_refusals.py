@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-import boto3
 import pytest
 
 from app import app
@@ -147,7 +146,7 @@ def test_404(engine: None) -> None:
 
 
 def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    dynamodb = boto3.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
 
     def overtake(row: storage.Row) -> None:
         """Another write came first: the row has another version tag."""
@@ -212,7 +211,7 @@ def test_500(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_503(stage: Stage) -> None:
-    dynamodb = boto3.client("dynamodb")
+    dynamodb = storage.sdk_client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.delete_table(TableName=table)
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import boto3
 import click
 import pytest
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
@@ -46,12 +45,12 @@ def status_of(token: str, path: str = "/v3/agents") -> int:
 
 
 def documents(table: str) -> list[bytes]:
-    found = boto3.client("dynamodb").scan(TableName=table)["Items"]
+    found = storage.sdk_client("dynamodb").scan(TableName=table)["Items"]
     return [item["document"]["B"] for item in found if "document" in item]
 
 
 def stored() -> dict[str, Any]:
-    database = boto3.client("dynamodb")
+    database = storage.sdk_client("dynamodb")
     names = database.list_tables()["TableNames"]
     return {name: sorted(database.scan(TableName=name)["Items"], key=repr) for name in names}
 

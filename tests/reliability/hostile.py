@@ -21,6 +21,7 @@ from moto.core.botocore_stubber import MockRawResponse
 from moto.core.models import botocore_stubber
 
 from chalicelib import clock, storage
+from tests.direct_moto import over_http
 
 _START = 1_750_000_000.0
 # Seconds: an answer as it should be, one that comes just in time for `connection.client`, and its two timeouts.
@@ -193,7 +194,8 @@ def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Ite
         events.unregister("before-send", botocore_stubber)
         events.register("before-send", cloud.answer)
     try:
-        yield cloud
+        with over_http():
+            yield cloud
     finally:
         for events in clients:
             events.unregister("before-send", cloud.answer)

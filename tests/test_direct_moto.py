@@ -1,0 +1,117 @@
+"""What the tests' engine leaves out and puts back is not seen by a test."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from chalicelib import storage
+from chalicelib.storage import keyring
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.direct_moto import over_http
+from tests.every_route import items, tables
+from tests.prepared import prepared
+from tests.requests import counted
+
+TABLE = "cams-keyring"
+ITEM = {"name": {"S": "a"}, "wrapped": {"B": b"\x00\xff"}, "set": {"BS": [b"\x01"]}, "B": {"M": {"B": {"B": b"\x02"}}}}
+KEY = {"name": {"S": "a"}}
+ABSENT = {"ConditionExpression": "attribute_not_exists(#n)", "ExpressionAttributeNames": {"#n": "name"}}
+RETURNED = {**ABSENT, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "get": ("get_item", {"TableName": TABLE, "Key": KEY, "ReturnConsumedCapacity": "TOTAL"}),
+    "get nothing": ("get_item", {"TableName": TABLE, "Key": {"name": {"S": "b"}}}),
+    "put": ("put_item", {"TableName": TABLE, "Item": ITEM, "ReturnValues": "ALL_OLD"}),
+    "put refused": ("put_item", {"TableName": TABLE, "Item": ITEM, **RETURNED}),
+    "update": (
+        "update_item",
+        {
+            "TableName": TABLE,
+            "Key": KEY,
+            "UpdateExpression": "ADD n :b",
+            "ExpressionAttributeValues": {":b": {"N": "1"}},
+            "ReturnValues": "UPDATED_NEW",
+        },
+    ),
+    "delete": ("delete_item", {"TableName": TABLE, "Key": KEY, "ReturnValues": "ALL_OLD"}),
+    "scan": ("scan", {"TableName": TABLE, "Select": "COUNT"}),
+    "query": (
+        "query",
+        {
+            "TableName": TABLE,
+            "KeyConditionExpression": "#n = :n",
+            "ExpressionAttributeNames": {"#n": "name"},
+            "ExpressionAttributeValues": {":n": {"S": "a"}},
+        },
+    ),
+    "batch get": ("batch_get_item", {"RequestItems": {TABLE: {"Keys": [KEY]}}}),
+    "batch write": ("batch_write_item", {"RequestItems": {TABLE: [{"PutRequest": {"Item": ITEM}}]}}),
+    "transaction of reads": ("transact_get_items", {"TransactItems": [{"Get": {"TableName": TABLE, "Key": KEY}}]}),
+    "transaction": ("transact_write_items", {"TransactItems": [{"Put": {"TableName": TABLE, "Item": ITEM}}]}),
+    "transaction refused": (
+        "transact_write_items",
+        {"TransactItems": [{"Put": {"TableName": TABLE, "Item": ITEM, **RETURNED}}]},
+    ),
+    "no table": ("get_item", {"TableName": "none", "Key": KEY}),
+    "wrong key": ("get_item", {"TableName": TABLE, "Key": {"other": {"S": "a"}}}),
+}
+
+
+@pytest.mark.parametrize(("operation", "parameters"), REQUESTS.values(), ids=REQUESTS)
+def test_a_direct_answer_is_the_one_of_moto_over_http(
+    engine: None, operation: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def answer() -> tuple[Any, Any]:
+        client = storage.sdk_client("dynamodb")
+        client.put_item(TableName=TABLE, Item=ITEM)
+        try:
+            answered = getattr(client, operation)(**parameters)
+        except ClientError as error:
+            answered = error.response | {"raised": type(error).__name__}
+        status = answered.pop("ResponseMetadata")["HTTPStatusCode"]
+        return status, (answered, items()[TABLE])
+
+    monkeypatch.setattr("botocore.endpoint.Endpoint.make_request", _refuse)
+    direct = answer()
+    monkeypatch.undo()
+    with over_http():
+        assert answer() == direct
+
+
+def _refuse(*_: Any) -> None:
+    raise AssertionError("a request over HTTP")
+
+
+@pytest.fixture
+def made(workspace: workspaces.NewWorkspace, agent_id: str) -> list[str]:
+    """The workspace and the agent of many tests, both made or put back."""
+    return [workspace.workspace_id, agent_id]
+
+
+@pytest.mark.parametrize("_", ["made or put back", "put back"])
+def test_a_workspace_and_an_agent_put_back_are_as_they_were_made(api: Api, made: list[str], _: str) -> None:
+    assert made[0] in [one["workspace"]["S"] for one in items()[storage.table("agents")]]
+    (record,) = tables()[storage.table("agents")].stream_shard.items
+    assert record.record["eventName"] == "INSERT"
+    with counted() as sent:
+        assert api.get("/v2/agents/support").json["title"] == "Support"
+    assert sent == {"GetItem": 1}, "the credential and the data key are remembered"
+
+
+@pytest.mark.parametrize("_", ["made or put back", "put back"])
+def test_the_data_key_of_a_workspace_put_back_is_known(workspace: workspaces.NewWorkspace, _: str) -> None:
+    with counted() as sent:
+        keyring.current()
+    assert not sent
+
+
+def test_what_is_prepared_is_made_anew_where_something_else_is_there(engine: None) -> None:
+    make: Callable[[], Any] = lambda: workspaces.create("Prepared")  # noqa: E731
+    (first, _), put = prepared("test", make), {"TableName": TABLE, "Item": ITEM}
+    storage.sdk_client("dynamodb").put_item(**put)
+    (second, is_old), there = prepared("test", make), items()
+    assert not is_old
+    assert first.workspace_id != second.workspace_id
+    assert KEY["name"] in [one["name"] for one in there[TABLE]]
