@@ -15,12 +15,13 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-long check format bench bench-quick rehearse deploy destroy install install-run install-engine install-bench lock clean
+.PHONY: help run test test-all test-rest test-long check format bench bench-quick rehearse deploy destroy install install-run install-engine install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
-	@echo "make test [ARGS=...]                  all tests but the long ones"
-	@echo "make test-long                        the long ones, and all that show a promise"
+	@echo "make test [ARGS=...]                  the tests: each behaviour once; two and a half minutes"
+	@echo "make test-all                         every case of them; seven minutes"
+	@echo "make test-long                        the long ones, and all that show a promise; half an hour"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           let the formatter write"
 	@echo "make bench                            the benchmarks, beside what people would use instead; 10 minutes"
@@ -36,12 +37,23 @@ run: install-run
 
 # Two workers: more than a small machine has cores make the tests that start and kill processes slower, not faster.
 # A module stays with one worker, so that what its tests share is started once.
+PYTEST := .venv/bin/python -m pytest -n 2 --dist loadscope
+
+# Each behaviour once (tests/selection.py).
 test: install
-	.venv/bin/python -m pytest -n 2 --dist loadscope -m "not long" $(ARGS)
+	$(PYTEST) -m "not whole and not long" $(ARGS)
+
+# Every case of every matrix, sweep and count. At the end a table of what is shown for each promise.
+test-all: install
+	$(PYTEST) -m "not long" $(ARGS)
+
+# What test-all has more than test: for a machine that has run the one and shall run the other.
+test-rest: install
+	$(PYTEST) -m "whole and not long" $(ARGS)
 
 # All that shows a promise, so that the table at the end has a figure for each.
 test-long: install
-	.venv/bin/python -m pytest -n 2 --dist loadscope -m "long or promise" $(ARGS)
+	$(PYTEST) -m "long or promise" $(ARGS)
 
 check: install
 	.venv/bin/ruff format --check .

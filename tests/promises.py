@@ -7,7 +7,7 @@ A test that shows a promise is marked with it, and counts what it has tried with
         ...
         shown(faults=12, states=24)
 
-Every failure of a marked test is a broken promise. `CAMS_UPDATE_GUARANTEES=1` writes the figures of a run of all tests
+Every failure of a marked test is a broken promise. `CAMS_UPDATE_GUARANTEES=1 make test-all` writes the figures
 into the page.
 """
 
@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+
+from tests.selection import runs_part
 
 PAGE = Path(__file__).parent.parent / "docs" / "guarantees.md"
 START, END = "<!-- promises -->\n", "<!-- end of promises -->"
@@ -78,8 +80,10 @@ def shown(request: pytest.FixtureRequest) -> Shown:
     return add
 
 
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the table, where a test has shown something."""
+def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
+    """Print the table, where a test has shown something; not the half of it that a part of the tests would fill."""
+    if runs_part(config):
+        return
     figures: dict[str, Counter[str]] = defaultdict(Counter)
     modules: dict[str, set[str]] = defaultdict(set)
     for reports in terminalreporter.stats.values():

@@ -36,6 +36,11 @@ class Case(NamedTuple):
     def method(self) -> str:
         return self.operation.split()[0]
 
+    @property
+    def record(self) -> str:
+        """The kind of record that it is about."""
+        return self.id.split()[0]
+
 
 def turns(*texts: str) -> dict[str, Any]:
     """A replacement of a state: a turn of the user for each text."""

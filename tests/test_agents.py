@@ -20,6 +20,7 @@ from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
 from tests.requests import answer_lost_once, counted
+from tests.selection import each_value_once, one_of_each
 from tests.writes import before_each_commit
 
 NOW = 1_790_000_000
@@ -157,6 +158,7 @@ def test_each_form_refuses_the_handoff_names_of_the_other(api: Api, agent_id: st
     )
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("platform", [{"own": 1}, "another", 5, ["vg"], True], ids=json.dumps)
 def test_a_platform_that_v2_cannot_express_is_left_out_there_and_kept(
     platform: Any, api: Api, agent_id: str, v3: Any
@@ -188,6 +190,7 @@ def test_v3_keeps_the_theme_s_text_as_it_was_sent_and_v2_shows_it(api: Api, agen
     assert api.get(f"/v2/agents/{agent_id}").json["customThemeJSONString"] == json.loads(text)
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize(
     "text",
     ["", "dark", "[]", "null", "5", "{", '{"primary": 5}', '{"nineColorPallet": [["1"]]}', '{"own": 1e999}', "{}{}"],
@@ -334,6 +337,7 @@ def test_nodes_merge_by_their_id(before: Any, change: Any, after: Any, workspace
     assert stored_agent(workspace, made["id"]).get("nodes") == after
 
 
+@each_value_once
 @pytest.mark.parametrize(
     ("nodes", "path"),
     [
@@ -408,6 +412,7 @@ ANY_JSON = {
 }
 
 
+@one_of_each(lambda value: type(value))
 @pytest.mark.parametrize("value", ANY_JSON.values(), ids=ANY_JSON.keys())
 def test_any_json_is_kept_wherever_any_is_allowed(value: Any, workspace: NewWorkspace, api: Api, v3: Any) -> None:
     change = {

@@ -19,6 +19,7 @@ from tests.contract.test_members import TABLE
 from tests.every_route import drop_history
 from tests.evidence import canonical, refused
 from tests.promises import Shown
+from tests.selection import each_value_once
 from tests.webhooks.pipeline import Stream
 
 pytestmark = pytest.mark.promise("any")
@@ -203,6 +204,7 @@ def test_what_is_no_json_that_could_be_kept_is_refused(place: str, api: Api, age
         refused(answer, 400, *[issue["path"] for issue in answer.json["issues"]], interaction=path == STATE)
 
 
+@each_value_once
 @pytest.mark.parametrize("place", BODIES)
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
 def test_a_body_is_kept_down_to_its_last_level(place: str, brackets: str, api: Api, agent_id: str) -> None:

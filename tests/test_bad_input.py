@@ -25,6 +25,7 @@ from tests.api import Answer, Api
 from tests.engine import shared_engine
 from tests.evidence import logged, refused, stored
 from tests.requests import counted, refused_by_the_engine
+from tests.selection import each_value_once, one_of_each
 
 READS = {"GetItem", "BatchGetItem", "Query"}
 # Stands in what is sent; nobody but the sender may see it again.
@@ -491,6 +492,7 @@ def test_every_route_that_takes_a_body_has_a_right_one_and_wrong_ones_here() -> 
         assert {UNKNOWN} < {rule for _, _, rule in wrong}, name
 
 
+@each_value_once
 @pytest.mark.parametrize(("raw", "path"), MALFORMED.values(), ids=MALFORMED.keys())
 @every(WITH_BODY)
 def test_a_body_that_is_no_json_object_is_refused(
@@ -502,6 +504,7 @@ def test_a_body_that_is_no_json_object_is_refused(
     assert re.match(r"(The body|title[.a1]*) (is not valid JSON: .+|must be (an object|a finite number))\.", message)
 
 
+@one_of_each(lambda raw: raw)
 @pytest.mark.parametrize("raw", [b"", b" \r\n\t"], ids=["empty", "blank"])
 @every(WITH_BODY)
 def test_an_empty_body_is_refused_where_a_body_is_needed(operation: Operation, raw: bytes, service: Service) -> None:
@@ -512,6 +515,7 @@ def test_an_empty_body_is_refused_where_a_body_is_needed(operation: Operation, r
     assert refuses(answer, operation) == "The body is empty; send a JSON object."
 
 
+@one_of_each(lambda rule: rule)
 @pytest.mark.parametrize(
     ("operation", "body", "path", "rule"),
     [
@@ -535,6 +539,7 @@ def test_a_message_id_that_stands_there_twice_is_refused_where_the_agent_is_know
     assert CANARY not in answer.text
 
 
+@one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
 def test_after_all_of_it_every_table_is_byte_for_byte_as_it_was(operation: Operation, service: Service) -> None:
     before = stored()
@@ -550,6 +555,7 @@ def test_after_all_of_it_every_table_is_byte_for_byte_as_it_was(operation: Opera
     assert stored() == before
 
 
+@one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
 def test_every_broken_rule_is_an_issue_up_to_twenty(operation: Operation, service: Service) -> None:
     with harmless():
@@ -560,6 +566,7 @@ def test_every_broken_rule_is_an_issue_up_to_twenty(operation: Operation, servic
     assert len(many.json["issues"]) == 20
 
 
+@one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
 def test_a_member_s_name_is_shown_shortened(operation: Operation, service: Service) -> None:
     with harmless():
@@ -568,6 +575,7 @@ def test_a_member_s_name_is_shown_shortened(operation: Operation, service: Servi
     assert len(answer.text) < 1_000
 
 
+@one_of_each(lambda headers: tuple(headers.items()))
 @pytest.mark.parametrize("headers", CONTENT_TYPES.values(), ids=CONTENT_TYPES.keys())
 @every(WITH_BODY)
 def test_a_body_of_another_content_type_is_refused(
@@ -580,6 +588,7 @@ def test_a_body_of_another_content_type_is_refused(
     )
 
 
+@one_of_each(lambda content_type: content_type)
 @pytest.mark.parametrize(
     "content_type", ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"]
 )
@@ -600,6 +609,7 @@ WITH_PATH_VALUE = [
 ]
 
 
+@one_of_each(lambda value: value)
 @pytest.mark.parametrize("value", NO_IDENTIFIERS.values(), ids=NO_IDENTIFIERS.keys())
 @pytest.mark.parametrize(("operation", "name"), WITH_PATH_VALUE)
 def test_a_path_value_that_is_no_identifier_is_refused(
@@ -612,6 +622,7 @@ def test_a_path_value_that_is_no_identifier_is_refused(
     )
 
 
+@one_of_each(lambda name: name)
 @pytest.mark.parametrize(("operation", "name"), WITH_PATH_VALUE)
 def test_a_path_value_may_have_128_characters_of_every_kind(operation: Operation, name: str, service: Service) -> None:
     value = "%61.%5F~%40:+=,%7C-" + "9" * 117
@@ -655,6 +666,7 @@ def test_every_query_value_is_covered_here() -> None:
     assert {name for operation in OPERATIONS for name in operation.query} == {"page", "limit", "cursor", "status"}
 
 
+@one_of_each(lambda page: page.isascii())
 @pytest.mark.parametrize("page", PAGES)
 @every(taking("page"))
 def test_a_page_that_is_no_whole_number_from_one_is_refused(operation: Operation, page: str, service: Service) -> None:
@@ -670,6 +682,7 @@ def test_a_page_behind_the_last_one_is_empty(operation: Operation, service: Serv
     assert (answer.data, "nextCursor" in answer.json) == ([], False)
 
 
+@each_value_once
 @pytest.mark.parametrize("limit", LIMITS)
 @every(taking("limit"))
 def test_a_limit_that_is_no_whole_number_from_one_to_a_hundred_is_refused(
@@ -681,6 +694,7 @@ def test_a_limit_that_is_no_whole_number_from_one_to_a_hundred_is_refused(
     assert refuses(answer, operation, "limit") == f"limit {rule}."
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("status", STATUSES)
 @every(taking("status"))
 def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: str, service: Service) -> None:
@@ -690,6 +704,7 @@ def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: 
     assert refuses(answer, operation, "status") == f"status must be {rule}."
 
 
+@each_value_once
 @pytest.mark.parametrize("value", CURSORS.values(), ids=CURSORS.keys())
 @every(taking("cursor"))
 def test_a_cursor_that_no_answer_has_had_is_refused(operation: Operation, value: str, service: Service) -> None:
@@ -706,6 +721,7 @@ def test_a_cursor_to_a_conversation_that_was_never_there_is_refused(position: st
     refused(answer, 400, "cursor")
 
 
+@one_of_each(lambda: None)
 @every(taking("cursor"))
 def test_an_empty_cursor_is_the_beginning(operation: Operation, service: Service) -> None:
     path = service.path(operation.route)

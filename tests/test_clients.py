@@ -13,6 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
+from tests.selection import each_value_once
 from tests.writes import before_each_commit
 
 READ_ONLY = ("ID", "ownerID", "orgUsers")
@@ -166,6 +167,7 @@ def test_the_list_of_a_workspace_without_clients_is_empty(api: Api) -> None:
 # An email belongs to one client of a workspace
 
 
+@each_value_once
 @pytest.mark.parametrize("email", ["ann@x.test", "ANN@X.TEST", "Ann@x.test", " ann@x.test "], ids=json.dumps)
 @pytest.mark.parametrize("taker", ["new", "bob"], ids=["a new client", "a known client"])
 def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str, api: Api) -> None:

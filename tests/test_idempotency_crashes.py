@@ -23,6 +23,7 @@ from tests.api import Answer
 from tests.conftest import clear
 from tests.promises import Shown
 from tests.repeating import STATE, Case, World, each_case, world
+from tests.selection import one_of_each
 from tests.webhooks import pipeline
 
 KEY = "crash"
@@ -158,6 +159,7 @@ def place(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
         yield Place(there, items, there.now)
 
 
+@one_of_each(lambda case: case.record)
 @each_case
 def test_a_process_that_ends_with_its_answer_is_made_up_for(case: Case, place: Place, shown: Shown) -> None:
     """At the worst step: all is done, and nobody knows."""

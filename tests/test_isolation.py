@@ -22,6 +22,7 @@ from tests.engine import shared_engine
 from tests.every_route import GUARDED, MADE_WHEN_NAMED, ROUTES, items, named, populate, restore, send, snapshot
 from tests.evidence import refused
 from tests.promises import Shown
+from tests.selection import one_of_each
 
 pytestmark = pytest.mark.promise("isolated")
 
@@ -160,6 +161,7 @@ def status(name: str, caller: str) -> int:
     return EXPECTED[caller][ROWS.index(row)]
 
 
+@one_of_each(lambda name: (ROUTES[name]["credential"], name.split()[0]))
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_route_opens_to_those_of_its_row_and_to_nobody_else(stage: Stage, shown: Shown, name: str) -> None:
     ours, theirs = stage.ours, stage.theirs
@@ -178,6 +180,7 @@ def test_a_route_opens_to_those_of_its_row_and_to_nobody_else(stage: Stage, show
     shown(states=len(EXPECTED))
 
 
+@one_of_each(lambda name: tuple(named(name)))
 @pytest.mark.parametrize("name", GUARDED)
 def test_what_is_another_workspace_s_is_as_if_it_were_not_there(
     stage: Stage, shown: Shown, monkeypatch: pytest.MonkeyPatch, name: str

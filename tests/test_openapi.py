@@ -23,6 +23,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
 from tests.every_route import ROUTES
+from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))
 SCHEMES = {"workspaceKey": tokens.WORKSPACE, "agentKey": tokens.AGENT, "accessToken": tokens.ACCESS}
@@ -113,6 +114,7 @@ def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
     assert models - document()["components"]["schemas"].keys() == set()
 
 
+@one_of_each(lambda operation: repr(operation.description["security"]))
 @pytest.mark.parametrize("operation", guarded(), ids=named)
 def test_an_operation_names_the_credentials_that_open_it(operation: Operation) -> None:
     opened_by = OPENED_BY[ROUTES[f"{operation.method} {operation.path}"]["credential"]]
@@ -126,12 +128,14 @@ def test_only_the_description_of_the_interface_needs_no_credential() -> None:
 # ---- bodies, members, parameters ------------------------------------------------------------------
 
 
+@one_of_each(lambda operation: operation.method)
 @pytest.mark.parametrize("operation", WITH_BODY, ids=named)
 def test_a_body_is_optional_exactly_where_the_document_says_so(operation: Operation, api: Api, agent_id: str) -> None:
     status = api.call(operation.method, operation.address()).status
     assert (status == 200) is not operation.description["requestBody"]["required"]
 
 
+@one_of_each(lambda operation: operation.method)
 @pytest.mark.parametrize("operation", WITH_BODY, ids=named)
 def test_an_unknown_member_is_refused_by_document_and_service(operation: Operation, api: Api, agent_id: str) -> None:
     assert broken_rules(operation.body["schema"], {"unheard_of": 1})
@@ -156,6 +160,7 @@ def test_a_number_is_no_boolean_and_no_text() -> None:
     assert all(broken_rules(schema, {"messagesLimit": value}) for value in (True, "3"))
 
 
+@one_of_each(lambda member: "enum" in member)
 @pytest.mark.parametrize(("component", "member"), ENUMS)
 def test_an_enumeration_is_closed_or_tells_its_known_values(component: str, member: dict[str, Any]) -> None:
     schema = member_of(component, member["path"])
@@ -202,6 +207,7 @@ def test_an_endpoint_can_be_cleared_of_its_description_only(component: str) -> N
     assert nullable == {"description"}
 
 
+@one_of_each(lambda value: len(value) > 128)
 @pytest.mark.parametrize("value", ["a", "a" * 128, "~a.b_c-d@e:f+g=h,i|j", "a" * 129, "a b", "ä", "a#b"])
 def test_an_identifier_has_the_rule_that_the_service_keeps(value: str, api: Api) -> None:
     is_refused = api.get(f"/v2/clients/{quote(value, safe='')}").status == 400

@@ -21,6 +21,7 @@ from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams.commands import cams
 from tests.api import Api
+from tests.selection import each_value_once, one_of_each
 
 ROOT = Path(__file__).parent.parent
 DAY = 24 * 60 * 60
@@ -215,6 +216,7 @@ def credential(request: pytest.FixtureRequest, workspace: NewWorkspace) -> Crede
     return Credential(request.param, workspace)
 
 
+@each_value_once
 @pytest.mark.parametrize(
     ("options", "overlap"), [([], DAY), (["--overlap", "90"], 90), (["--overlap", "2h"], 7200)], ids=str
 )
@@ -314,6 +316,7 @@ def test_revoking_an_agent_key_leaves_other_agents_valid(api: Api, workspace: Ne
     assert status_of(other, "/v2/agents/sales") == 200
 
 
+@each_value_once
 @pytest.mark.parametrize("answer", ["n\n", "\n", ""], ids=["no", "nothing", "no terminal"])
 def test_revoking_asks_for_confirmation_and_aborts_without_it(credential: Credential, answer: str) -> None:
     before = stored()
@@ -365,6 +368,7 @@ def test_agent_keys_are_listed_by_agent_with_the_expiry_of_rotated_keys(
     ]
 
 
+@each_value_once
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["text", "JSON"])
 @pytest.mark.parametrize(
     "command",
@@ -429,6 +433,7 @@ UNKNOWN = [
 ]
 
 
+@one_of_each(lambda command: command[:2])
 @pytest.mark.parametrize("command", UNKNOWN, ids=" ".join)
 def test_an_unknown_id_is_reported_in_one_line_and_changes_nothing(
     workspace: NewWorkspace, other_workspace: NewWorkspace, command: tuple[str, ...]
@@ -506,6 +511,7 @@ def test_a_bug_is_not_hidden(engine: None, monkeypatch: pytest.MonkeyPatch) -> N
     assert isinstance(run("workspace", "list").exception, ZeroDivisionError)
 
 
+@one_of_each(lambda option: option[:1])
 @pytest.mark.parametrize(
     ("command", "option"),
     [
@@ -540,6 +546,7 @@ def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[t
 EVERY = dict(commands(cams))
 
 
+@one_of_each(lambda path: len(path))
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_every_command_has_a_one_sentence_summary(path: tuple[str, ...]) -> None:
     sentence = EVERY[path].get_short_help_str(limit=60)
@@ -547,6 +554,7 @@ def test_every_command_has_a_one_sentence_summary(path: tuple[str, ...]) -> None
     assert "..." not in sentence
 
 
+@one_of_each(lambda path: len(path))
 @pytest.mark.parametrize("path", EVERY, ids=" ".join)
 def test_every_option_has_a_help_text(path: tuple[str, ...]) -> None:
     options = [one for one in EVERY[path].params if isinstance(one, click.Option)]

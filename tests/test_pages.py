@@ -14,6 +14,7 @@ from chalicelib import clock
 from tests.api import Answer, Api
 from tests.evidence import refused
 from tests.requests import counted
+from tests.selection import each_value_once
 
 CLIENTS, TOOLS = "/v2/clients", "/v3/agents/support/tools"
 
@@ -58,6 +59,7 @@ def listed(request: pytest.FixtureRequest, api: Api, agent_id: str, monkeypatch:
     return Listed(api, request.param)
 
 
+@each_value_once
 @pytest.mark.parametrize("limit", [1, 2, 6, 7, 8, 100])
 def test_all_pages_together_are_the_whole_list(limit: int, listed: Listed) -> None:
     for number in range(7):

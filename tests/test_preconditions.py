@@ -18,6 +18,7 @@ from tests.described import operations
 from tests.evidence import refused, stored
 from tests.promises import Shown
 from tests.requests import answer_lost_once, counted
+from tests.selection import each_value_once, one_of_each
 
 pytestmark = pytest.mark.promise("matched")
 
@@ -227,6 +228,7 @@ def test_the_document_says_of_each_route_what_it_heeds_and_answers() -> None:
 # ---- ETag -----------------------------------------------------------------------------------------
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("name", RECORDS)
 def test_whoever_makes_and_whoever_reads_a_record_is_told_the_same_strong_tag(name: str, service: Service) -> None:
     values, made = service.make(name)
@@ -236,6 +238,7 @@ def test_whoever_makes_and_whoever_reads_a_record_is_told_the_same_strong_tag(na
         assert [one.headers["etag"] for one in answers] == [made, made]
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 def test_the_tag_changes_with_each_change_and_only_then(save: Save, service: Service) -> None:
     values, made = service.make(save.record)
@@ -269,6 +272,7 @@ def test_a_refusal_and_a_list_have_no_tag(service: Service) -> None:
 # ---- If-Match -------------------------------------------------------------------------------------
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 def test_a_save_over_what_was_read_passes_and_the_next_with_that_tag_is_refused(
     save: Save, service: Service, shown: Shown
@@ -301,6 +305,7 @@ def test_a_deletion_of_what_was_read_passes_and_one_of_something_else_is_refused
     refused(service.ask(operation, values, If_Match=read), 412)
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 @pytest.mark.parametrize("header", ["*", SOMEBODY_ELSE_S])
 def test_what_is_not_there_is_not_saved(header: str, save: Save, service: Service) -> None:
@@ -327,6 +332,7 @@ def test_a_weak_tag_matches_nothing(service: Service) -> None:
 MALFORMED = ["", "tag", '"a" "b"', '"a', "a, *", '*, "a"', '"a b"', 'w/"a"', '"a",b', "**", "'a'"]
 
 
+@one_of_each(lambda header: header)
 @each_save
 @pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
 def test_a_header_that_is_no_list_of_tags_is_refused_and_not_repeated(
@@ -342,6 +348,7 @@ def test_a_header_that_is_no_list_of_tags_is_refused_and_not_repeated(
     assert stored() == before
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("text", MALFORMED)
 def test_what_is_no_list_of_tags(text: str, service: Service) -> None:
     values, _ = service.make("tool")
@@ -373,6 +380,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     return let
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 def test_a_writer_who_comes_between_is_not_overwritten(
     save: Save, service: Service, meanwhile: Any, shown: Shown
@@ -387,6 +395,7 @@ def test_a_writer_who_comes_between_is_not_overwritten(
     shown(states=1)
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("save", {one.record: one for one in SAVES.values() if one.record in DELETES}.values())
 def test_what_somebody_saves_meanwhile_is_not_deleted(save: Save, service: Service, meanwhile: Any) -> None:
     values, read = service.make(save.record)
@@ -435,6 +444,7 @@ def test_what_is_there_is_not_made_again(name: str, service: Service, shown: Sho
     assert service.ask(save.operation, new, save.second, If_None_Match="*").status == 412
 
 
+@each_value_once
 @each_read
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"x", {}', "*"])
 def test_whoever_has_the_record_is_not_sent_it_again(form: str, name: str, operation: str, service: Service) -> None:
@@ -444,6 +454,7 @@ def test_whoever_has_the_record_is_not_sent_it_again(form: str, name: str, opera
     assert "content-type" not in answer.headers
 
 
+@one_of_each(lambda: None)
 @each_read
 def test_whoever_has_another_one_is_sent_this(name: str, operation: str, service: Service) -> None:
     values, made = service.make(name)
@@ -460,6 +471,7 @@ def test_a_page_of_another_origin_may_read_a_304(service: Service) -> None:
 # ---- what it costs, and what a lost answer does ---------------------------------------------------
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 def test_a_precondition_costs_no_request(save: Save, service: Service) -> None:
     values, _ = service.make(save.record)
@@ -475,6 +487,7 @@ def test_a_precondition_costs_no_request(save: Save, service: Service) -> None:
     assert without - requests == {}
 
 
+@one_of_each(lambda save: save.record)
 @each_save
 def test_a_save_whose_answer_gets_lost_on_the_way_from_the_database_is_a_save(save: Save, service: Service) -> None:
     values, read = service.make(save.record)

@@ -37,6 +37,7 @@ from tests.engine import shared_engine
 from tests.evidence import logged, stored
 from tests.promises import Shown
 from tests.requests import refused_by_the_engine
+from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
 
@@ -293,6 +294,7 @@ def moved_to(workspace_id: str, client_id: str, other: str) -> None:
 # The canaries are where they belong
 
 
+@one_of_each(lambda member: member.type)
 @pytest.mark.parametrize("member", SECRET_MEMBERS["agent_v3"], ids=lambda member: member.path)
 def test_a_secret_member_of_an_agent_is_answered_to_whom_it_belongs(member: Member, seen: Seen) -> None:
     value = seen.right["agent"]
@@ -482,6 +484,7 @@ def test_a_model_shows_the_names_of_its_members_only(resource: str) -> None:
     assert all(name in shown(model) for name in record)
 
 
+@one_of_each(lambda member: member.type)
 @pytest.mark.parametrize(
     "member", [member for secret in SECRET_MEMBERS.values() for member in secret], ids=lambda member: member.path
 )
@@ -499,6 +502,7 @@ def rows(base: type[storage.Row]) -> Iterator[type[storage.Row]]:
         yield from rows(row)
 
 
+@one_of_each(lambda row: row.__bases__)
 @pytest.mark.parametrize(
     "row", sorted(set(rows(storage.Row)), key=lambda row: row.__name__), ids=lambda row: row.__name__
 )

@@ -15,6 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
+from tests.selection import each_value_once, one_of_each
 from tests.writes import before_each_commit
 
 NOW = 1_790_000_000
@@ -113,6 +114,7 @@ def test_variables_ids_are_no_part_of_a_creation_and_are_ignored(workspace: NewW
     assert "variablesIds" not in stored_tool(workspace, made["id"])
 
 
+@each_value_once
 @pytest.mark.parametrize("id_", [{}, {"id": None}, {"id": ""}], ids=["left out", "null", "empty"])
 @pytest.mark.parametrize("way", ["create", "change"])
 def test_a_field_without_an_id_gets_one(
@@ -221,6 +223,7 @@ def test_every_member_is_stored_and_answered_as_it_was_sent(
     assert canonical(stored_tool(workspace, made["id"])) == canonical(without(changed, "id"))
 
 
+@one_of_each(lambda value: type(value))
 @pytest.mark.parametrize(
     "value",
     [0, False, "", [], {}, 1e300, 10**40, {"": [None, {"😀": 1.5}]}],

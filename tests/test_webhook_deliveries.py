@@ -16,6 +16,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.evidence import refused, stored
 from tests.requests import counted
+from tests.selection import each_value_once, one_of_each
 from tests.webhooks import pipeline
 from tests.writes import delete_now
 
@@ -354,6 +355,7 @@ def test_an_endpoint_without_deliveries_has_an_empty_list(api: Api, endpoint: st
         assert answer.json == {"success": True, "message": "Deliveries retrieved successfully", "data": []}
 
 
+@one_of_each(lambda limit: limit > 6)
 @pytest.mark.parametrize("limit", [1, 3, 6, 7, 8, 100])
 def test_all_pages_together_are_every_delivery_once_newest_first(limit: int, api: Api, endpoint: str) -> None:
     made = [tried(api, endpoint) for _ in range(7)]
@@ -396,6 +398,7 @@ def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
     return made[::-1]
 
 
+@each_value_once
 @pytest.mark.parametrize("status", ["pending", "delivered", "failed", "unknown", "expired"])
 @pytest.mark.parametrize("limit", [1, 2, 4, 100])
 def test_a_status_lists_its_own_deliveries_once(
@@ -407,6 +410,7 @@ def test_a_status_lists_its_own_deliveries_once(
     assert all(len(page) <= limit for page in pages)
 
 
+@one_of_each(lambda most: most > 5)
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 9, 10])
 def test_a_page_of_one_status_that_has_looked_at_enough_is_short_and_its_cursor_goes_on(
     most: int, mixed: list[tuple[str, str]], api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
@@ -423,6 +427,7 @@ def test_no_status_is_every_status(mixed: list[tuple[str, str]], api: Api, endpo
     assert [(one["id"], one["status"]) for one in listed(api, endpoint, "?limit=100")] == mixed
 
 
+@one_of_each(lambda query: query[:5])
 @pytest.mark.parametrize("query", ["status=sent", "status=PENDING", "status=", "limit=0", "limit=101", "cursor=!!!"])
 def test_a_query_that_cannot_be_is_refused(query: str, api: Api, endpoint: str) -> None:
     tried(api, endpoint)

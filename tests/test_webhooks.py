@@ -16,6 +16,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import refused, stored
 from tests.requests import answer_lost_once, counted
+from tests.selection import one_of_each
 from tests.writes import before_each_commit
 
 NOW = 1_793_611_800_123
@@ -171,6 +172,7 @@ PUBLIC = [
 ]
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("url", PUBLIC, ids=lambda url: url[:40])
 def test_a_public_https_url_is_taken_and_shown_as_it_was_sent(url: str, api: Api) -> None:
     made = create(api, url=url)
@@ -207,6 +209,7 @@ REFUSED = {
 }
 
 
+@one_of_each(lambda rule: rule)
 @pytest.mark.parametrize(("url", "rule"), REFUSED.items(), ids=[url[:40] for url in REFUSED])
 def test_any_other_url_is_refused_by_its_rule_and_never_repeated(url: str, rule: str, api: Api) -> None:
     made = create(api)

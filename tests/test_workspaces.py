@@ -12,11 +12,13 @@ from chalicelib.agents import store as agents
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, envelope
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.requests import counted, refused_by_the_engine
+from tests.selection import each_value_once, one_of_each
 
 MINUTE, DAY = 60, 24 * 60 * 60
 MONTH, YEAR = 30 * DAY, 365 * DAY
@@ -124,6 +126,7 @@ def test_the_database_deletes_by_the_attribute_that_is_written(engine: None, tab
     assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
 
 
+@one_of_each(lambda path: path)
 @pytest.mark.parametrize(
     ("body", "path"),
     [
@@ -244,7 +247,7 @@ def test_a_rotation_is_stored_as_hashes_with_both_ends(api: Api, workspace: NewW
 
 def test_an_overlap_does_not_lengthen_the_life_of_a_key(engine: None, pass_time: PassTime) -> None:
     now = clock.seconds()
-    api = Api(store.create("Test").workspace_key)
+    api = Api(workspaces.create("Test").workspace_key)
     pass_time(YEAR - 60)
     rotated = api.post("/v3/workspace/key/rotate").data
     assert rotated["previousKeyExpiresAt"] == clock.iso(now + YEAR)
@@ -268,6 +271,7 @@ def test_a_rotation_does_not_revive_a_key_that_was_revoked_meanwhile(workspace: 
     assert everything() == before
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("overlap", [-1, YEAR + 1, "60", 1.5], ids=str)
 def test_an_overlap_that_cannot_be_is_refused_and_the_key_stays(api: Api, overlap: Any) -> None:
     api.get("/v3/tokens")
@@ -422,6 +426,7 @@ def test_an_agent_key_opens_its_agent_by_an_encoded_id_too(api: Api, agent_id: s
     assert opens(agent_key(api), "/v2/agents/%73upport") == 200
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("path", ["/", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
 def test_a_route_that_no_row_names_is_closed_to_every_credential(
     api: Api, workspace: NewWorkspace, agent_id: str, path: str
@@ -503,12 +508,14 @@ OTHER_TEXTS = {
 }
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
 def test_any_other_text_is_kept_and_opens_nothing(api: Api, agent_id: str, text: str) -> None:
     assert v2_write(api, text).status == 200
     assert (agent_key(api), opens(text, EDGE)) == (text, 401)
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
 def test_an_agent_that_is_created_with_any_other_text_has_no_login(api: Api, text: str) -> None:
     api.get("/v3/tokens")
@@ -552,6 +559,7 @@ def test_a_key_that_is_replaced_is_not_in_use_by_that(api: Api, agent_id: str) -
     assert "last_used_at" not in credential_item(old)
 
 
+@each_value_once
 @pytest.mark.parametrize("owner", ["another agent", "another workspace's agent"])
 @pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/new"], ids=["change", "creation"])
 def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
@@ -567,6 +575,7 @@ def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
     assert opens(taken, "/v2/agents/sales") == 200
 
 
+@each_value_once
 @either_form
 @pytest.mark.parametrize("key", [None, "hunter2"], ids=["cleared", "replaced"])
 def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(

@@ -14,6 +14,7 @@ from benchmarks.questions.cold_start import CLIENT, FLOOR, OURS, READ
 from benchmarks.starts import packages, processes
 from infra.local.children import Engine
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
+from tests.selection import whole
 
 pytestmark = pytest.mark.engine
 
@@ -32,6 +33,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory, local_engine: Engine) -> d
     return dict(zip(keys, processes.instructions(starts), strict=True))
 
 
+@whole
 def test_the_first_agent_read_stays_within_its_goal(
     counted: dict[cold_start.Key, float],
 ) -> None:

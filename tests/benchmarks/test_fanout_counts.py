@@ -23,6 +23,7 @@ from benchmarks.measure import instructions
 from chalicelib import clock
 from chalicelib.webhooks import delivery, endpoints, events, ledger, lookups, queue, sender
 from chalicelib.workspaces.store import NewWorkspace
+from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
@@ -131,6 +132,7 @@ def test_a_delivery_makes_few_system_calls(
     assert calls == {"setsockopt": 1 + 4, "connect": 1, "send": 1, "recv": 2, "close": 1}
 
 
+@whole
 def test_a_delivery_takes_few_instructions(tmp_path: Path) -> None:
     if not instructions.is_available():
         pytest.skip("valgrind, which counts instructions, is not installed")

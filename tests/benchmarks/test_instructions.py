@@ -10,6 +10,7 @@ from benchmarks.measure import instructions
 from benchmarks.overhead.cases import FURTHER, LONG
 from benchmarks.overhead.stacks import FLOOR, OURS
 from benchmarks.questions import overhead
+from tests.selection import whole
 
 MOST = {"agent read": 1.05, "list page": 1.15, "small state": 1.08, "state of 100": 0.70}
 MOST_PER_MESSAGE = 70_000
@@ -27,16 +28,19 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
     return overhead.count(directory, dict.fromkeys((OURS, FLOOR), LENGTHS))
 
 
+@whole
 @pytest.mark.parametrize("case", MOST)
 def test_a_request_stays_within_its_limit(counted: overhead.Counts, case: str) -> None:
     assert counted[OURS][case] <= MOST[case] * counted[FLOOR][case]
 
 
+@whole
 def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> None:
     difference = counted[OURS]["state of 300"] - counted[OURS]["state of 100"]
     assert difference / (FURTHER - LONG) <= MOST_PER_MESSAGE
 
 
+@whole
 def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
     # The SDK alone takes some millions. Fewer means no request; more means that the count includes the start.
     assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())

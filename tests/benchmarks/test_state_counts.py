@@ -7,6 +7,7 @@ import pytest
 from benchmarks import populate, results
 from benchmarks.ours import COUNTS, OPERATIONS, Ours, case, costs
 from tests.engine import shared_engine
+from tests.selection import one_of_each
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +17,7 @@ def ours() -> Iterator[Ours]:
         yield Ours(populate.tenant().api, populate.AGENT)
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("count", COUNTS)
 def test_the_costs_of_an_operation_equal_the_results(count: int, ours: Ours) -> None:
     rows = results.read(results.LATEST)["rows"]

@@ -15,6 +15,7 @@ from chalice.test import Client
 
 from app import app
 from chalicelib.http import auth
+from tests.selection import one_of_each
 
 ROUTES: dict[str, Any] = json.loads(Path(__file__).with_name("routes.json").read_text(encoding="utf-8"))
 OPERATIONS: list[dict[str, str]] = ROUTES["specification"] + ROUTES["extensions"]
@@ -71,6 +72,7 @@ def test_every_operation_names_a_known_credential() -> None:
     assert {operation["credential"] for operation in OPERATIONS} == ROUTES["credentials"].keys()
 
 
+@one_of_each(lambda operation: operation["method"])
 @pytest.mark.parametrize("operation", ROUTES["specification"], ids=name_of)
 def test_a_path_is_the_specification_s_but_for_the_names_of_its_variables(operation: dict[str, str]) -> None:
     ours, written = (

@@ -8,6 +8,7 @@ from pathlib import Path
 from infra.tables import TEMPLATE
 from tests.deployment import cloud
 from tests.deployment.test_functions import OUTPUTS
+from tests.selection import whole
 
 _PREPARE = """
 import sys
@@ -29,6 +30,7 @@ def test_the_template_has_no_findings() -> None:
     assert lint(TEMPLATE) == ""
 
 
+@whole
 def test_the_packaged_application_has_no_findings(tmp_path: Path) -> None:
     project = cloud.copy_project(tmp_path / "project", {})
     here = cloud.Cloud(0, project, cloud.environment(tmp_path, 9))

@@ -24,6 +24,7 @@ from tests.reliability import sweep
 from tests.reliability.engine_fixture import running_engine
 from tests.reliability.faults import KINDS, Died, Fault, Kind, Line, line_to
 from tests.repeating import Case, World
+from tests.selection import one_of_each, whole
 from tests.webhooks import pipeline
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("whole")]
@@ -115,6 +116,7 @@ def test_every_request_that_writes_is_swept_and_told_of_as_it_should() -> None:
     assert named >= sweep.LONG | sweep.MADE_AGAIN
 
 
+@one_of_each(lambda case: case.record)
 @each(case for case in CASES if case.id not in sweep.LONG)
 def test_wherever_a_request_is_cut_off_it_is_done_or_not_and_can_be_sent_again(
     case: Case, place: Place, shown: Shown
@@ -181,6 +183,7 @@ def check(case: Case, place: Place, expected: list[Done], faults: list[Fault], s
 # ---- what is made once more, and what takes longer than a request ---------------------------------
 
 
+@one_of_each(lambda case: case.record)
 @each(case for case in CASES if case.id in sweep.MADE_AGAIN - sweep.LONG)
 def test_what_is_made_once_more_is_made_once_with_a_key(case: Case, place: Place, shown: Shown) -> None:
     """All is done, nobody knows; without a key the same request does it again."""
@@ -215,6 +218,7 @@ def test_a_delivery_that_was_promised_is_on_its_way(case: Case, place: Place, sh
 MESSAGE, REQUEST = "the message on the queue", "the same request"
 
 
+@whole
 @pytest.mark.parametrize(
     ("again", "kind"),
     [

@@ -24,6 +24,7 @@ from infra.local import children, journal
 from infra.local.children import Engine, RunError
 from tests.promises import Shown
 from tests.reliability.engine_fixture import client, kill, running_engine
+from tests.selection import whole
 
 pytestmark = pytest.mark.engine
 kept = pytest.mark.promise("kept")
@@ -41,6 +42,7 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> Killed:
     return _kill_under_load(tmp_path_factory.mktemp("killed"), _KILLS)
 
 
+@whole
 @kept
 def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Killed, shown: Shown) -> None:
     _assert_no_write_is_lost(killed)

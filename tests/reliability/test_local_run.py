@@ -33,6 +33,7 @@ from tests.reliability.runs import (
     listens,
     read_credentials,
 )
+from tests.selection import one_of_each, whole
 
 pytestmark = pytest.mark.engine
 
@@ -138,6 +139,7 @@ def test_a_busy_port_fails_in_one_line_before_any_process_starts(run: Run, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == ["lock"]
 
 
+@whole
 def test_ctrl_c_stops_all_processes_and_the_next_run_has_the_data(
     start: Callable[..., Run],
 ) -> None:
@@ -154,6 +156,7 @@ def test_ctrl_c_stops_all_processes_and_the_next_run_has_the_data(
     assert ask(second, "GET", "/v3/agents", token)[0] == 200
 
 
+@whole
 def test_killing_all_processes_or_the_supervisor_loses_no_acknowledged_write(
     start: Callable[..., Run],
 ) -> None:
@@ -172,6 +175,7 @@ def test_killing_all_processes_or_the_supervisor_loses_no_acknowledged_write(
     assert [ask(third, "GET", "/v3/agents", each)[0] for each in (token, later)] == [200, 200]
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize("name", ["engine", "server", "worker"])
 def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callable[..., Run], name: str) -> None:
     run = start()
@@ -184,6 +188,7 @@ def test_the_run_ends_with_a_message_if_one_of_its_processes_dies(start: Callabl
     assert not run.processes
 
 
+@whole
 def test_invalid_credentials_are_replaced_for_the_same_workspace(
     run: Run, start: Callable[..., Run], tmp_path: Path
 ) -> None:

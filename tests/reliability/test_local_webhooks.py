@@ -27,6 +27,7 @@ import pytest
 from chalicelib.webhooks import events
 from tests.promises import Shown
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
+from tests.selection import whole
 from tests.webhooks.receivers import OK, Behaviour, Receiver, read_request, reads_and_hangs, receiver
 
 pytestmark = pytest.mark.engine
@@ -88,6 +89,7 @@ def test_five_hundred_events_are_delivered_once_and_measured(run: Run) -> None:
     _measure(run, 500, "long")
 
 
+@whole
 @pytest.mark.promise("kept")
 def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(tmp_path: Path, shown: Shown) -> None:
     run = begin(tmp_path, free_port())
@@ -116,6 +118,7 @@ def test_after_killing_all_processes_every_acknowledged_change_is_posted_once(tm
     shown(faults=1, states=len(acknowledged))
 
 
+@whole
 def test_ctrl_c_loses_no_change_and_does_not_wait_for_hanging_receivers(tmp_path: Path) -> None:
     run = begin(tmp_path, free_port())
     arrivals: list[Arrival] = []

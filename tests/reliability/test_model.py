@@ -15,11 +15,13 @@ from tests.every_route import ROUTES
 from tests.promises import Shown
 from tests.reliability.model.hooks import Hooks
 from tests.reliability.model.machine import COVERED
+from tests.selection import whole
 
 pytestmark = pytest.mark.promise("model")
 
 # What is done is the same in every run.
 alike = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+briefly = settings(alike, max_examples=2, stateful_step_count=60, phases=[Phase.generate])
 few = settings(alike, max_examples=14, stateful_step_count=120, phases=[Phase.generate])
 many = settings(alike, max_examples=100, stateful_step_count=200)
 
@@ -34,8 +36,9 @@ def test_every_route_has_a_rule() -> None:
     assert ROUTES.keys() == COVERED
 
 
-def test_each_answer_is_the_model_s(shown: Shown) -> None:
-    run(few, shown)
+@pytest.mark.parametrize("as_many", [briefly, pytest.param(few, marks=whole)], ids=["briefly", "fully"])
+def test_each_answer_is_the_model_s(as_many: settings, shown: Shown) -> None:
+    run(as_many, shown)
 
 
 @pytest.mark.long

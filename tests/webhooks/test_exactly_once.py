@@ -24,6 +24,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import forget
 from tests.promises import Shown
+from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
 
@@ -258,6 +259,7 @@ def holds(
     shown(faults=summary.duplicates + sum(summary.crashes.values()), states=summary.wanted)
 
 
+@whole
 def test_of_two_thousand_records_nothing_is_posted_twice_and_only_claims_are_lost(
     stream: pipeline.Stream, workspace: NewWorkspace, other_workspace: NewWorkspace, inbox: pipeline.Inbox,
     monkeypatch: pytest.MonkeyPatch, shown: Shown,

@@ -16,6 +16,7 @@ from tests.api import Api
 from tests.conftest import forget
 from tests.evidence import stored
 from tests.requests import refused_by_the_engine
+from tests.selection import one_of_each
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting
@@ -160,6 +161,7 @@ def junk() -> list[Any]:
     ]
 
 
+@one_of_each(lambda bad: type(bad))
 @pytest.mark.parametrize("bad", junk(), ids=str)
 def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
     stream: Stream, api: Api, inbox: Inbox, bad: Any

@@ -10,6 +10,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import stored
 from tests.requests import counted
+from tests.selection import one_of_each
 from tests.test_clients import noise
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, payloads, told
 
@@ -216,6 +217,7 @@ def transcripts() -> Iterator[tuple[str, list[str]]]:
     yield "what JSON has to escape", ['"\\\n\x00' * 20_000, "\x00" * 100_000]
 
 
+@one_of_each(lambda: None)
 @pytest.mark.parametrize(("name", "texts"), transcripts())
 def test_however_long_a_transcript_is_each_message_is_received_once_and_in_order(
     stream: Stream, api: Api, name: str, texts: list[str]

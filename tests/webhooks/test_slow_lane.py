@@ -24,6 +24,7 @@ from chalicelib import storage
 from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import delivery, endpoints, queue, sender
 from chalicelib.workspaces import store as workspaces
+from tests.selection import whole
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Held, Stream
 from tests.webhooks.receivers import OK, Receiver, read_request, receiver
@@ -163,6 +164,7 @@ def check(waits: Waits, least: int) -> None:
     assert waits.percentile <= PROMISED_SECONDS
 
 
+@whole
 def test_five_hanging_receivers_of_a_hundred_delay_nobody_else(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
     # So few workers that those who hang would hold up all of them, were there one lane.
     check(run(stream, monkeypatch, 500, 25, workers=8, slow_seconds=0.5, hang_seconds=6.0), 475)

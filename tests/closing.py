@@ -1,0 +1,72 @@
+"""What a run of the tests ends with: one line that says how it went, what it cost, and what it has left out."""
+
+import resource
+import time
+from typing import Any
+
+import pytest
+
+_LEFT, _CPU = "tests_left_out", "cpu_seconds"
+
+
+class Closing:
+    """Counts what a run leaves out and uses, in its worker processes too."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._started = time.monotonic()
+        self._left = 0
+        self._of_workers = 0.0
+
+    def pytest_deselected(self, items: list[pytest.Item]) -> None:
+        """Called for what a marker or `-k` leaves out; the long tests are no part of any of these runs."""
+        self._left += sum(item.get_closest_marker("long") is None for item in items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """A worker hands its figures on."""
+        if hasattr(self._config, "workeroutput"):
+            self._config.workeroutput.update({_LEFT: self._left, _CPU: _cpu_seconds()})
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Each worker has left out the same tests."""
+        figures = getattr(node, "workeroutput", {})
+        self._left = max(self._left, figures.get(_LEFT, 0))
+        self._of_workers += figures.get(_CPU, 0.0)
+
+    def pytest_unconfigure(self) -> None:
+        """Write the line, behind pytest's own."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is None or hasattr(self._config, "workeroutput"):
+            return
+        counts = {name: len(reporter.getreports(name)) for name in ("passed", "failed", "error", "skipped")}
+        line = said(counts, self._left, time.monotonic() - self._started, _cpu_seconds(self._of_workers))
+        if line:
+            reporter.write_line(line)
+
+
+def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
+    """The line; empty for a run that has tried nothing."""
+    broken, run = counts["failed"] + counts["error"], sum(counts.values())
+    if not run:
+        return ""
+    if broken:
+        return f"{broken:,} of {run:,} tests failed. Their names follow the word FAILED or ERROR above."
+    line = f"All {counts['passed']:,} tests passed in {seconds:.0f} s ({cpu_seconds:.0f} s of CPU)."
+    if counts["skipped"]:
+        line += f" {counts['skipped']:,} cannot run here: `-rs` says why."
+    return line + (f" The other {left:,} run with `make test-all`." if left else "")
+
+
+def _cpu_seconds(of_workers: float = 0.0) -> float:
+    """Of this process and the children it has waited for; the workers are not among those when they say theirs."""
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = own.ru_utime + own.ru_stime
+    return spent + (of_workers or children.ru_utime + children.ru_stime)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Take part in the run."""
+    config.pluginmanager.register(Closing(config), "closing")

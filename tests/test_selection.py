@@ -1,0 +1,82 @@
+"""`make test` runs each behaviour once, `make test-rest` what it leaves, and each ends with a line that sums it up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.closing import said
+
+ROOT = Path(__file__).parent.parent
+QUICK, REST, ALL = "not whole and not long", "whole and not long", "not long"
+CASES = """
+import pytest
+from tests.selection import each_value_once, one_of_each, whole
+
+def test_alone(): pass
+
+@whole
+def test_count(): pass
+
+@each_value_once
+@pytest.mark.parametrize("letter", ["a", "b"])
+@pytest.mark.parametrize(("number", "double"), [(1, 2), (2, 4), (3, 6)])
+def test_matrix(letter, number, double): pass
+
+@one_of_each(lambda kind: kind)
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [pytest.param(0, "x", marks=pytest.mark.long), (1, "x"), (2, "x"), (3, "y")],
+)
+def test_list(value, kind): pass
+"""
+
+
+def passed(directory: Path, marks: str) -> tuple[set[str], str]:
+    """The cases that a run with these marks has, by name, and its last line."""
+    (directory / "test_cases.py").write_text(CASES, encoding="utf-8")
+    (directory / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-m", "pytest", "-v", "-p", "tests.selection", "-p", "tests.closing", "-m", marks, directory],
+        cwd=directory,
+        env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = ran.stdout.splitlines()
+    return {line.split()[0].partition("::")[2] for line in lines if " PASSED" in line}, lines[-1]
+
+
+def test_the_quick_run_and_the_rest_are_all(tmp_path: Path) -> None:
+    quick, last = passed(tmp_path, QUICK)
+    assert quick == {
+        "test_alone",
+        "test_matrix[1-2-a]",
+        "test_matrix[2-4-b]",
+        "test_matrix[3-6-a]",
+        "test_list[1-x]",
+        "test_list[3-y]",
+    }
+    assert last.startswith("All 6 tests passed in ")
+    assert last.endswith(" The other 5 run with `make test-all`.")
+    rest, _ = passed(tmp_path, REST)
+    everything, last = passed(tmp_path, ALL)
+    assert quick | rest == everything
+    assert not quick & rest
+    assert last.startswith("All 11 tests passed in ")
+    assert last.endswith(" s of CPU).")
+
+
+@pytest.mark.parametrize(
+    ("counts", "left", "line"),
+    [
+        ((1503, 0, 0, 0), 9, "All 1,503 tests passed in 140 s (290 s of CPU). The other 9 run with `make test-all`."),
+        ((3, 0, 0, 1), 0, "All 3 tests passed in 140 s (290 s of CPU). 1 cannot run here: `-rs` says why."),
+        ((3, 1, 1, 0), 9, "2 of 5 tests failed. Their names follow the word FAILED or ERROR above."),
+        ((0, 0, 0, 0), 9, ""),
+    ],
+)  # fmt: skip
+def test_the_last_line_says_how_it_went(counts: tuple[int, ...], left: int, line: str) -> None:
+    assert said(dict(zip(("passed", "failed", "error", "skipped"), counts, strict=True)), left, 140.2, 289.9) == line
