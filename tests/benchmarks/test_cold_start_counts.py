@@ -16,7 +16,7 @@ from infra.local.children import Engine
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
 from tests.selection import whole
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, whole]
 
 # `deliver` and the fan-out functions share a module, so one of them is enough.
 EVENTS = ("deliver", "cascade")
@@ -33,7 +33,6 @@ def counted(tmp_path_factory: pytest.TempPathFactory, local_engine: Engine) -> d
     return dict(zip(keys, processes.instructions(starts), strict=True))
 
 
-@whole
 def test_the_first_agent_read_stays_within_its_goal(
     counted: dict[cold_start.Key, float],
 ) -> None:

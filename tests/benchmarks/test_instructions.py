@@ -18,6 +18,9 @@ MOST_PER_MESSAGE = 70_000
 LENGTHS = {"agent read": 2, "list page": 2, "small state": 2, "state of 100": 1, "state of 300": 1}
 
 
+pytestmark = whole
+
+
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
     """Count CAMS and the floor in parallel."""
@@ -28,19 +31,16 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> overhead.Counts:
     return overhead.count(directory, dict.fromkeys((OURS, FLOOR), LENGTHS))
 
 
-@whole
 @pytest.mark.parametrize("case", MOST)
 def test_a_request_stays_within_its_limit(counted: overhead.Counts, case: str) -> None:
     assert counted[OURS][case] <= MOST[case] * counted[FLOOR][case]
 
 
-@whole
 def test_one_more_message_stays_within_its_limit(counted: overhead.Counts) -> None:
     difference = counted[OURS]["state of 300"] - counted[OURS]["state of 100"]
     assert difference / (FURTHER - LONG) <= MOST_PER_MESSAGE
 
 
-@whole
 def test_the_counts_are_of_single_operations(counted: overhead.Counts) -> None:
     # The SDK alone takes some millions. Fewer means no request; more means that the count includes the start.
     assert all(1e6 < count < 80e6 for cases in counted.values() for count in cases.values())

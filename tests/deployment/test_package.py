@@ -22,8 +22,9 @@ from tests import local_index
 from tests.deployment import package_runs
 from tests.deployment.package_runs import Package
 from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
+from tests.selection import whole
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, whole]
 
 # 6.4 MB are the compiled libraries of cryptography and pydantic, half a megabyte is the documentation page.
 MAX_BYTES = 9_500_000

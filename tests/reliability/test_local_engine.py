@@ -49,6 +49,7 @@ def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Kille
     shown(faults=_KILLS, states=len(killed.load.written))
 
 
+@whole
 @kept
 def test_killing_the_engine_under_load_keeps_ids_and_order_of_stream_records(killed: Killed, shown: Shown) -> None:
     _assert_the_stream_is_complete(killed)
