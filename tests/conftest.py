@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from moto import mock_aws
-from moto.core.model_instances import reset_model_data
-from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, queues, settings, storage
@@ -29,7 +27,7 @@ from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from tests import direct_moto
+from tests import direct_moto, moto_tables
 from tests.api import Api
 from tests.prepared import prepared
 
@@ -46,7 +44,7 @@ def engine() -> Iterator[None]:
     Tables and queues are emptied rather than created again, a fifth of a second for each of some thousand tests.
     """
     _cloud.start(reset=False)
-    if not dynamodb_backends["123456789012"]["eu-west-1"].tables:
+    if not moto_tables.tables():
         tables.create_missing(storage.sdk_client, settings.table_prefix())
     clear()
     yield
@@ -57,20 +55,12 @@ def engine() -> Iterator[None]:
 def clear() -> None:
     """Empty every table, stream and queue, and every cache."""
     forget()
-    for table in dynamodb_backends["123456789012"]["eu-west-1"].tables.values():
+    for table in moto_tables.tables().values():
         table.items.clear()
-    drop_history()
+    moto_tables.drop_history()
     waiting = sqs_backends["123456789012"]["eu-west-1"]
     for queue in waiting.queues:
         waiting.purge_queue(queue)
-
-
-def drop_history() -> None:
-    """Empty the streams, which moto copies for every transaction, and its list of all the copies it has ever made."""
-    for table in dynamodb_backends["123456789012"]["eu-west-1"].tables.values():
-        if table.stream_shard is not None:
-            table.stream_shard.items.clear()
-    reset_model_data()
 
 
 def forget() -> None:

@@ -9,7 +9,7 @@ import pickle
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
-from moto.dynamodb.models import dynamodb_backends
+from tests.moto_tables import tables
 
 T = TypeVar("T")
 
@@ -26,24 +26,19 @@ _kept: dict[str, _Kept] = {}
 
 def prepared(name: str, make: Callable[[], T]) -> tuple[T, bool]:
     """What `make` returns, and whether it was put back instead of being made."""
-    tables, before = list(_tables().values()), _contents()
+    now, before = list(tables().values()), _contents()
     kept = _kept.get(name)
-    if kept and kept.before == before and all(one is now for one, now in zip(kept.tables, tables, strict=False)):
-        for table, (items, happened) in zip(tables, pickle.loads(kept.after), strict=True):
+    if kept and kept.before == before and all(one is other for one, other in zip(kept.tables, now, strict=False)):
+        for table, (items, happened) in zip(now, pickle.loads(kept.after), strict=True):
             table.items = items
             if table.stream_shard is not None:
                 table.stream_shard.items = happened
         return kept.made, True
     made = make()
-    after = [(one.items, one.stream_shard.items if one.stream_shard else None) for one in tables]
-    _kept[name] = _Kept(tables, before, pickle.dumps(after), made)
+    after = [(one.items, one.stream_shard.items if one.stream_shard else None) for one in now]
+    _kept[name] = _Kept(now, before, pickle.dumps(after), made)
     return made, False
 
 
 def _contents() -> list[list[Any]]:
-    return [[item.to_json() for item in table.all_items()] for table in _tables().values()]
-
-
-def _tables() -> dict[str, Any]:
-    held: dict[str, Any] = dynamodb_backends["123456789012"]["eu-west-1"].tables
-    return held
+    return [[item.to_json() for item in table.all_items()] for table in tables().values()]

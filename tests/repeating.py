@@ -17,9 +17,10 @@ import pytest
 from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.builders import lead_body, state_body, webhook_body
 from tests.conftest import clear
+from tests.operations import CHOSEN, MADE_BY, STATE, body_of
 
-STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # no item holds it, compressed or not
 
@@ -42,11 +43,6 @@ class Case(NamedTuple):
         return self.id.split()[0]
 
 
-def turns(*texts: str) -> dict[str, Any]:
-    """A replacement of a state: a turn of the user for each text."""
-    return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]} for text in texts]}
-
-
 CASES = [
     Case("agent create", "POST /v3/agents", {"agent": {"title": "New"}}),
     Case("agent change", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "v3", "nodes": [{"id": "a"}]}}),
@@ -58,12 +54,12 @@ CASES = [
     Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("state read", STATE, {}),
-    Case("state replace", STATE, turns("Hello", "Again")),
+    Case("state replace", STATE, state_body("Hello", "Again")),
     Case("state describe", STATE, {"metadata": {"userName": "Ann"}}),
     Case("state shorten", STATE, {"delete": {"mids": ["m1"]}}),
-    Case("state create", STATE, turns("First"), {"user_id": "new"}),
-    Case("state create, large", STATE, turns(NOISE), {"user_id": "new"}),
-    Case("state replace, large", STATE, turns(NOISE)),
+    Case("state create", STATE, state_body("First"), {"user_id": "new"}),
+    Case("state create, large", STATE, state_body(NOISE), {"user_id": "new"}),
+    Case("state replace, large", STATE, state_body(NOISE)),
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {"record": "convo", "browser": "B"}),
     Case("client create", "POST /v2/clients/{client_id}", {"name": "New", "email": "new@x.test"}, {"client_id": "new"}),
     Case("client create, bare", "POST /v2/clients/{client_id}", {}, {"client_id": "new"}),
@@ -71,12 +67,8 @@ CASES = [
     Case("client save, another email", "POST /v2/clients/{client_id}", {"email": "b@x.test"}),
     Case("organisation create", "POST /v2/orgs/{org_id}", {"name": "New"}, {"org_id": "new"}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {"name": "Changed"}),
-    Case("lead create", "POST /v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}),
-    Case(
-        "webhook create",
-        "POST /v3/webhooks",
-        {"webhook": {"url": "https://example.com/new", "events": ["lead_captured"]}},
-    ),
+    Case("lead create", "POST /v3/leads", lead_body(name="Ann")),
+    Case("webhook create", "POST /v3/webhooks", webhook_body("https://example.com/new")),
     Case("webhook change", f"PATCH {WEBHOOK}", {"webhook": {"description": "Changed"}}),
     Case("webhook rotate", f"POST {WEBHOOK}/rotate"),
     Case("webhook test", f"POST {WEBHOOK}/test"),
@@ -87,23 +79,7 @@ CASES = [
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
-# What a world may have, by the value of a path that names it, in an order in which it can be made.
-RECORDS: dict[str, tuple[str, Any]] = {
-    "agent_id": ("/v2/agents/support", {"title": "Support"}),
-    "webhook_id": ("/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}}),
-    "tool_id": ("/v3/agents/support/tools", {"tool": {"name": "Look up"}}),
-    "delivery_id": ("/v3/webhooks/{webhook_id}/test", None),
-    "user_id": (
-        "/agents/support/interact/ann/state",
-        {"turns": [{"from": "human", "messages": [{"mid": "m1", "type": "text", "item": {"text": "Hello"}}]}]},
-    ),
-    "client_id": ("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"}),
-    "org_id": ("/v2/orgs/acme", {"name": "Acme"}),
-    "lead_id": ("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}),
-    "token_id": ("/v3/tokens", {"token": {"name": "Second"}}),
-}
-# The ids that callers choose, and what is there before a case.
-CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
+# What is there before a case.
 BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
@@ -120,8 +96,9 @@ class World:
         self.api = Api(self.workspace.workspace_key)
         self.values = {**CHOSEN}
         for name in names:
-            path, body = RECORDS[name]
-            answer = self.api.post(path.format(**self.values), body)
+            path = MADE_BY[name].split()[1].format(**self.values)
+            body = state_body("Hello", mid="m1") if name == "user_id" else body_of(MADE_BY[name], "Support")
+            answer = self.api.post(path, body)
             assert answer.status == 200, answer.text
             if name == "agent_id":
                 self.agent_key = Api(answer.data["SECRET_API_KEY"])

@@ -16,8 +16,8 @@ from app import app
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.contract.test_members import TABLE
-from tests.every_route import drop_history
 from tests.evidence import canonical, refused
+from tests.moto_tables import drop_history
 from tests.promises import Shown
 from tests.selection import each_value_once
 from tests.webhooks.pipeline import Stream

@@ -22,8 +22,10 @@ from chalicelib.leads.models import Channel
 from chalicelib.webhooks.events import Type
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.builders import webhook_body
 from tests.engine import shared_engine
 from tests.evidence import logged, refused, stored
+from tests.operations import BODIES, body_of
 from tests.requests import counted, refused_by_the_engine
 from tests.selection import each_value_once, one_of_each
 
@@ -66,25 +68,6 @@ WITHOUT_BODY = {
     "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver",
 }
 
-# A right body for each, with which the resource comes into being.
-RIGHT: dict[str, Any] = {
-    "POST /v2/agents/{agent_id}": {"title": "Support"},
-    "POST /v3/agents": {"agent": {"title": "Support"}},
-    "PATCH /v3/agents/{agent_id}": {"agent": {"title": "Support", "nodes": [{"id": "n"}]}},
-    "POST /v3/agents/{agent_id}/tools": {"tool": {"name": "Look up"}},
-    "PATCH /v3/tools/{tool_id}": {"tool": {"name": "Look up"}},
-    "POST /v3/agents/{agent_id}/convos": {"conversation": {"title": "First"}},
-    "POST /agents/{agent_id}/interact/{user_id}/state": {"turns": [{"from": "human", "messages": [{"type": "text"}]}]},
-    "POST /v2/agents/{agent_id}/analytics/{convo_id}": {"record": "load"},
-    "POST /v2/clients/{client_id}": {"email": "ann@x.test"},
-    "POST /v2/orgs/{org_id}": {"name": "Acme"},
-    "POST /v3/tokens": {"token": {"name": "CI"}},
-    "POST /v3/workspace/key/rotate": {"overlapSeconds": 3600},
-    "POST /v3/leads": {"lead": {"agentId": "support", "name": "Ann"}},
-    "POST /v3/webhooks": {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}},
-    "PATCH /v3/webhooks/{webhook_id}": {"webhook": {"description": "Ours"}},
-}
-
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )
@@ -95,11 +78,6 @@ def one_of(kind: Any) -> str:
     """The rule of a member that takes the values of this `Literal`."""
     *values, last = (f"'{value}'" for value in get_args(kind))
     return f"must be {', '.join(values)} or {last}"
-
-
-def hook(**members: Any) -> dict[str, Any]:
-    """A right webhook but for these members."""
-    return {"webhook": {"url": "https://example.com", "events": ["lead_captured"], **members}}
 
 
 # URLs that no webhook may have, each with the rule that it breaks.
@@ -292,20 +270,20 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"webhook": [CANARY]}, "webhook", OBJECT),
         ({"webhook": {"events": ["lead_captured"], "description": CANARY}}, "webhook.url", MISSING),
         ({"webhook": {"url": f"https://{CANARY}.test"}}, "webhook.events", MISSING),
-        (hook(url=None), "webhook.url", TEXT),
-        (hook(url=NUMBER), "webhook.url", TEXT),
-        (hook(events=None), "webhook.events", LIST),
-        (hook(events=CANARY), "webhook.events", LIST),
-        (hook(events=[]), "webhook.events", "must have at least 1 item"),
-        (hook(events=["lead_captured", CANARY]), "webhook.events.1", one_of(Type)),
-        (hook(events=["*"]), "webhook.events.0", one_of(Type)),
-        (hook(enabled=CANARY), "webhook.enabled", FLAG),
-        (hook(enabled=None), "webhook.enabled", FLAG),
-        (hook(description=NUMBER), "webhook.description", TEXT),
-        (hook(signingSecret=f"whsec_{CANARY}"), "webhook.signingSecret", UNKNOWN),
-        (hook(unknown=CANARY), "webhook.unknown", UNKNOWN),
-        ({**hook(), "unknown": CANARY}, "unknown", UNKNOWN),
-        *((hook(url=url), "webhook.url", rule) for url, rule in WRONG_URLS.items()),
+        (webhook_body(url=None), "webhook.url", TEXT),
+        (webhook_body(url=NUMBER), "webhook.url", TEXT),
+        (webhook_body(events=None), "webhook.events", LIST),
+        (webhook_body(events=CANARY), "webhook.events", LIST),
+        (webhook_body(events=[]), "webhook.events", "must have at least 1 item"),
+        (webhook_body(events=["lead_captured", CANARY]), "webhook.events.1", one_of(Type)),
+        (webhook_body(events=["*"]), "webhook.events.0", one_of(Type)),
+        (webhook_body(enabled=CANARY), "webhook.enabled", FLAG),
+        (webhook_body(enabled=None), "webhook.enabled", FLAG),
+        (webhook_body(description=NUMBER), "webhook.description", TEXT),
+        (webhook_body(signingSecret=f"whsec_{CANARY}"), "webhook.signingSecret", UNKNOWN),
+        (webhook_body(unknown=CANARY), "webhook.unknown", UNKNOWN),
+        ({**webhook_body(), "unknown": CANARY}, "unknown", UNKNOWN),
+        *((webhook_body(url=url), "webhook.url", rule) for url, rule in WRONG_URLS.items()),
     ],
     "PATCH /v3/webhooks/{webhook_id}": [
         ({}, "webhook", MISSING),
@@ -446,13 +424,13 @@ def service() -> Iterator[Service]:
         service = Service(api, names)
         api.post("/v2/agents/support", {})
         names["tool_id"] = api.post("/v3/agents/support/tools", {"tool": {"name": "x"}}).data["id"]
-        webhook = api.post("/v3/webhooks", RIGHT["POST /v3/webhooks"]).data["id"]
-        names["webhook_id"], names["lead_id"] = webhook, api.post("/v3/leads", RIGHT["POST /v3/leads"]).data["id"]
-        names["delivery_id"] = api.post(f"/v3/webhooks/{webhook}/test").data["id"]
+        made = api.post("/v3/webhooks", body_of("POST /v3/webhooks")).data["id"]
+        names["webhook_id"], names["lead_id"] = made, api.post("/v3/leads", body_of("POST /v3/leads")).data["id"]
+        names["delivery_id"] = api.post(f"/v3/webhooks/{made}/test").data["id"]
         names["token_id"] = api.post("/v3/tokens", {"token": {"name": "x"}}).data["id"]
         for operation in WITH_BODY:
-            if operation.name in RIGHT:
-                assert service.send(operation, RIGHT[operation.name]).status == 200, operation.name
+            if operation.name in BODIES:
+                assert service.send(operation, body_of(operation.name)).status == 200, operation.name
         yield service
 
 
@@ -482,9 +460,9 @@ def every(operations: list[Operation]) -> Any:
 
 
 def test_every_route_that_takes_a_body_has_a_right_one_and_wrong_ones_here() -> None:
-    """A new route: say above what it takes, and what it must refuse."""
+    """A new route: say in `tests/operations.py` what it takes, and above what it must refuse."""
     names = {operation.name for operation in WITH_BODY}
-    assert names == RIGHT.keys() == WRONG.keys()
+    assert names == BODIES.keys() == WRONG.keys()
     writing = {operation.name for operation in OPERATIONS if operation.method in ("POST", "PUT", "PATCH")}
     assert writing == names | WITHOUT_BODY
     assert names & WITHOUT_BODY == set()
@@ -548,10 +526,10 @@ def test_after_all_of_it_every_table_is_byte_for_byte_as_it_was(operation: Opera
     for body, _, _ in WRONG[operation.name]:
         service.send(operation, body)
     for headers in CONTENT_TYPES.values():
-        service.send(operation, RIGHT[operation.name], headers)
+        service.send(operation, body_of(operation.name), headers)
     for name in re.findall(r"\{(\w+)\}", operation.route):
         for value in NO_IDENTIFIERS.values():
-            service.send(operation, RIGHT[operation.name], **{name: value})
+            service.send(operation, body_of(operation.name), **{name: value})
     assert stored() == before
 
 
@@ -616,7 +594,7 @@ def test_a_path_value_that_is_no_identifier_is_refused(
     operation: Operation, name: str, value: str, service: Service
 ) -> None:
     with harmless():
-        answer = service.send(operation, RIGHT.get(operation.name), **{name: value})
+        answer = service.send(operation, body_of(operation.name), **{name: value})
     assert refuses(answer, operation, name) == (
         f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -."
     )

@@ -19,6 +19,7 @@ from chalicelib.storage import bulk, sequence
 from chalicelib.storage.unit import Unit
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import lead_body
 from tests.conftest import PassTime
 from tests.evidence import refused
 from tests.selection import one_of_each
@@ -156,7 +157,7 @@ def fill(api: Api) -> None:
     create(api, 25)
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
     api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
-    api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}})
+    api.post("/v3/leads", lead_body(name="Ann"))
     for kind in ("load", "convo"):
         api.post("/v2/agents/support/analytics/ann", {"record": kind})
 

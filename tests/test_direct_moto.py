@@ -11,7 +11,7 @@ from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.direct_moto import over_http
-from tests.every_route import items, tables
+from tests.moto_tables import items, tables
 from tests.prepared import prepared
 from tests.requests import counted
 

@@ -21,7 +21,8 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.described import document
 from tests.engine import shared_engine
-from tests.every_route import ROUTES, populate, restore, snapshot
+from tests.moto_tables import restore, snapshot
+from tests.operations import ROUTES, populate
 from tests.promises import Shown
 from tests.selection import whole
 

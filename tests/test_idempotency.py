@@ -14,11 +14,13 @@ from chalicelib.tools import store as tools
 from chalicelib.webhooks import endpoints, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.builders import state_body
 from tests.capacity import metered
 from tests.contract.test_routes import OPERATIONS
 from tests.evidence import stored
+from tests.operations import STATE
 from tests.promises import Shown
-from tests.repeating import CASES, STATE, Case, World, each_case, turns, world
+from tests.repeating import CASES, Case, World, each_case, world
 from tests.requests import answer_lost_once, counted, refused_by_the_engine
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
@@ -295,7 +297,7 @@ def test_after_a_refusal_the_same_request_is_tried_again(here: World) -> None:
 
 def test_a_limit_that_was_reached_may_have_been_raised_meanwhile(here: World) -> None:
     here.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
-    case = Case("state", STATE, turns("One", "Two"))
+    case = Case("state", STATE, state_body("One", "Two"))
     assert refusal(here.send(case, KEY)) == (429, "LIMIT_REACHED")
     here.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
     assert here.send(case, KEY).status == 200

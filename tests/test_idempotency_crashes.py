@@ -21,8 +21,9 @@ from chalicelib.storage import encryption
 from chalicelib.webhooks import queue
 from tests.api import Answer
 from tests.conftest import clear
+from tests.operations import STATE
 from tests.promises import Shown
-from tests.repeating import STATE, Case, World, each_case, world
+from tests.repeating import Case, World, each_case, world
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 

@@ -19,8 +19,9 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.engine import shared_engine
-from tests.every_route import GUARDED, MADE_WHEN_NAMED, ROUTES, items, named, populate, restore, send, snapshot
 from tests.evidence import refused
+from tests.moto_tables import items, restore, snapshot
+from tests.operations import GUARDED, MADE_WHEN_NAMED, ROUTES, named, populate, send
 from tests.promises import Shown
 from tests.selection import one_of_each
 

@@ -11,6 +11,7 @@ from chalicelib.leads import store as leads
 from chalicelib.leads.models import Channel
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import lead_body
 from tests.evidence import refused, stored
 from tests.requests import answer_lost_once, counted
 from tests.selection import one_of_each
@@ -31,7 +32,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def capture(api: Api, agent_id: str = "support", **members: Any) -> Any:
-    return api.post("/v3/leads", {"lead": {"agentId": agent_id, **members}}).data
+    return api.post("/v3/leads", lead_body(agent_id, **members)).data
 
 
 def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
@@ -56,7 +57,7 @@ def test_a_lead_is_answered_as_it_was_captured_and_read_again(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
-    answer = api.post("/v3/leads", {"lead": {"agentId": agent_id, **ANN, "channel": "telephony"}})
+    answer = api.post("/v3/leads", lead_body(agent_id, **ANN, channel="telephony"))
     lead = answer.data
     assert answer.json["message"] == "Lead created successfully"
     assert lead == {
@@ -98,7 +99,7 @@ def test_the_channel_may_be_any_of_the_specification_and_no_other(api: Api, agen
     assert list(get_args(Channel)) == channels
     assert [capture(api, channel=channel)["channel"] for channel in channels] == channels
     for wrong in ("socialnet", "Voice", ""):
-        refused(api.post("/v3/leads", {"lead": {"agentId": "support", "channel": wrong}}), 400, "lead.channel")
+        refused(api.post("/v3/leads", lead_body(channel=wrong)), 400, "lead.channel")
 
 
 def test_any_text_is_kept_as_it_is(api: Api, agent_id: str) -> None:
@@ -139,7 +140,7 @@ def test_a_lead_of_an_agent_that_is_not_there_is_not_found(
     api.delete("/v3/agents/gone")
     before = stored()
     for unknown in ("nobody", "theirs", "gone", "suppor", "support2"):
-        answer = api.post("/v3/leads", {"lead": {"agentId": unknown}})
+        answer = api.post("/v3/leads", lead_body(unknown))
         assert refused(answer, 404) == "There is no such agent."
     assert stored() == before
 
@@ -156,7 +157,7 @@ def test_an_agent_that_is_deleted_just_before_the_lead_is_stored_is_not_found(
         return found
 
     monkeypatch.setattr(agents, "read", overtaken)
-    assert refused(api.post("/v3/leads", {"lead": {"agentId": "support"}}), 404) == "There is no such agent."
+    assert refused(api.post("/v3/leads", lead_body()), 404) == "There is no such agent."
     assert stored()["cams-leads"] == []
 
 
@@ -171,7 +172,7 @@ def test_an_agent_that_is_deleted_just_before_the_lead_is_stored_is_not_found(
     ],
 )
 def test_an_agent_id_that_cannot_be_one_is_refused_by_its_name(agent: Any, rule: str, api: Api) -> None:
-    answer = api.post("/v3/leads", {"lead": {"agentId": agent}})
+    answer = api.post("/v3/leads", lead_body(agent))
     assert refused(answer, 400, "lead.agentId") == f"lead.agentId {rule}."
 
 
@@ -197,7 +198,7 @@ def test_nobody_changes_a_lead(api: Api, agent_id: str) -> None:
 
 def test_a_lead_that_is_too_large_is_refused_and_not_stored(api: Api, agent_id: str) -> None:
     name = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(300_000))
-    refused(api.post("/v3/leads", {"lead": {"agentId": "support", "name": name}}), 413)
+    refused(api.post("/v3/leads", lead_body(name=name)), 413)
     assert listed(api) == []
 
 
@@ -349,7 +350,7 @@ def test_an_access_token_opens_the_routes_and_one_that_may_only_read_reads(
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
     assert reader.get(f"/v3/leads/{lead['id']}").data == lead
     assert listed(reader) == [lead]
-    refused(reader.post("/v3/leads", {"lead": {"agentId": "support"}}), 403)
+    refused(reader.post("/v3/leads", lead_body()), 403)
     refused(reader.delete(f"/v3/leads/{lead['id']}"), 403)
     assert listed(api) == [lead]
     assert Api(workspace.access_token).delete(f"/v3/leads/{lead['id']}").status == 200
@@ -358,7 +359,7 @@ def test_an_access_token_opens_the_routes_and_one_that_may_only_read_reads(
 def test_the_agent_s_own_key_opens_none_of_them(api: Api, agent_id: str) -> None:
     lead = capture(api)
     agent = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
-    refused(agent.post("/v3/leads", {"lead": {"agentId": "support"}}), 403)
+    refused(agent.post("/v3/leads", lead_body()), 403)
     refused(agent.get("/v3/agents/support/leads"), 403)
     refused(agent.get(f"/v3/leads/{lead['id']}"), 403)
     refused(agent.delete(f"/v3/leads/{lead['id']}"), 403)

@@ -22,7 +22,7 @@ from chalicelib.openapi.examples.shared import MADE_UP, NOW
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
-from tests.every_route import ROUTES
+from tests.operations import ROUTES
 from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))

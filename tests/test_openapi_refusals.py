@@ -18,6 +18,7 @@ from chalicelib.storage.unit import Unit
 from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.builders import webhook_body
 from tests.described import Operation, Stand, broken_rules, guarded, resolved
 
 OPERATIONS = {one.name: one for one in guarded()}
@@ -264,7 +265,7 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
     }
     with monkeypatch.context() as patch:
         patch.setattr(endpoints, "listed", lambda _: [SimpleNamespace(webhook_id="w")] * endpoints.MOST)
-        hook = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+        hook = webhook_body("https://example.com/hook", "agent_created")
         answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:
         patch.setattr(Unit, "commit", lambda _: (_ for _ in ()).throw(storage.ConditionFailed()))

@@ -14,8 +14,10 @@ import pytest
 from chalicelib import clock
 from chalicelib.http import etag
 from tests.api import Answer, Api
+from tests.builders import state_body
 from tests.described import operations
 from tests.evidence import refused, stored
+from tests.operations import ANALYTICS, STATE, body_of
 from tests.promises import Shown
 from tests.requests import answer_lost_once, counted
 from tests.selection import each_value_once, one_of_each
@@ -24,22 +26,17 @@ pytestmark = pytest.mark.promise("matched")
 
 LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
 ROUTES = {f"{one['method']} {one['path']}" for one in LISTED["specification"] + LISTED["extensions"]}
-STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
-ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 ROTATE = "POST /v3/webhooks/{webhook_id}/rotate"
-HOOK = {"url": "https://example.com/hook", "events": ["lead_captured"]}
 SOMEBODY_ELSE_S = '"06fgz0x9w52n6p1x4c9r3k7thb"'
-REPLACED = {"turns": [{"from": "human", "messages": [{"ts": 1, "item": {"text": "one"}}]}]}
-REPLACED_AGAIN = {"turns": [{"from": "human", "messages": [{"ts": 1, "item": {"text": "two"}}]}]}
+REPLACED, REPLACED_AGAIN = state_body("one", ts=1), state_body("two", ts=1)
 
 Values = dict[str, str]
 
 
 class Record(NamedTuple):
-    """A kind of record: the body that makes one, how it is read, and what deletes it."""
+    """A kind of record: what makes one, how it is read, and what deletes it."""
 
     made_by: str
-    body: Any
     reads: tuple[str, ...]
     deleted_by: str | None = None
 
@@ -47,46 +44,20 @@ class Record(NamedTuple):
 RECORDS = {
     "agent": Record(
         "POST /v3/agents",
-        {"agent": {"title": "Support"}},
         ("GET /v3/agents/{agent_id}", "GET /v2/agents/{agent_id}"),
         "DELETE /v3/agents/{agent_id}",
     ),
-    "tool": Record(
-        "POST /v3/agents/{agent_id}/tools",
-        {"tool": {"name": "look up"}},
-        ("GET /v3/tools/{tool_id}",),
-        "DELETE /v3/tools/{tool_id}",
-    ),
+    "tool": Record("POST /v3/agents/{agent_id}/tools", ("GET /v3/tools/{tool_id}",), "DELETE /v3/tools/{tool_id}"),
     "conversation": Record(
-        "POST /v3/agents/{agent_id}/convos",
-        {"conversation": {"title": "Order"}},
-        (STATE,),
-        "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
+        "POST /v3/agents/{agent_id}/convos", (STATE,), "DELETE /v3/agents/{agent_id}/convos/{convo_id}"
     ),
-    "analytics": Record(
-        ANALYTICS, {"record": "load", "browser": "Firefox"}, ("GET /v2/agents/{agent_id}/analytics/{convo_id}",)
-    ),
+    "analytics": Record(ANALYTICS, ("GET /v2/agents/{agent_id}/analytics/{convo_id}",)),
     "client": Record(
-        "POST /v2/clients/{client_id}",
-        {"name": "Sam", "email": "sam@example.com"},
-        ("GET /v2/clients/{client_id}",),
-        "DELETE /v3/clients/{client_id}",
+        "POST /v2/clients/{client_id}", ("GET /v2/clients/{client_id}",), "DELETE /v3/clients/{client_id}"
     ),
-    "organisation": Record(
-        "POST /v2/orgs/{org_id}", {"name": "Acme"}, ("GET /v2/orgs/{org_id}",), "DELETE /v3/orgs/{org_id}"
-    ),
-    "lead": Record(
-        "POST /v3/leads",
-        {"lead": {"agentId": "support", "name": "Bo"}},
-        ("GET /v3/leads/{lead_id}",),
-        "DELETE /v3/leads/{lead_id}",
-    ),
-    "webhook": Record(
-        "POST /v3/webhooks",
-        {"webhook": HOOK},
-        ("GET /v3/webhooks/{webhook_id}",),
-        "DELETE /v3/webhooks/{webhook_id}",
-    ),
+    "organisation": Record("POST /v2/orgs/{org_id}", ("GET /v2/orgs/{org_id}",), "DELETE /v3/orgs/{org_id}"),
+    "lead": Record("POST /v3/leads", ("GET /v3/leads/{lead_id}",), "DELETE /v3/leads/{lead_id}"),
+    "webhook": Record("POST /v3/webhooks", ("GET /v3/webhooks/{webhook_id}",), "DELETE /v3/webhooks/{webhook_id}"),
 }
 
 
@@ -177,7 +148,7 @@ class Service:
         """A record: the values that lead to it, and its tag."""
         record = RECORDS[name]
         chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.made_by), "one") | {"agent_id": "support"}
-        answer = self.ask(record.made_by, chosen, record.body)
+        answer = self.ask(record.made_by, chosen, body_of(record.made_by, **chosen))
         assert answer.status == 200, answer.text
         made = (answer.json.get("data") or {}).get("id")
         id_of = {"conversation": ("user_id", "convo_id"), "client": (), "organisation": (), "analytics": ()}

@@ -22,7 +22,9 @@ from chalicelib.storage import keyring, sequence
 from chalicelib.webhooks.queue import FAST
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.builders import lead_body, state_body, webhook_body
 from tests.engine import shared_engine
+from tests.operations import STATE
 from tests.requests import counted
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
@@ -38,7 +40,6 @@ GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
 )
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
-STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 LIST = "GET /v2/agents/{agent_id}/convos"
 PAGES = 1_000
 BUSY = {"agent_id": "busy"}
@@ -55,13 +56,9 @@ class Case(NamedTuple):
     values: dict[str, str] = {}  # noqa: RUF012
 
 
-def small(text: str) -> dict[str, Any]:
-    return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]}]}
-
-
 def large(seed: int) -> dict[str, Any]:
     """More than one item holds, compressed or not."""
-    return small(b64encode(random.Random(seed).randbytes(600_000)).decode())
+    return state_body(b64encode(random.Random(seed).randbytes(600_000)).decode())
 
 
 CASES = [
@@ -92,9 +89,9 @@ CASES = [
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {GET: 1, TRANSACT: 1}, {"conversation": {}}),
     Case("state read", STATE, {BATCH: 1}, {}),
     Case("state read of none", STATE, {BATCH: 1}, {}, values={"user_id": "nobody"}),
-    Case("state replace", STATE, {BATCH: 1, PUT: 1}, small("again")),
+    Case("state replace", STATE, {BATCH: 1, PUT: 1}, state_body("again")),
     Case("state describe", STATE, {BATCH: 1, PUT: 1}, {"metadata": {"userName": "Ann"}}),
-    Case("state of a new conversation", STATE, {BATCH: 1, TRANSACT: 1}, small("first"), values={"user_id": "new"}),
+    Case("state of a new conversation", STATE, {BATCH: 1, TRANSACT: 1}, state_body("first"), values={"user_id": "new"}),
     Case("state unchanged", STATE, {BATCH: 1}, {"delete": {"mids": ["unknown"]}}),
     Case("state read, large", STATE, {BATCH: 2}, {}, values={"user_id": "large"}),
     Case("state replace, large", STATE, {BATCH: 2, TRANSACT: 1}, large(2), values={"user_id": "large"}),
@@ -115,7 +112,7 @@ CASES = [
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
     # Leads
-    Case("lead create", "POST /v3/leads", {GET: 1, TRANSACT: 1}, {"lead": {"agentId": "support", "name": "Ann"}}),
+    Case("lead create", "POST /v3/leads", {GET: 1, TRANSACT: 1}, lead_body(name="Ann")),
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
@@ -124,7 +121,7 @@ CASES = [
         "webhook create",
         "POST /v3/webhooks",
         {QUERY: 2, PUT: 1},
-        {"webhook": {"url": "https://example.com/new", "events": ["lead_captured"]}},
+        webhook_body("https://example.com/new"),
     ),
     Case("webhook list", "GET /v3/webhooks", {QUERY: 1}),
     Case("webhook read", f"GET {WEBHOOK}", {GET: 1}),
@@ -181,7 +178,7 @@ def service() -> Iterator[Service]:
             queues._url(queue)  # a process looks it up once
         tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
         fill_the_list(api, new.workspace_id)
-        for user_id, body in (("user-1", small("first")), ("large", large(1))):
+        for user_id, body in (("user-1", state_body("first")), ("large", large(1))):
             assert api.post(f"/agents/support/interact/{user_id}/state", body).status == 200
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
@@ -189,25 +186,22 @@ def service() -> Iterator[Service]:
         token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
         old_tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Old"}}).data["id"]
         api.post("/v2/agents/old", {})
-        api.post("/agents/support/interact/old/state", small("old"))
+        api.post("/agents/support/interact/old/state", state_body("old"))
         api.post("/v2/clients/old", {"email": "old@x.test"})
         api.post("/v2/orgs/old", {"name": "Old"})
-        lead, old_lead = (
-            api.post("/v3/leads", {"lead": {"agentId": "support", "name": name}}).data["id"] for name in ("Bo", "Old")
-        )
-        hook = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
-        webhook, old_webhook = (api.post("/v3/webhooks", {"webhook": hook}).data["id"] for _ in range(2))
+        new_lead, old_lead = (api.post("/v3/leads", lead_body(name=name)).data["id"] for name in ("Bo", "Old"))
+        new_webhook, old_webhook = (api.post("/v3/webhooks", webhook_body()).data["id"] for _ in range(2))
         values = {
             "tool_id": tool["id"],
             "token_id": token["id"],
             "client_id": "ann",
             "org_id": "acme",
             "old_tool": old_tool,
-            "lead_id": lead,
+            "lead_id": new_lead,
             "old_lead": old_lead,
-            "webhook_id": webhook,
+            "webhook_id": new_webhook,
             "old_webhook": old_webhook,
-            "delivery_id": api.post(f"/v3/webhooks/{webhook}/test").data["id"],
+            "delivery_id": api.post(f"/v3/webhooks/{new_webhook}/test").data["id"],
         }
         yield Service(api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", **values})
 

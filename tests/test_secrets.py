@@ -32,6 +32,7 @@ from chalicelib.webhooks import events, queue
 from chalicelib.webhooks.models import WebhookChangeIn, WebhookIn
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
+from tests.builders import lead_body, webhook_body
 from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
 from tests.evidence import logged, stored
@@ -170,7 +171,7 @@ def subscribed(api: Api, url: str) -> Any:
 
 def told_of(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, Any]:
     """Have everything told that has happened, and more; read every webhook, delivery and lead, and the queues."""
-    lead = api.post("/v3/leads", {"lead": {"agentId": "support", **dict.fromkeys(("name", "email", "phone"), CANARY)}})
+    lead = api.post("/v3/leads", lead_body(**dict.fromkeys(("name", "email", "phone"), CANARY)))
     first, second = (f"/v3/webhooks/{hook['id']}" for hook in hooks)
     records = stream.read()
     image = next(record["dynamodb"]["NewImage"] for record in records if "received" in record["dynamodb"]["NewImage"])
@@ -234,12 +235,12 @@ def wrongly_used(api: Api) -> Iterator[Answer]:
     yield api.post("/v2/clients/bob", {"email": f"{CANARY}@x.test", "dashboardPassword": CANARY})
     webhook = api.get("/v3/webhooks").data[0]["id"]
     for url in (f"ftp://{CANARY}.test", f"http://ann:{CANARY}@x.test", f"http://x.test/#{CANARY}", f"http://{CANARY}*"):
-        yield api.post("/v3/webhooks", {"webhook": {"url": url, "events": ["lead_captured"]}})
+        yield api.post("/v3/webhooks", webhook_body(url))
         yield api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"url": url}})
     yield api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"signingSecret": CANARY}})
     yield api.get(f"/v3/webhooks/{webhook}/deliveries?status={CANARY}")
-    yield api.post("/v3/leads", {"lead": {"agentId": f"{CANARY}#", "email": [CANARY]}})
-    yield api.post("/v3/leads", {"lead": {"agentId": "nobody", "email": CANARY}})
+    yield api.post("/v3/leads", lead_body(f"{CANARY}#", email=[CANARY]))
+    yield api.post("/v3/leads", lead_body("nobody", email=CANARY))
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]})
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY}}, {}]}]})
@@ -263,8 +264,8 @@ def broken(api: Api) -> Iterator[Answer]:
         with refused_by_the_engine("GetItem", code):
             yield api.get("/v2/clients")
         webhook = f"/v3/webhooks/{api.get('/v3/webhooks').data[0]['id']}"
-        lead = {"lead": {"agentId": "support", "email": CANARY}}
-        hook = {"webhook": {"url": f"https://example.com/{CANARY}", "events": ["lead_captured"]}}
+        lead = lead_body(email=CANARY)
+        hook = webhook_body(f"https://example.com/{CANARY}")
         for operation, method, path, body in (
             ("TransactWriteItems", "POST", "/v3/leads", lead),
             ("TransactWriteItems", "POST", "/v3/webhooks", hook),
@@ -461,8 +462,8 @@ def shown(thing: Any) -> str:
 @pytest.mark.parametrize(
     ("model", "record"),
     [
-        pytest.param(LeadIn, {"lead": {"agentId": "a", "name": CANARY, "email": CANARY}}, id="a lead"),
-        pytest.param(WebhookIn, {"webhook": {"url": CANARY, "events": ["lead_captured"]}}, id="a webhook to create"),
+        pytest.param(LeadIn, lead_body("a", name=CANARY, email=CANARY), id="a lead"),
+        pytest.param(WebhookIn, webhook_body(CANARY), id="a webhook to create"),
         pytest.param(WebhookChangeIn, {"webhook": {"description": CANARY}}, id="a webhook to change"),
     ],
 )

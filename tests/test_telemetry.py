@@ -12,6 +12,7 @@ from chalicelib.agents import store as agents
 from chalicelib.webhooks import functions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import state_body, webhook_body
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
 from tests.webhooks.pipeline import Inbox, Stream, take
 
@@ -29,7 +30,7 @@ def test_a_request_is_one_line_with_what_it_was_and_what_it_took(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
     lines()
-    answer = api.post(STATE, {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]})
+    answer = api.post(STATE, state_body("Hello"))
     (line,) = lines()
     metrics = line.pop("_aws")
     assert isinstance(line.pop("durationMs"), int)
@@ -75,7 +76,7 @@ def test_no_line_has_a_body_a_path_value_or_a_token(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
     lines()
-    api.post(STATE, {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]})
+    api.post(STATE, state_body("Hello"))
     api.post(STATE, {"turns": "Hello"})
     printed = lines()
     assert len(printed) == 2
@@ -90,7 +91,7 @@ def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
     stream: Stream,  # noqa: F811
     inbox: Inbox,  # noqa: F811
 ) -> None:
-    created = api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["agent_created"]}}).data
+    created = api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created")).data
     delivery = api.post(f"/v3/webhooks/{created['id']}/test").data
     lines()
     context = LambdaContext("deliver", 256)

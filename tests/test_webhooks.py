@@ -14,6 +14,7 @@ from chalicelib.webhooks import endpoints
 from chalicelib.webhooks.events import Type
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.evidence import refused, stored
 from tests.requests import answer_lost_once, counted
 from tests.selection import one_of_each
@@ -38,7 +39,7 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def create(api: Api, **members: Any) -> Any:
-    return api.post("/v3/webhooks", {"webhook": {"url": URL, "events": ["lead_captured"], **members}}).data
+    return api.post("/v3/webhooks", webhook_body(**{"url": URL, **members})).data
 
 
 def read(api: Api, made: Any) -> Any:
@@ -138,7 +139,7 @@ def test_the_events_are_those_of_the_specification_and_no_other(api: Api) -> Non
     assert list(get_args(Type)) == types
     assert create(api, events=types)["events"] == types
     for wrong in ("agent", "*", "Agent_created", "", "lead_updated", None, 5):
-        answer = api.post("/v3/webhooks", {"webhook": {"url": URL, "events": ["lead_captured", wrong]}})
+        answer = api.post("/v3/webhooks", webhook_body(URL, "lead_captured", wrong))
         refused(answer, 400, "webhook.events.1")
 
 
@@ -152,7 +153,7 @@ def test_events_that_stand_there_twice_collapse_in_their_order(api: Api) -> None
 
 def test_an_endpoint_wants_at_least_one_type_of_event(api: Api) -> None:
     made = create(api)
-    wrong = {"webhook": {"url": URL, "events": []}}
+    wrong = webhook_body(URL, events=[])
     for answer in (api.post("/v3/webhooks", wrong), api.patch(f"/v3/webhooks/{made['id']}", wrong)):
         assert refused(answer, 400, "webhook.events") == "webhook.events must have at least 1 item."
 
@@ -214,7 +215,7 @@ REFUSED = {
 def test_any_other_url_is_refused_by_its_rule_and_never_repeated(url: str, rule: str, api: Api) -> None:
     made = create(api)
     before = stored()
-    body = {"webhook": {"url": url, "events": ["lead_captured"]}}
+    body = webhook_body(url)
     for answer in (api.post("/v3/webhooks", body), api.patch(f"/v3/webhooks/{made['id']}", body)):
         assert refused(answer, 400, "webhook.url") == f"webhook.url {rule}."
         assert "secret-path" not in answer.text
@@ -262,7 +263,7 @@ def test_a_change_is_answered_and_kept_and_the_rest_stays(members: dict[str, Any
 def test_what_an_endpoint_must_have_cannot_be_cleared(name: str, kind: str, api: Api) -> None:
     made = create(api)
     before = stored()
-    body = {"webhook": {"url": URL, "events": ["webhook_test"], "description": "Other", name: None}}
+    body = webhook_body(**{"url": URL, "events": ["webhook_test"], "description": "Other", name: None})
     for answer in (api.patch(f"/v3/webhooks/{made['id']}", body), api.post("/v3/webhooks", body)):
         assert refused(answer, 400, f"webhook.{name}") == f"webhook.{name} must be {kind}."
     assert stored() == before
@@ -475,7 +476,7 @@ def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
         ("GET", path, None),
         ("GET", f"{path}/deliveries", None),
         ("GET", f"{path}/deliveries/{delivery['id']}", None),
-        ("POST", "/v3/webhooks", {"webhook": {"url": URL, "events": ["lead_captured"]}}),
+        ("POST", "/v3/webhooks", webhook_body(URL)),
         ("PATCH", path, {"webhook": {"enabled": False}}),
         ("POST", f"{path}/test", None),
         ("POST", f"{path}/rotate", None),
@@ -565,7 +566,7 @@ def test_what_is_sealed_for_one_endpoint_opens_at_no_other(api: Api) -> None:
 
 def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MOST", 2)
-    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+    body = webhook_body("https://example.com/hook", "agent_created")
     assert [api.post("/v3/webhooks", body).status for _ in range(3)] == [200, 200, 429]
     first = api.get("/v3/webhooks").data[0]["id"]
     api.delete(f"/v3/webhooks/{first}")
@@ -574,7 +575,7 @@ def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.Monk
 
 def test_concurrent_creations_of_the_last_webhook_make_only_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MOST", 2)
-    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
+    body = webhook_body("https://example.com/hook", "agent_created")
     statuses: list[int] = []
     others = iter(range(2))
     before_each_commit(monkeypatch, lambda: statuses.extend(api.post("/v3/webhooks", body).status for _ in others))

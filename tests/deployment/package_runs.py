@@ -25,12 +25,12 @@ from infra.local import children, events
 from infra.local.children import Engine
 from infra.package import build, wheels
 from infra.package.__main__ import zipped
+from tests.builders import state_body
 from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API, WEBHOOKS, DELETION = "app", "chalicelib.webhooks.functions", "chalicelib.deletion.functions"
 _PROCESS = Path(__file__).with_name("package_process.py")
-_TURNS = [{"from": "human", "messages": [{"from": "human", "type": "text", "item": {"text": "Hello"}, "ts": 1}]}]
 Event = dict[str, Any]
 
 
@@ -141,7 +141,7 @@ def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
         ("POST", "/v2/agents/support", {"title": "Support"}),
         ("POST", "/v2/agents/other", {"title": "Other"}),
         ("POST", "/v3/agents/support/tools", {"tool": {"name": "weather"}}),
-        ("POST", "/agents/support/interact/ann/state", {"turns": _TURNS}),
+        ("POST", "/agents/support/interact/ann/state", state_body("Hello", ts=1, **{"from": "human"})),
     ]
 
 

@@ -16,9 +16,10 @@ from chalicelib.deletion import functions
 from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.builders import lead_body, state_body, webhook_body
 from tests.requests import refused_by_the_engine
 from tests.test_deletions import cascade_messages, fill
-from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of, small
+from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 from tests.webhooks.receivers import OK, Receiver, read_request
@@ -127,17 +128,17 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
 
 
 def _listen(api: Api, inbox: pipeline.Inbox, *types: str) -> str:
-    webhook_id: str = api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": types}}).data["id"]
+    webhook_id: str = api.post("/v3/webhooks", webhook_body(inbox.url(), *types)).data["id"]
     return webhook_id
 
 
 def _cause_events(api: Api) -> None:
     requests: dict[str, Any] = {
         "/v2/agents/support": {"title": "Support"},
-        "/agents/support/interact/ann/state": small("Hello"),
+        "/agents/support/interact/ann/state": state_body("Hello"),
         "/v2/clients/ann": {"name": "Ann"},
         "/v2/orgs/acme": {"name": "Acme"},
-        "/v3/leads": {"lead": {"agentId": "support", "name": "Ann"}},
+        "/v3/leads": lead_body(name="Ann"),
     }
     for path, body in requests.items():
         assert api.post(path, body).status == 200

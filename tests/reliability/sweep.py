@@ -17,7 +17,9 @@ from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
 from tests.api import Answer, Api
-from tests.repeating import CASES, NOISE, RECORDS, STATE, Case, World, turns
+from tests.builders import state_body
+from tests.operations import MADE_BY, STATE
+from tests.repeating import CASES, NOISE, Case, World
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
@@ -25,7 +27,7 @@ CHUNKS, FEWER = NOISE[:200_000], NOISE[:100_000]  # more than the conversation's
 KEY = "$key"  # a new key of an agent
 
 _REPLACE_KEY = Case("agent key replace", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": KEY}})
-_IN_CHUNKS = Case("state replace, in chunks", STATE, turns(CHUNKS))
+_IN_CHUNKS = Case("state replace, in chunks", STATE, state_body(CHUNKS))
 
 DELETE_AGENT = Case("agent delete", f"DELETE {AGENT}")
 EVERY = [
@@ -33,10 +35,10 @@ EVERY = [
     Case("agent create, key given", "POST /v3/agents", {"agent": {"SECRET_API_KEY": KEY}}),
     _REPLACE_KEY,
     Case("agent key clear, old one left", f"PATCH {AGENT}", {"agent": {"SECRET_API_KEY": None}}),
-    Case("state create, in chunks", STATE, turns(CHUNKS), {"user_id": "new"}),
+    Case("state create, in chunks", STATE, state_body(CHUNKS), {"user_id": "new"}),
     _IN_CHUNKS,
-    Case("state replace, chunks by fewer", STATE, turns(FEWER)),
-    Case("state replace, chunks by none", STATE, turns("Hello")),
+    Case("state replace, chunks by fewer", STATE, state_body(FEWER)),
+    Case("state replace, chunks by none", STATE, state_body("Hello")),
     Case("conversation create, second page", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation delete", f"DELETE {CONVERSATION}"),
     Case("conversation delete, chunks", f"DELETE {CONVERSATION}"),
@@ -89,7 +91,7 @@ def begin(case: Case) -> World:
     queues._url.cache_clear()
     there = World()
     wanted = _named(case)
-    there.make(name for name in RECORDS if name in wanted)
+    there.make(name for name in MADE_BY if name in wanted - {"convo_id"})
     there.values["key"] = tokens.new(tokens.AGENT)
     for one in _BEFORE.get(case.id, []):
         assert send(there, one).status == 200

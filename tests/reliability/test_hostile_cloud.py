@@ -16,7 +16,8 @@ from moto.sqs.models import sqs_backends
 from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import forget
-from tests.every_route import GUARDED, STATE, items, populate, restore, send, snapshot, tables
+from tests.moto_tables import items, restore, snapshot, tables
+from tests.operations import GUARDED, STATE, populate, send
 from tests.promises import Shown
 from tests.reliability.hostile import CALM, Cloud, hostile_cloud
 

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib.webhooks import events
+from tests.builders import lead_body, state_body
 from tests.promises import Shown
 from tests.reliability.runs import Run, ask, begin, end, engine_client, free_port, kill
 from tests.selection import whole
@@ -270,7 +271,6 @@ def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
         time.sleep(0.02)
 
 
-_HELLO = {"from": "human", "type": "text", "item": {"text": "Hello"}}
 # Each event type with the request that causes it.
 _CHANGES: list[tuple[Any, ...]] = [
     ("agent_created", "POST", "/v2/agents/life", {"title": "Support"}),
@@ -279,9 +279,9 @@ _CHANGES: list[tuple[Any, ...]] = [
         "message_received",
         "POST",
         "/agents/life/interact/ann/state",
-        {"turns": [{"from": "human", "messages": [_HELLO]}]},
+        state_body("Hello"),
     ),
-    ("lead_captured", "POST", "/v3/leads", {"lead": {"agentId": "life", "email": "ann@example.com"}}),
+    ("lead_captured", "POST", "/v3/leads", lead_body("life", email="ann@example.com")),
     ("organisation_created", "POST", "/v2/orgs/acme", {"name": "Acme"}),
     ("organisation_updated", "POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
     ("client_created", "POST", "/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com"}),

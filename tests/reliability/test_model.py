@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.engine import shared_engine
-from tests.every_route import ROUTES
+from tests.operations import ROUTES
 from tests.promises import Shown
 from tests.reliability.model.hooks import Hooks
 from tests.reliability.model.machine import COVERED

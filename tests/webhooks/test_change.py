@@ -9,6 +9,7 @@ import pytest
 from chalicelib import clock, ids
 from chalicelib.webhooks import change, events
 from tests.api import Api
+from tests.builders import lead_body
 from tests.webhooks.pipeline import Record, Stream, told
 
 SECOND = 1_800_000_000
@@ -21,7 +22,7 @@ def history(stream: Stream, api: Api) -> list[Record]:
         ("/v2/orgs/acme", {"name": "Acme"}),
         ("/v2/orgs/acme", {"name": "Acme Ltd"}),
         ("/v2/clients/ann", {"email": "ann@x.test"}),
-        ("/v3/leads", {"lead": {"agentId": "support"}}),
+        ("/v3/leads", lead_body()),
         ("/agents/support/interact/ann/state", {"turns": [{"from": "human", "messages": [{}, {}]}]}),
     ):
         assert api.post(path, document).status == 200

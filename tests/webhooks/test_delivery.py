@@ -18,6 +18,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.webhooks import delivery, endpoints, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.evidence import stored
 from tests.requests import answer_lost_once, refused_by_the_engine
 from tests.selection import one_of_each
@@ -44,7 +45,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 
 def listen(api: Api, url: str) -> dict[str, Any]:
-    created: dict[str, Any] = api.post("/v3/webhooks", {"webhook": {"url": url, "events": list(LISTEN)}}).data
+    created: dict[str, Any] = api.post("/v3/webhooks", webhook_body(url, *LISTEN)).data
     return created
 
 

@@ -7,6 +7,7 @@ import pytest
 from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import lead_body
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, payloads, told
@@ -85,8 +86,8 @@ def test_a_client_without_organisation_name_and_email_has_an_empty_organisation_
 def test_a_lead_is_captured_and_its_deletion_is_no_event(stream: Stream, api: Api, agent_id: str) -> None:
     stream.read()
     lead = {"name": "Lea", "email": "lea@x.test", "phone": "+49 1", "channel": "telephony"}
-    captured = ok(api.post("/v3/leads", {"lead": {"agentId": agent_id, **lead}}))["data"]
-    ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
+    captured = ok(api.post("/v3/leads", lead_body(agent_id, **lead)))["data"]
+    ok(api.post("/v3/leads", lead_body(agent_id)))
     ok(api.delete(f"/v3/leads/{captured['id']}"))
 
     agent = {"agentId": agent_id, "agentName": "Support", "operation": "captured"}
@@ -99,7 +100,7 @@ def test_a_lead_is_captured_and_its_deletion_is_no_event(stream: Stream, api: Ap
 
 def test_a_lead_of_an_agent_without_a_title_names_none(stream: Stream, api: Api) -> None:
     ok(api.post("/v2/agents/bare", {}))
-    ok(api.post("/v3/leads", {"lead": {"agentId": "bare"}}))
+    ok(api.post("/v3/leads", lead_body("bare")))
     assert payloads(stream.read("leads")) == [
         ("lead_captured", {"agentId": "bare", "channel": "web-chat", "operation": "captured"})
     ]
@@ -199,7 +200,7 @@ def test_the_items_of_a_long_transcript_and_their_removal_are_no_events(
 
 def test_everything_an_agent_takes_with_it_is_no_event_beside_its_own(stream: Stream, api: Api, agent_id: str) -> None:
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [said("human", "Hello")]}))
-    ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
+    ok(api.post("/v3/leads", lead_body(agent_id)))
     stream.read()
     ok(api.delete(f"/v3/agents/{agent_id}"))
     records = stream.read()

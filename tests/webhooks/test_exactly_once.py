@@ -22,6 +22,7 @@ from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import endpoints, events, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.conftest import forget
 from tests.promises import Shown
 from tests.selection import whole
@@ -156,7 +157,7 @@ def run(
     wanted_by = {"all": events.TYPES, "few": FEW}
     ids = {}
     for path, types in wanted_by.items():
-        answer = api.post("/v3/webhooks", {"webhook": {"url": inbox.url(path), "events": list(types)}})
+        answer = api.post("/v3/webhooks", webhook_body(inbox.url(path), *types))
         ids[path] = answer.data["id"]
     with pipeline.cheap_transactions():
         # Half of what happens is the other workspace's, to which nobody listens.

@@ -13,6 +13,7 @@ from chalicelib.webhooks import endpoints, queue
 from chalicelib.webhooks.fan_out import fan_out as fan_out_records
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import lead_body, state_body
 from tests.conftest import forget
 from tests.evidence import stored
 from tests.requests import refused_by_the_engine
@@ -304,8 +305,8 @@ def test_one_function_watches_each_table(stream: Stream, api: Api, inbox: Inbox)
     api.post("/v2/agents/support", {})
     organisations(api, "acme")
     api.post("/v2/clients/ann", {"name": "Ann"})
-    api.post("/v3/leads", {"lead": {"agentId": "support"}})
-    api.post("/agents/support/interact/ann/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    api.post("/v3/leads", lead_body())
+    api.post("/agents/support/interact/ann/state", state_body("Hello"))
     told: dict[str, list[Record]] = {table: stream.read(table) for table in pipeline.WATCHED}
     for records in told.values():
         fan_out(records)

@@ -18,6 +18,7 @@ from chalicelib import clock
 from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import lead_body
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -42,7 +43,7 @@ STORY: list[tuple[str, str, Any]] = [
             "metadata": {"origin": "web-chat"},
         },
     ),
-    ("POST", "/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": "ann@example.com"}}),
+    ("POST", "/v3/leads", lead_body(name="Ann", email="ann@example.com")),
     ("POST", "/v2/orgs/acme", {"name": "Acme"}),
     ("POST", "/v2/orgs/acme", {"name": "Acme Ltd"}),
     ("POST", "/v2/clients/bo", {"orgId": "acme", "name": "Bo", "email": "bo@example.com"}),

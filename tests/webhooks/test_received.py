@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.evidence import stored
 from tests.requests import counted
 from tests.selection import one_of_each
@@ -274,7 +275,7 @@ def test_an_id_may_be_as_long_as_a_message(talk: Any) -> None:
 def test_the_longest_message_is_delivered(stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace) -> None:
     random_ = random.Random(8)
     text = "".join(chr(random_.randrange(0x10000, 0x10FFFF)) for _ in range(100_001))
-    api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["message_received"]}})
+    api.post("/v3/webhooks", webhook_body(inbox.url(), "message_received"))
     api.post(STATE, {"turns": [human(text, type="t" * 2_000)], "metadata": {"origin": "chatapp"}})
     fan_out(stream.read())
     drain()

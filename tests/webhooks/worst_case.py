@@ -9,6 +9,7 @@ import sys
 
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
+from tests.builders import message
 from tests.webhooks.pipeline import Stream, told
 
 # What takes the most room once it is compressed: no other characters carry more in a byte of JSON.
@@ -26,8 +27,8 @@ def main(limit: int) -> None:
         count = (limit - 100) // (size + len('{"item": {"text": ""}}, '))
         texts = ["".join(random_.choices(_CHARACTERS, k=size)) for _ in range(count)]
         path = f"/agents/support/interact/of-{size}/state"
-        turns = [{"from": "human", "messages": [{"item": {"text": text}} for text in texts]}]
-        status = api.post(path, {"turns": turns}).status
+        turn = {"from": "human", "messages": [message(text) for text in texts]}
+        status = api.post(path, {"turns": [turn]}).status
         received = [event.payload["messageContent"] for event in told(stream.read("conversations"))]
         stored = [turn["messages"]["item"]["text"] for turn in api.post(path).json["turns"]]
         assert received in ([], texts)

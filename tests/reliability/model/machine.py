@@ -10,8 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from chalicelib import clock
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
-from tests.conftest import clear, drop_history
-from tests.every_route import ROUTES
+from tests.conftest import clear
+from tests.moto_tables import drop_history
+from tests.operations import ROUTES
 from tests.reliability.model.answers import MADE, Expected, Record, Refused, hold, missing
 from tests.reliability.model.forms import Ids, platform
 

@@ -1,0 +1,99 @@
+"""Every operation of the API with a body and path values that are right for it: the one table of them.
+
+For tests that go through all operations, and for those that only need a record of some kind. An operation that is new
+is here as soon as it is in the contract: the value for a variable of its path, or a body that it needs, is missed there
+until it is here.
+"""
+
+import json
+import re
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from tests.api import Answer, Api
+from tests.builders import state_body, webhook_body
+
+_LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
+ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specification"] + _LISTED["extensions"]}
+GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
+
+STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
+# A body for each operation that takes one; what is stored of it carries the mark.
+BODIES: dict[str, Any] = {
+    "POST /v3/agents": {"agent": {"title": "$mark"}},
+    "PATCH /v3/agents/{agent_id}": {"agent": {"title": "$mark changed"}},
+    "POST /v2/agents/{agent_id}": {"title": "$mark"},
+    "POST /v3/agents/{agent_id}/tools": {"tool": {"name": "$mark"}},
+    "PATCH /v3/tools/{tool_id}": {"tool": {"name": "$mark changed"}},
+    "POST /v3/agents/{agent_id}/convos": {"conversation": {"title": "$mark"}},
+    STATE: {**state_body("$mark", ts=1), "metadata": {"userName": "$mark"}},
+    ANALYTICS: {"record": "load", "browser": "$mark"},
+    "POST /v2/clients/{client_id}": {"name": "$mark", "email": "$mark.$client_id@example.com"},
+    "POST /v2/orgs/{org_id}": {"name": "$mark"},
+    "POST /v3/leads": {"lead": {"agentId": "$agent_id", "name": "$mark"}},
+    "POST /v3/tokens": {"token": {"name": "$mark"}},
+    "POST /v3/webhooks": webhook_body("https://example.com/$mark"),
+    "PATCH /v3/webhooks/{webhook_id}": {"webhook": {"description": "$mark changed"}},
+    "POST /v3/workspace/key/rotate": {"overlapSeconds": 3600},
+}
+
+# The ids that callers choose, where a test does not.
+CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
+# The operation that makes what a path's variable names, in an order in which all can be made.
+MADE_BY = {
+    "agent_id": "POST /v2/agents/{agent_id}",
+    "client_id": "POST /v2/clients/{client_id}",
+    "org_id": "POST /v2/orgs/{org_id}",
+    "user_id": STATE,
+    "convo_id": ANALYTICS,
+    "tool_id": "POST /v3/agents/{agent_id}/tools",
+    "lead_id": "POST /v3/leads",
+    "token_id": "POST /v3/tokens",
+    "webhook_id": "POST /v3/webhooks",
+    "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
+}
+# Naming one of these makes it; what else an operation names must be there, and be the caller's.
+MADE_WHEN_NAMED = {name: {variable} for variable, name in MADE_BY.items() if variable in CHOSEN}
+
+
+def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:
+    """A right body of an operation, None where it takes none."""
+    return _filled(BODIES.get(name), {**CHOSEN, **ids, "mark": mark})
+
+
+def _filled(value: Any, words: dict[str, str]) -> Any:
+    if isinstance(value, str):
+        return Template(value).substitute(words)
+    if isinstance(value, dict):
+        return {name: _filled(inner, words) for name, inner in value.items()}
+    return [_filled(inner, words) for inner in value] if isinstance(value, list) else value
+
+
+def send(
+    name: str, headers: dict[str, str], ids: dict[str, str], mark: str = "sent", body: str | None = None
+) -> Answer:
+    """An operation with these ids in its path and body; `body` is JSON in the place of the table's."""
+    method, path = name.split()
+    if body is None:
+        body = json.dumps(BODIES[name]) if name in BODIES else ""
+    text = Template(body).substitute({**ids, "mark": mark})
+    content = {"Content-Type": "application/json"} if text else {}
+    return Api().call(method, path.format(**ids), text.encode() or None, {**content, **headers})
+
+
+def named(name: str) -> list[str]:
+    """The ids that an operation names in its path and its body."""
+    return sorted(set(re.findall(r"(?<=[{$])\w+_id", name + json.dumps(BODIES.get(name)))))
+
+
+def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
+    """A record of every kind, through the operations themselves; returns the ids, those that were made among them."""
+    ids = {**chosen, "convo_id": chosen["user_id"]}
+    for variable, name in MADE_BY.items():
+        answer = send(name, headers, ids, mark)
+        assert answer.status == 200, (name, answer.text)
+        if variable not in ids:
+            ids[variable] = str(answer.json["data"]["id"])
+    return ids
