@@ -52,8 +52,9 @@ def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) 
     if not run:
         return ""
     if broken:
-        return f"{broken:,} of {run:,} tests failed. Their names follow the word FAILED or ERROR above."
-    line = f"All {counts['passed']:,} tests passed in {seconds:.0f} s ({cpu_seconds:.0f} s of CPU)."
+        return f"{broken:,} of {run:,} failed. The names follow the word FAILED or ERROR above."
+    line = "The test" if counts["passed"] == 1 else f"All {counts['passed']:,} tests"
+    line += f" passed in {seconds:.0f} s ({cpu_seconds:.0f} s of CPU)."
     if counts["skipped"]:
         line += f" {counts['skipped']:,} cannot run here: `-rs` says why."
     return line + (f" The other {left:,} run with `make test-all`." if left else "")

@@ -17,9 +17,8 @@ from typing import Any
 
 from botocore.awsrequest import AWSResponse
 from botocore.parsers import create_parser
-from moto.core import DEFAULT_ACCOUNT_ID
 from moto.core.exceptions import ServiceException
-from moto.core.models import RESPONSES_METHODS, botocore_stubber
+from moto.core.models import DEFAULT_ACCOUNT_ID, RESPONSES_METHODS, botocore_stubber
 from moto.core.responses import ActionResult
 from moto.core.utils import camelcase_to_underscores
 from moto.dynamodb.responses import DynamoHandler
