@@ -46,7 +46,7 @@ def read_page() -> Response:
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
-@operation(whole="media.Asset")
+@operation(whole="media.Asset", raises=(errors.NotFound,))
 def read_asset(asset: str) -> Response:
     """Read a file of that page."""
     file = _assets().get(asset)
