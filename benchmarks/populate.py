@@ -1,7 +1,7 @@
 """A tenant with very many conversations: the rows that the service stores, many in one request.
 
-Nothing here knows what a row looks like: `conversations.store` makes each of them as it always does, and what it would
-send as a transaction of its own is collected. The newest are really created one by one, so that the agent's sequence
+Nothing here knows what a row looks like: `conversations.store` makes each of them as it always does, in a unit of work
+that is discarded. The newest are really created one by one, so that the agent's sequence
 is what it would be, too. Contents, ids and times follow from the numbers alone.
 """
 
@@ -121,9 +121,11 @@ def fill(to: Tenant, count: int) -> None:
     high = int(last.high) + missing
     store_only(to, range(int(last.high) + 1, high - _CREATED + 1))
     last.high = max(int(last.high), high - _CREATED)
-    storage.save(last)
+    with storage.unit_of_work():
+        storage.put(last)
     for number in range(int(last.high) + 1, high + 1):
-        _create(to, number, sequence_of(to))
+        with storage.unit_of_work():
+            _create(to, number, sequence_of(to))
 
 
 def store_only(to: Tenant, numbers: Sequence[int]) -> None:
@@ -134,11 +136,14 @@ def store_only(to: Tenant, numbers: Sequence[int]) -> None:
         one.result()
 
 
-def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[storage.Row]]:
+def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[store.ConversationRow]]:
     for start in range(0, len(numbers), _TOGETHER):
-        with _collected() as rows:
-            for number in numbers[start : start + _TOGETHER]:
+        with storage.unit_of_work() as unit:
+            rows = [
                 _create(to, number, sequence.SequenceRow(to.agent, high=number - 1))
+                for number in numbers[start : start + _TOGETHER]
+            ]
+            unit.discard()  # they are written in batches, and the caller of `store_only` advances the sequence
         yield rows
 
 
@@ -150,36 +155,6 @@ def sequence_of(tenant: Tenant) -> sequence.SequenceRow:
     return found
 
 
-def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> None:
+def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> store.ConversationRow:
     state = State(metadata(number), b"[]")
-    store.create(to.workspace_id, AGENT, conversation_id(number), state, last)
-
-
-@contextmanager
-def _collected() -> Iterator[list[Any]]:
-    """Inside the block transactions are not sent: the rows that they would have put."""
-    collector = _Collector()
-
-    def collect(*steps: storage.Step) -> bool:
-        for step in steps:
-            step(collector)  # type: ignore[arg-type]
-        return True
-
-    with mock.patch.object(storage, "transact", collect):
-        yield collector.rows
-
-
-class _Collector:
-    """In the place of a transaction."""
-
-    def __init__(self) -> None:
-        self.rows: list[storage.Row] = []
-
-    def save(self, row: storage.Row, condition: object, return_values: object) -> None:
-        """A put; a transaction counts the version itself, a batch does not."""
-        if isinstance(row, storage.VersionedRow):
-            row.version = 1
-        self.rows.append(row)
-
-    def update(self, row: storage.Row, actions: object, condition: object, return_values: object) -> None:
-        """The taking of the next number: the caller of `store_only` sees to the sequence."""
+    return store.create(to.workspace_id, AGENT, conversation_id(number), state, last)
