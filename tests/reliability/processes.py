@@ -53,7 +53,7 @@ from chalicelib.workspaces import store
 from infra import tables
 from tests.api import Api
 
-tables.create_missing(storage.client)
+tables.create_missing(storage.sdk_client)
 token = store.create("Concurrent").workspace_key
 assert Api(token).post("/v2/agents/support", {}).status == 200
 print(json.dumps(token))

@@ -26,6 +26,7 @@ from tests.conftest import forget
 from tests.promises import Shown
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import POST, Process, Queues, Step, watched
+from tests.writes import put_now
 
 # What names an event in a way that the service does not know of: the text that only one write has said.
 SAYS = ("messageContent", "leadName", "agentName", "organisationName", "clientName")
@@ -206,7 +207,7 @@ def kill(lanes: Queues, batches: list[list[pipeline.Record]], slow: tuple[str, s
         if number == len(batches) // 5:
             row = endpoints.read(*slow)
             row.slow_until = clock.seconds() + 600
-            storage.save(row)
+            put_now(row)
         again = partial(pipeline.fan_out, batch)
         for attempt in itertools.count():
             if plans.run("fan-out", again, may_die=attempt < MOST_CRASHES):
