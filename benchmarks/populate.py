@@ -1,8 +1,8 @@
 """Create a tenant with very many conversations, writing many rows in one request.
 
-`conversations.store` builds each row as usual; this module collects the transactions and writes their rows in batches.
-It creates the newest conversations one by one, so the agent's sequence is real. Contents, ids and times follow from the
-numbers alone.
+`conversations.store` builds each row as usual, in a unit of work that is discarded; this module writes the rows in
+batches. It creates the newest conversations one by one, so the agent's sequence is real. Contents, ids and times follow
+from the numbers alone.
 """
 
 import logging
@@ -121,9 +121,11 @@ def fill(to: Tenant, count: int) -> None:
     high = int(last.high) + missing
     store_only(to, range(int(last.high) + 1, high - _CREATED + 1))
     last.high = max(int(last.high), high - _CREATED)
-    storage.save(last)
+    with storage.unit_of_work():
+        storage.put(last)
     for number in range(int(last.high) + 1, high + 1):
-        _create(to, number, sequence_of(to))
+        with storage.unit_of_work():
+            _create(to, number, sequence_of(to))
 
 
 def store_only(to: Tenant, numbers: Sequence[int]) -> None:
@@ -134,11 +136,14 @@ def store_only(to: Tenant, numbers: Sequence[int]) -> None:
         one.result()
 
 
-def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[storage.Row]]:
+def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[store.ConversationRow]]:
     for start in range(0, len(numbers), _ROWS_PER_BATCH):
-        with _collected() as rows:
-            for number in numbers[start : start + _ROWS_PER_BATCH]:
+        with storage.unit_of_work() as unit:
+            rows = [
                 _create(to, number, sequence.SequenceRow(to.agent, high=number - 1))
+                for number in numbers[start : start + _ROWS_PER_BATCH]
+            ]
+            unit.discard()  # the caller of `store_only` updates the sequence
         yield rows
 
 
@@ -150,36 +155,6 @@ def sequence_of(tenant: Tenant) -> sequence.SequenceRow:
     return found
 
 
-def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> None:
+def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> store.ConversationRow:
     state = State(metadata(number), b"[]")
-    store.create(to.workspace_id, AGENT, conversation_id(number), state, last)
-
-
-@contextmanager
-def _collected() -> Iterator[list[Any]]:
-    """Collect the rows of transactions inside the block instead of sending them."""
-    collector = _Collector()
-
-    def collect(*steps: storage.Step) -> bool:
-        for step in steps:
-            step(collector)  # type: ignore[arg-type]
-        return True
-
-    with mock.patch.object(storage, "transact", collect):
-        yield collector.rows
-
-
-class _Collector:
-    """Takes the place of a transaction."""
-
-    def __init__(self) -> None:
-        self.rows: list[storage.Row] = []
-
-    def save(self, row: storage.Row, condition: object, return_values: object) -> None:
-        """Collect a put. A transaction increments the version itself; a batch does not."""
-        if isinstance(row, storage.VersionedRow):
-            row.version = 1
-        self.rows.append(row)
-
-    def update(self, row: storage.Row, actions: object, condition: object, return_values: object) -> None:
-        """Ignore the next sequence number: the caller of `store_only` updates the sequence."""
+    return store.create(to.workspace_id, AGENT, conversation_id(number), state, last)

@@ -1,7 +1,7 @@
 """Every POST and PATCH in the situations in which it does something of its own, for tests that send them twice.
 
 A world is a workspace that has been in use for a while. Two of them are equal to the last byte but for what is sealed:
-time stands still, and what is random is drawn from one seed.
+the clock is still, and what is random is drawn from one seed.
 """
 
 import random
@@ -14,14 +14,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, ids, storage
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.conftest import clear
+from tests.evidence import stored
 from tests.operations import CHOSEN, MADE_BY, STATE, body_of
 
 WEBHOOK = "/v3/webhooks/{webhook_id}"
+KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # as the draft has it; the quotes are part of it
+TABLE = storage.table("idempotency")
+REPLAYED = "idempotency-replayed"
 NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # no item holds it, compressed or not
 
 
@@ -79,7 +83,12 @@ CASES = [
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 
 
-# What is there before a case.
+def named(case_id: str) -> Case:
+    """The case with this name."""
+    return next(case for case in CASES if case.id == case_id)
+
+
+# The records before a case.
 BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
@@ -127,8 +136,33 @@ def world(patch: pytest.MonkeyPatch) -> Iterator[World]:
     clear()
     made = World()
     with patch.context() as inside:
-        standing = SimpleNamespace(time_ns=lambda: made.now * 1_000_000, monotonic=time.monotonic, sleep=lambda _: None)
-        inside.setattr(clock, "time", standing)
-        inside.setattr(clock, "secrets", SimpleNamespace(randbits=lambda count: made._random.getrandbits(count)))
+        still = SimpleNamespace(time_ns=lambda: made.now * 1_000_000, monotonic=time.monotonic, sleep=lambda _: None)
+        drawn = SimpleNamespace(
+            randbits=lambda count: made._random.getrandbits(count),
+            token_bytes=lambda count: made._random.randbytes(count),
+        )
+        inside.setattr(clock, "time", still)
+        inside.setattr(ids, "secrets", drawn)
         made.make()
         yield made
+
+
+@pytest.fixture
+def here(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with world(monkeypatch) as made:
+        yield made
+
+
+def others() -> dict[str, Any]:
+    """Every item of every table but that of the keys."""
+    return {name: items for name, items in stored().items() if name != TABLE}
+
+
+def same(first: Answer, again: Answer) -> bool:
+    """Whether the second answer is a replay of the first one, to the byte."""
+    expected = {**first.headers, REPLAYED: "true", "x-request-id": again.headers["x-request-id"]}
+    return (first.status, first.text, expected) == (again.status, again.text, again.headers)
+
+
+def refusal(answer: Answer) -> tuple[int, str]:
+    return answer.status, answer.json["code"]

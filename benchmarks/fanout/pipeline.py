@@ -74,7 +74,8 @@ def _messages(urls: list[str], count: int) -> list[queue.Message]:
     made = []
     for number, url in enumerate(urls):
         type_ = _HANGING if url.endswith("/hangs") else _HEALTHY
-        row, _ = endpoints.create(rooms[number % len(rooms)], {"url": url, "events": [type_], "enabled": True})
+        with storage.unit_of_work():
+            row, _ = endpoints.create(rooms[number % len(rooms)], {"url": url, "events": [type_], "enabled": True})
         made.append((row, type_))
     messages = []
     for number in range(count):

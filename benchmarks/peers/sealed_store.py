@@ -81,11 +81,10 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
             "metadata": {"B": _sealed(conversation, "metadata", _json(metadata))},
             "turns": {"B": written},
             "received": {"B": _sealed(conversation, "received", _json(for_events))},
-            "version": {"N": str(int(item["version"]["N"]) + 1)},
-            "written": {"S": os.urandom(13).hex()},
+            "version_tag": {"S": os.urandom(13).hex()},
         },
-        ConditionExpression="version = :version",
-        ExpressionAttributeValues={":version": item["version"]},
+        ConditionExpression="version_tag = :as_read",
+        ExpressionAttributeValues={":as_read": item["version_tag"]},
     )
     return answers.state(agent_id, user_id, agent, metadata, turns, json.loads(text))
 

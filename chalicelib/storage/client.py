@@ -184,7 +184,7 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
     codes = {reason.code for reason in reasons if reason}
     if codes == {"TransactionConflict"}:
         return TransactionConflict()
-    if codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
+    if codes and codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
         return Rejected(reasons)
     if "ValidationError" in codes:
         return errors.TooLarge("The record is too large to store.")

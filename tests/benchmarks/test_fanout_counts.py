@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from benchmarks.measure import instructions
-from chalicelib import clock
+from chalicelib import clock, ids, storage
 from chalicelib.webhooks import delivery, endpoints, events, ledger, lookups, queue, sender
 from chalicelib.workspaces.store import NewWorkspace
 from tests.selection import whole
@@ -37,12 +37,15 @@ MOST_INSTRUCTIONS = 270_000
 
 def batches(workspace_id: str, urls: list[str]) -> list[pipeline.Held]:
     """Create an endpoint for each distinct URL, and return a message for each URL in batches of one invocation."""
-    rows = [endpoints.create(workspace_id, {"url": url, "events": [TYPE], "enabled": True})[0] for url in set(urls)]
-    by_url = {row.open()["url"]: row.webhook_id for row in rows}
+    webhook_ids = {}
+    for url in set(urls):
+        with storage.unit_of_work():
+            row, _ = endpoints.create(workspace_id, {"url": url, "events": [TYPE], "enabled": True})
+        webhook_ids[url] = row.webhook_id
     occurred = [events.Event(ids.new_id(), workspace_id, TYPE, {"createdAt": clock.milliseconds()}) for _ in urls]
     ledger.record(occurred)
     pairs = zip(urls, occurred, strict=True)
-    messages = [queue.Message(workspace_id, by_url[url], event.id, TYPE, event.id) for url, event in pairs]
+    messages = [queue.Message(workspace_id, webhook_ids[url], event.id, TYPE, event.id) for url, event in pairs]
     texts = [{"Body": json.dumps(message), "MessageId": "", "ReceiptHandle": ""} for message in messages]
     return [pipeline.Held(queue.FAST, texts[start : start + BATCH]) for start in range(0, len(texts), BATCH)]
 

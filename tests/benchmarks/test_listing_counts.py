@@ -15,6 +15,7 @@ from chalicelib.conversations import store
 from chalicelib.conversations.listing import Numbers
 from tests.capacity import size
 from tests.engine import shared_engine
+from tests.writes import put_now
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -32,7 +33,7 @@ def tenant(engine: None) -> populate.Tenant:
         populate.store_only(made, Numbers(listing.ALL).page(page)[::-1])
     last = populate.sequence_of(made)
     last.high = listing.ALL
-    storage.save(last)
+    put_now(last)
     return made
 
 

@@ -5,8 +5,11 @@
                                                                       prints the statuses of each request
     python -m tests.reliability.rivals append TOKEN HOW THREADS       one message after another to one conversation,
                                                                       until 429; prints how many were taken
+    python -m tests.reliability.rivals merge TOKEN MEMBERS EACH       into the metadata of one conversation, so often:
+                                                                      a thread for each member; prints the statuses
 
-REQUESTS is JSON: `[[method, path, body, tag], …]`. HOW is `matched` (with `If-Match`) or `plain`.
+REQUESTS is JSON: `[[method, path, body, tag], …]`, MEMBERS a list of names. HOW is `matched` (with
+`If-Match`) or `plain`.
 """
 
 import json
@@ -65,6 +68,17 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
         print(sum(pool.map(run, range(threads))))
 
 
+def merge(api: Api, members: list[str], each: int) -> None:
+    """Every thread counts up one member of the metadata."""
+
+    def run(member: str) -> list[int]:
+        return [api.post(STATE, {"metadata": {member: f"{number}"}}).status for number in range(1, each + 1)]
+
+    with ThreadPoolExecutor(len(members)) as pool:
+        for statuses in pool.map(run, members):
+            print(*statuses)
+
+
 def _conditional(api: Api, method: str, path: str, body: str, tag: str | None) -> Answer:
     condition = {"If-Match": tag} if tag else {}
     return api.call(method, path, body.encode(), {**api._headers, "Content-Type": "application/json", **condition})
@@ -77,5 +91,7 @@ if __name__ == "__main__":
         send(Api(token), json.loads(what))
     elif action == "save":
         save(Api(token), json.loads(what), int(threads[0]))
+    elif action == "merge":
+        merge(Api(token), json.loads(what), int(threads[0]))
     else:
         append(Api(token), what == "matched", int(threads[0]))

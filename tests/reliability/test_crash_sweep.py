@@ -15,6 +15,7 @@ import pytest
 
 from chalicelib import clock, storage
 from chalicelib.deletion import cascade
+from chalicelib.http import idempotency
 from infra import tables
 from tests.api import Answer
 from tests.conftest import forget
@@ -55,8 +56,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(autouse=True)
 def moment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Time stands still: what was written a second later is something else."""
-    now = clock._now()
-    monkeypatch.setattr(clock, "_now", lambda: now)
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now)
 
 
 class Done(NamedTuple):
@@ -99,9 +100,9 @@ def disturbed(there: World, case: Case, place: Place, fault: Fault, key: str | N
 @contextmanager
 def a_minute_later() -> Iterator[None]:
     """Inside the block whatever waits for a minute is due."""
-    now = clock._now() + 61_000
+    now = clock.milliseconds() + 61_000
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clock, "_now", lambda: now)
+        patch.setattr(clock, "milliseconds", lambda: now)
         yield
 
 
@@ -183,22 +184,40 @@ def check(case: Case, place: Place, expected: list[Done], faults: list[Fault], s
 # ---- what is made once more, and what takes longer than a request ---------------------------------
 
 
+KEYED = [case for case in CASES if case.method in idempotency.METHODS]
+
+
 @one_of_each(lambda case: case.record)
-@each(case for case in CASES if case.id in sweep.MADE_AGAIN - sweep.LONG)
-def test_what_is_made_once_more_is_made_once_with_a_key(case: Case, place: Place, shown: Shown) -> None:
-    """All is done, nobody knows; without a key the same request does it again."""
-    requests, (_, first) = undisturbed(case, place, 1)
-    there = sweep.begin(case)
-    before = done(there, case, place)
-    # The claim of the key is a request more, and the first.
-    assert disturbed(there, case, place, Fault("dies after", len(requests)), "key") is None
-    once = done(there, case, place)
-    assert (before.plain == once.plain, once.plain) == (False, first.plain)
-    with a_minute_later():
-        assert sweep.send(there, case, "key").status == 200
-    again = done(there, case, place)
-    assert (again.seen, again.events) == (once.seen, [])
-    shown(faults=1, states=2)
+@each(case for case in KEYED if case.id not in sweep.LONG)
+def test_with_a_key_a_request_that_is_cut_off_is_done_once(case: Case, place: Place, shown: Shown) -> None:
+    check_keyed(case, place, QUICK, shown)
+
+
+@pytest.mark.long
+@each(KEYED)
+def test_with_a_key_a_request_is_done_once_whatever_happens(case: Case, place: Place, shown: Shown) -> None:
+    check_keyed(case, place, KINDS, shown)
+
+
+def check_keyed(case: Case, place: Place, kinds: Iterable[Kind], shown: Shown) -> None:
+    """Send a case with a key and with a fault at each of its requests, and again at once: it is done one time."""
+    requests, (before, first) = undisturbed(case, place, 1)
+    for at in range(len(requests) + 1):  # the look-up of the key comes first
+        for kind in kinds:
+            there, where = sweep.begin(case), (kind, at)
+            assert done(there, case, place).plain == before.plain
+            answer = disturbed(there, case, place, Fault(kind, at), "key")
+            once = done(there, case, place)
+            assert once.plain in (before.plain, first.plain), (where, "a part of it is done")
+            again = sweep.send(there, case, "key")
+            now = done(there, case, place, again)
+            assert (now.answer, now.plain) == (first.answer, first.plain), (where, again.text)
+            assert once.events + now.events == first.events, where
+            assert once.plain == before.plain or "idempotency-replayed" in again.headers, where
+            if answer is not None and answer.status == 200:
+                assert answer.text == again.text, where
+            assert sweep.send(there, case, "key").text == again.text, where
+            shown(faults=1, states=2)
 
 
 @each(case for case in CASES if case.id in ("webhook test", "redeliver"))

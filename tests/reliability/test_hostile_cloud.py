@@ -49,7 +49,7 @@ OFTEN = [*GUARDED, *[STATE] * 10, *sorted(IN_STEPS) * 5, *["GET /v3/tokens"] * 3
 # What every run of a request makes anew.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
 TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z")
-FRESH = {"written", "writing", "last_used_at"}
+FRESH = {"version_tag", "writing", "last_used_at"}
 
 
 def everything() -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.webhooks import endpoints
 from tests.promises import Shown
 from tests.reliability import rivals
 from tests.reliability.processes import Service, output, service
@@ -16,6 +17,10 @@ pytestmark = pytest.mark.engine
 
 PROCESSES, THREADS = 2, 8
 LIMIT = 16
+MEMBERS = [
+    "userName", "userEmail", "userImage", "userPhone", "userBrowser", "userProfilePic", "userPlatform", "state",
+]  # fmt: skip
+EACH = 10
 
 # What everybody wants to save, by the request that makes it too.
 WANTED: dict[str, tuple[str, str, Any]] = {
@@ -56,6 +61,42 @@ def test_of_sixteen_writers_who_have_read_the_same_exactly_one_saves(served: Ser
     for name, lines in zip(WANTED, zip(*printed, strict=True), strict=True):
         assert Counter(" ".join(lines).split()) == {"200": 1, "412": PROCESSES * THREADS - 1}, name
     shown(states=len(WANTED) * PROCESSES * THREADS)
+
+
+@pytest.mark.promise("matched")
+def test_eight_writers_on_one_hot_record_all_succeed_and_no_merge_is_lost(served: Service, shown: Shown) -> None:
+    answers(served, ("POST", STATE, {"turns": [], "metadata": {"userName": "0"}}))
+    half = len(MEMBERS) // 2
+    started = [
+        served.start(rivals.__name__, "merge", json.dumps(members), EACH)
+        for members in (MEMBERS[:half], MEMBERS[half:])
+    ]
+    statuses = Counter(" ".join(line for one in started for line in output(one)).split())
+    assert statuses == {"200": len(MEMBERS) * EACH}
+    ((_, _, state),) = answers(served, ("POST", STATE, {}))
+    assert {member: state["chatState"][member] for member in MEMBERS} == dict.fromkeys(MEMBERS, str(EACH))
+    shown(states=len(MEMBERS) * EACH)
+
+
+@pytest.mark.promise("limits")
+@pytest.mark.parametrize("left", [3, 16])
+def test_exactly_as_many_webhooks_are_created_as_the_limit_leaves(left: int, served: Service, shown: Shown) -> None:
+    """With three places left, and with one for each of sixteen creators at once."""
+    create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
+    ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
+    known = [one["id"] for one in listed["data"]]
+    answers(served, *(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MOST - left :]))
+    answers(served, *[create] * (endpoints.MOST - left - len(known)))
+
+    printed = all_at_once(served, "save", json.dumps([(*create, None)]))
+
+    rivals_left = PROCESSES * THREADS - left
+    assert Counter(" ".join(line for lines in printed for line in lines).split()) == Counter(
+        {"200": left, **({"429": rivals_left} if rivals_left else {})}
+    )
+    ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
+    assert len(listed["data"]) == endpoints.MOST
+    shown(requests=PROCESSES * THREADS)
 
 
 @pytest.mark.promise("limits")

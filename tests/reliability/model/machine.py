@@ -78,7 +78,7 @@ class Machine(RuleBasedStateMachine):
         super().__init__()
         self._patch = pytest.MonkeyPatch()
         self.now = _START
-        self._patch.setattr(clock, "_now", lambda: self.now)
+        self._patch.setattr(clock, "milliseconds", lambda: self.now)
         self._patch.setattr(clock, "monotonic", lambda: self.now / 1000)
         clear()
         drop_history()
