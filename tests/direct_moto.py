@@ -9,6 +9,7 @@ Skipped are the events below `before-call`: `request-created`, `before-send`, `b
 """
 
 import json
+import threading
 from base64 import b64decode
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ OPERATIONS = frozenset(
     }
 )
 _over_http = 0
+_turn = threading.Lock()  # an engine applies one write after another; moto's tables are plain dictionaries
 RESPONSES_METHODS.clear()  # 1,300 patterns at each start of moto, for requests that do not come from the SDK
 
 
@@ -59,7 +61,8 @@ def _answer(params: dict[str, Any], model: Any, context: dict[str, Any], **_: An
     handler.headers, handler.querystring, handler.response_headers = params["headers"], {}, {}
     handler.body = handler.params = json.loads(params["body"], object_hook=_with_binary_values)
     try:
-        result = getattr(handler, camelcase_to_underscores(model.name))()
+        with _turn:
+            result = getattr(handler, camelcase_to_underscores(model.name))()
     except ServiceException as error:
         status, headers, body = handler.serialized(ActionResult(error))
         return _refusal(model, status, headers, body)

@@ -47,6 +47,11 @@ class Case(NamedTuple):
         return self.id.split()[0]
 
 
+def turns(*texts: str) -> dict[str, Any]:
+    """A replacement of a state: a turn of the user for each text."""
+    return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]} for text in texts]}
+
+
 CASES = [
     Case("agent create", "POST /v3/agents", {"agent": {"title": "New"}}),
     Case("agent change", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "v3", "nodes": [{"id": "a"}]}}),

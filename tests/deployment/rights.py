@@ -69,7 +69,7 @@ def recorded() -> Iterator[set[Right]]:
 
 def _permissions(service: str, operation: str, parameters: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The actions that a call needs, each with its resource. A transaction needs those of its operations."""
-    if operation == "TransactWriteItems":
+    if "TransactItems" in parameters:
         for step in parameters["TransactItems"]:
             for kind, inner in step.items():
                 yield f"{service}:{kind}Item", _table(inner["TableName"])
