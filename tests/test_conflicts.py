@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
+from chalicelib.storage import sequence
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
+from tests.evidence import stored
 from tests.promises import Shown
 from tests.repeating import KEY, REPLAYED, STATE, Case, World, each_case, named, others, refusal, same, turns, world
 from tests.repeating import here as here
@@ -62,6 +64,22 @@ def failing_commits(there: World, conflicts: int) -> Iterator[None]:
         patch.setattr(Unit, "commit", failing)
         yield
     assert not left[0]
+
+
+@pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
+@pytest.mark.parametrize("error", [errors.LimitReached("Full.", "tools", 1, 1), errors.Unavailable(), ValueError()])
+def test_a_view_that_refuses_after_staging_has_written_nothing(
+    error: Exception, key: str | None, here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: str) -> None:
+        raise error
+
+    tables = stored()
+    with monkeypatch.context() as patch:
+        patch.setattr(sequence, "require_agent", refuse)
+        assert here.send(named("tool create"), key).status == getattr(error, "STATUS_CODE", 500)
+    assert stored() == tables
+    assert here.send(named("tool create"), key).status == 200
 
 
 def test_a_change_that_another_write_overtakes_is_applied_to_what_it_wrote(

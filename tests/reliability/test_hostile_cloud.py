@@ -2,7 +2,8 @@
 
 A long random sequence over all routes. Each request is answered twice from the same state: first in a calm cloud, which
 says what is right, then in a hostile one. What comes back then is the same, or a 503 that says when to come again; and
-the tables hold what they held before or what the calm request has made of them, all of it.
+the tables hold what they held before or what the calm request has made of them, all of it. With an `Idempotency-Key`
+the same request, sent again, then has had its effect once, and its answer is the right one.
 """
 
 import os
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from moto.sqs.models import sqs_backends
 
+from chalicelib.http.idempotency import METHODS
 from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import forget
@@ -20,6 +22,7 @@ from tests.moto_tables import items, restore, snapshot, tables
 from tests.operations import GUARDED, STATE, populate, send
 from tests.promises import Shown
 from tests.reliability.hostile import CALM, Cloud, hostile_cloud
+from tests.repeating import REPLAYED, TABLE
 
 pytestmark = pytest.mark.promise("cloud")
 
@@ -40,11 +43,11 @@ BODIES = {
     # Each lives as long as the key itself: time goes on by days here.
     "POST /v3/workspace/key/rotate": ['{"overlapSeconds": 31536000}'],
 }
-# More than one request of the engine writes for these: what is left after half of them is said in the docs.
-IN_STEPS = {"POST /v3/webhooks/{webhook_id}/test", "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"}
+# These send a message after their commit.
+SENDING = {"POST /v3/webhooks/{webhook_id}/test", "POST /v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver"}
 SWEEPING = "DELETE /v3/agents/{agent_id}"
 # As often as all others together, nearly: they ask most of the cloud.
-OFTEN = [*GUARDED, *[STATE] * 10, *sorted(IN_STEPS) * 5, *["GET /v3/tokens"] * 3]
+OFTEN = [*GUARDED, *[STATE] * 10, *sorted(SENDING) * 5, *["GET /v3/tokens"] * 3]
 
 # What every run of a request makes anew.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
@@ -53,8 +56,8 @@ FRESH = {"version_tag", "writing", "last_used_at"}
 
 
 def everything() -> list[str]:
-    """What all tables say, opened, an item a line."""
-    return [opened(name, item) for name, held in items().items() for item in held]
+    """What all tables say, opened, an item a line; but for the keys and answers, which a replay shows."""
+    return [opened(name, item) for name, held in items().items() if name != TABLE for item in held]
 
 
 def opened(table: str, item: dict[str, dict[str, Any]]) -> str:
@@ -78,21 +81,23 @@ class Sequence:
         self.headers = {"Authorization": f"Bearer {made.workspace_key}"}
         names = ("agent_id", "client_id", "org_id", "user_id")
         self.ids = populate(self.headers, "first", dict.fromkeys(names, "one"))
-        self.busy = 0
+        self.busy = self.repeated = 0
 
     def step(self, number: int) -> None:
         """One request, in the calm and then in the storm."""
         name, ids, mark = self.chance.choice(OFTEN), self.some_ids(), f"mark{number}"
         body = self.chance.choice([None, *BODIES.get(name, ())])
+        is_keyed = name.split()[0] in METHODS and self.chance.random() < 0.5
+        headers = {**self.headers, **({"Idempotency-Key": mark} if is_keyed else {})}
         before, old = snapshot(), everything()
-        calm = send(name, self.headers, ids, mark, body)
+        calm = send(name, headers, ids, mark, body)
         new = everything()
         restore(before)
         if self.chance.random() < 0.5:
             forget()  # a new process
         self.cloud.change()
         start = self.cloud.now
-        answer = send(name, self.headers, ids, mark, body)
+        answer = send(name, headers, ids, mark, body)
         took, self.cloud.weather = self.cloud.now - start, CALM
 
         told = (number, name, ids, body and body[:100])
@@ -105,12 +110,20 @@ class Sequence:
             self.sweep(name, ids)
             assert alike(everything(), known) == new, told
         elif answer.status == 503:
-            assert set(old) <= set(left) <= set(new) if name in IN_STEPS else left in (old, new), told
+            assert left in (old, new), told
         else:
             assert answer.status == calm.status, told
             assert alike([answer.text], known) == alike([calm.text], known), told
             assert left == new, told
-            assert name not in IN_STEPS or answer.status != 200 or answer.json["data"]["id"] in queued(), told
+            assert name not in SENDING or answer.status != 200 or answer.json["data"]["id"] in queued(), told
+        if is_keyed and calm.status == 200:
+            again = send(name, headers, ids, mark, body)
+            assert alike([again.text], known) == alike([calm.text], known), told
+            assert alike(everything(), known) == new, told
+            assert answer.status == 503 or (answer.text, "true") == (again.text, again.headers.get(REPLAYED)), told
+            assert old == new or (left == new) == (REPLAYED in again.headers), told
+            assert name not in SENDING or again.json["data"]["id"] in queued(), told
+            self.repeated += 1
         if answer.status == 503:
             self.busy += 1
             assert answer.json["code"] == "UNAVAILABLE", told
@@ -166,4 +179,5 @@ def test_every_answer_is_right_or_a_clear_503_in_time(
         for number in range(steps):
             sequence.step(number)
     assert steps / 20 < sequence.busy < steps / 2, "too few or too many faults to see both"
-    shown(faults=cloud.faults.total(), states=steps)
+    assert sequence.repeated > steps / 10
+    shown(faults=cloud.faults.total(), states=steps + sequence.repeated)
