@@ -68,7 +68,7 @@ class Ours:
 
     def introduce(self) -> None:
         """Let the process look its caller up, which it then knows for 30 seconds."""
-        auth.forget()
+        auth.clear_cache()
         self.read("nobody")
 
     def _exchange(self, conversation: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -19,14 +19,14 @@ def monotonic() -> float:
     return time.monotonic()
 
 
-def moment(unix_seconds: int) -> datetime:
+def to_datetime(unix_seconds: int) -> datetime:
     """`unix_seconds` as the kind of value that PynamoDB's TTL attribute takes."""
     return datetime.fromtimestamp(unix_seconds, timezone.utc)
 
 
 def iso(unix_seconds: int) -> str:
     """`unix_seconds` in ISO 8601, as tools and created conversations carry it (§2.2, §2.11)."""
-    return moment(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def sleep(duration: float) -> None:

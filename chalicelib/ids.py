@@ -27,7 +27,7 @@ def id_at(unix_milliseconds: int, rest: int) -> str:
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def moment_of(identifier: str) -> int:
+def timestamp_of(identifier: str) -> int:
     """The Unix milliseconds at which a ULID of ours was made. Raises ValueError for anything else."""
     number = 0
     for digit in identifier:

@@ -72,8 +72,8 @@ def drop_history() -> None:
 
 def forget() -> None:
     """Empty every cache that a process keeps between requests."""
-    auth.forget()
-    agents._seen.clear()
+    auth.clear_cache()
+    agents._known_agents.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
     queues._url.cache_clear()
@@ -115,5 +115,5 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
 
     monkeypatch.setattr(clock, "milliseconds", lambda: start + passed * 1000)
     monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
-    auth.forget()
+    auth.clear_cache()
     return move

@@ -782,7 +782,7 @@ def test_of_an_engine_that_refuses(code: str, status: int, service: Service) -> 
     with harmless(), refused_by_the_engine("GetItem", code), refused_by_the_engine("BatchGetItem", code):
         plain = service.api.post("/v2/clients/ann", {"dashboardPassword": CANARY})
         interaction = service.api.post(STATE, {"metadata": {"userName": CANARY}})
-        auth.forget()
+        auth.clear_cache()
         unknown_caller = service.api.get("/v3/agents")
     refuses(plain, PLAIN, status=status)
     refuses(interaction, INTERACTION, status=status)
@@ -799,7 +799,7 @@ def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
         raise RuntimeError("a fault of ours")
 
     for module, name in ((storage, "query"), (credentials, "find")):
-        auth.forget()
+        auth.clear_cache()
         monkeypatch.setattr(module, name, fault)
         with logged() as log:
             answer = service.api.get("/v2/clients")

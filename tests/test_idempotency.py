@@ -122,7 +122,7 @@ def test_an_answer_of_the_database_that_is_lost_does_no_harm(operation: str, her
         first = here.send(TOOL, KEY)
     assert first.status == 200
     assert same(first, here.send(TOOL, KEY))
-    assert len(tools.listed(here.workspace.workspace_id, "support")) == 2
+    assert len(tools.list_page(here.workspace.workspace_id, "support")) == 2
     shown(faults=1)
 
 
@@ -134,7 +134,7 @@ def test_an_answer_that_cannot_be_kept_is_given_and_made_again(here: World, show
     assert (first.status, first.text) == (again.status, again.text)
     assert REPLAYED not in again.headers
     assert same(first, here.send(TOOL, KEY))
-    assert len(tools.listed(here.workspace.workspace_id, "support")) == 2
+    assert len(tools.list_page(here.workspace.workspace_id, "support")) == 2
     shown(faults=1)
 
 
@@ -405,7 +405,7 @@ def test_keys_that_go_on_for_a_while_end_with_the_one_that_is_cleared(here: Worl
     here.api.patch("/v3/agents/support", {"agent": {"SECRET_API_KEY": tokens.new(tokens.AGENT)}})
     assert here.agent_key.get("/v2/agents/support").status == 200
     first = lost(here, named("agent key clear"))
-    auth.forget()
+    auth.clear_cache()
     assert here.agent_key.get("/v2/agents/support").status == 401
     assert here.send(named("agent key clear"), KEY).text == first.text
 
@@ -509,12 +509,12 @@ def test_a_mark_is_never_drawn_twice_and_has_the_time_of_its_moment() -> None:
         with clock.repeatable(b"seed", 1_000):
             marks |= {ids.new_id() for _ in range(10)}
     assert len(marks) == 20
-    assert min(map(ids.moment_of, marks)) > 1_000
+    assert min(map(ids.timestamp_of, marks)) > 1_000
 
 
 def test_a_caller_is_looked_up_before_time_stands_still(here: World) -> None:
     here.send(TOOL, KEY)
-    auth.forget()
+    auth.clear_cache()
     revoked = errors.Unauthorized.STATUS_CODE
     (row,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
     credentials.revoke(row)

@@ -40,7 +40,7 @@ def done(*arguments: str) -> Any:
 
 
 def opens(token: str, path: str = "/v3/agents") -> int:
-    auth.forget()
+    auth.clear_cache()
     return Api(token).get(path).status
 
 

@@ -77,7 +77,7 @@ def _remember_for_long() -> None:
     # A counted process is fifty times as slow: its 30 seconds would be over in the middle of it.
     from chalicelib.http import auth
 
-    auth.REMEMBERED_SECONDS = 3_600
+    auth.CACHE_SECONDS = 3_600
 
 
 if __name__ == "__main__":

@@ -23,7 +23,7 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     Wire,
-    not_finite,
+    find_non_finite,
     read_only,
 )
 from chalicelib.tools.models import Tool
@@ -105,7 +105,7 @@ def _from_text(value: Any) -> Any:
         theme = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return value
-    return value if theme is None or any(not_finite(raw)) else theme
+    return value if theme is None or any(find_non_finite(raw)) else theme
 
 
 class AgentV2(SharedMembers):
@@ -227,7 +227,7 @@ def merge_v3(document: Document, change: AgentV3) -> Document:
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
     """`document` with a v2 change: its top-level members replace, null clears."""
-    given = change.given()
+    given = change.writable_members()
     if change.customThemeJSONString is not None:
         theme = change.customThemeJSONString.model_dump(exclude_unset=True)
         given["customThemeJSONString"] = _theme_text(theme, document.get("customThemeJSONString"))

@@ -37,7 +37,7 @@ def list_agents() -> Response:
 
     `nextCursor` is there when there are more. A page of large records is shorter than `limit`.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id)
+    fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.page("Agents retrieved successfully", fetch, lambda row: _render(row.agent_id, row.open()))
 
 
@@ -81,7 +81,7 @@ def change_agent(agent_id: str) -> Response:
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, unwrapped."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.answer(record.v2_form(row.open())), row)
+    return etag.tagged(messages.json_response(record.v2_form(row.open())), row)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)

@@ -9,16 +9,16 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.storage import Document, DocumentRow, same, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal, sequence
 
 # Characters of a title where a record of something else carries it.
 _DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # A transaction has 100 items; each login is two of them.
 _LOGINS_AT_ONCE = 40
-_SEEN_MILLISECONDS = 30_000
-_MOST_SEEN = 10_000
-_seen: dict[tuple[str, str], int] = {}
+_CACHE_MILLISECONDS = 30_000
+_CACHE_SIZE = 10_000
+_known_agents: dict[tuple[str, str], int] = {}
 
 
 class AgentRow(DocumentRow):
@@ -38,10 +38,10 @@ def find(workspace_id: str, agent_id: str) -> AgentRow | None:
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
     """The agent. Raises NotFound."""
-    return found(find(workspace_id, agent_id))
+    return require_found(find(workspace_id, agent_id))
 
 
-def found(row: AgentRow | None) -> AgentRow:
+def require_found(row: AgentRow | None) -> AgentRow:
     """`row`, if there is one. Raises NotFound."""
     if row is None:
         raise errors.NotFound.of("agent")
@@ -60,11 +60,11 @@ def require_known(workspace_id: str, agent_id: str) -> None:
     For writes that are many and small. Of an agent that another process deletes meanwhile, a record may stay.
     """
     asked = clock.milliseconds()
-    if not 0 <= asked - _seen.get((workspace_id, agent_id), 0) < _SEEN_MILLISECONDS:
+    if not 0 <= asked - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
         read(workspace_id, agent_id)
-        if len(_seen) >= _MOST_SEEN:
-            _seen.clear()
-        _seen[workspace_id, agent_id] = asked
+        if len(_known_agents) >= _CACHE_SIZE:
+            _known_agents.clear()
+        _known_agents[workspace_id, agent_id] = asked
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
@@ -72,7 +72,7 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
     return storage.Key(AgentRow, workspace_id, agent_id)
 
 
-def listed(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
+def list_page(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
     """At most `limit` agents in the order of their ids, from the first one after `after`."""
     condition = AgentRow.agent_id > after if after else None
     return storage.query(AgentRow, workspace_id, condition, limit=limit)
@@ -101,7 +101,7 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
 
     Fails with KeyTaken for a `SECRET_API_KEY` in use.
     """
-    if same(after, before):
+    if json_equal(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
@@ -117,8 +117,8 @@ def delete(row: AgentRow) -> None:
     if last is None:
         raise storage.ConditionFailed()
     storage.delete(row)
-    sequence.close(last)
-    _seen.pop((row.workspace_id, row.agent_id), None)
+    sequence.mark_deleted(last)
+    _known_agents.pop((row.workspace_id, row.agent_id), None)
 
 
 def revoke_all(workspace_id: str, agent_id: str) -> None:

@@ -47,7 +47,7 @@ def read_analytics(agent_id: str, convo_id: str) -> Response:
     """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
-    agents.found(agent)
+    agents.require_found(agent)
     if row is None:
         raise errors.NotFound.of("analytics record")
     whole = {name: value for one in store.records(row) for name, value in one.items()}

@@ -24,8 +24,8 @@ def list_clients() -> Response:
 
     All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id)
-    return pages.whole_or_page("Clients retrieved successfully", fetch, lambda row: _render(row.client_id, row.open()))
+    fetch = partial(store.list_page, auth.caller().workspace_id)
+    return pages.all_or_page("Clients retrieved successfully", fetch, lambda row: _render(row.client_id, row.open()))
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])

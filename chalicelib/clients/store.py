@@ -9,7 +9,7 @@ import hashlib
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, storage
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 
 
 class ClientRow(DocumentRow):
@@ -53,7 +53,7 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return row
 
 
-def listed(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
+def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
     """At most `limit` clients in the order of their ids, from the first one after `after`; all without.
 
     One request for each MB.
@@ -69,7 +69,7 @@ def new(workspace_id: str, client_id: str) -> ClientRow:
 
 def save(row: ClientRow, before: Document, after: Document) -> None:
     """Stage a client. No change is no write. Fails with EmailTaken for the email of another client."""
-    if same(after, before) and row.version_tag is not None:
+    if json_equal(after, before) and row.version_tag is not None:
         return
     row.seal(after)
     storage.put(row)

@@ -97,7 +97,7 @@ def prepare(
         lifetime=lifetime,
     )
     if lifetime is not None:
-        row.expires_at = clock.moment(clock.seconds() + lifetime)
+        row.expires_at = clock.to_datetime(clock.seconds() + lifetime)
     return Issued(row, token)
 
 
@@ -176,7 +176,7 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
 def retire(row: CredentialRow, overlap: int) -> None:
     """Stage that a credential ends after `overlap` seconds, or at its own end if that is earlier."""
     end = clock.seconds() + overlap
-    row.expires_at = clock.moment(min(end, row.ends_at or end))
+    row.expires_at = clock.to_datetime(min(end, row.ends_at or end))
     storage.put(row, CredentialRow.token_hash.exists())
     storage.put(_entry(row))
 

@@ -15,8 +15,8 @@ from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 
-REMEMBERED_SECONDS = 30
-_MOST_REMEMBERED = 10_000
+CACHE_SECONDS = 30
+_CACHE_SIZE = 10_000
 
 # Nothing to protect behind these, see `openapi`.
 OPEN_ROUTES = frozenset({"/openapi.json", "/docs", "/docs/{asset}"})
@@ -47,7 +47,7 @@ class Caller(NamedTuple):
 _caller: ContextVar[Caller] = ContextVar("caller")
 # When each was looked up, and until when it is known, in Unix milliseconds: the monotonic clock of a function that is
 # frozen between two requests may stand still.
-_remembered: dict[str, tuple[int, int, Caller]] = {}
+_cache: dict[str, tuple[int, int, Caller]] = {}
 
 
 def caller() -> Caller:
@@ -59,7 +59,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     """Middleware: no token or an unknown one is 401, a known one on a route it does not open 403."""
     if request.path in OPEN_ROUTES:
         return get_response(request)
-    known = _known(_bearer(request.headers.get("authorization", "")))
+    known = _cached_caller(_bearer(request.headers.get("authorization", "")))
     if known.kind not in credentials_for(request.path) or (known.read_only and request.method != "GET"):
         raise errors.Forbidden()
     request.context["workspaceId"] = known.workspace_id
@@ -84,9 +84,9 @@ def credentials_for(path: str) -> frozenset[str]:
     return next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset())
 
 
-def forget() -> None:
+def clear_cache() -> None:
     """Look every credential up again; what 30 seconds would do."""
-    _remembered.clear()
+    _cache.clear()
 
 
 def _bearer(header: str) -> str:
@@ -96,24 +96,24 @@ def _bearer(header: str) -> str:
     return token.strip()
 
 
-def _known(token: str) -> Caller:
+def _cached_caller(token: str) -> Caller:
     fingerprint = tokens.fingerprint(token)
-    since, until, known = _remembered.get(fingerprint, (0, 0, None))
+    since, until, known = _cache.get(fingerprint, (0, 0, None))
     if known is None or not since <= clock.milliseconds() < until:
-        known = _looked_up(fingerprint)
+        known = _look_up(fingerprint)
     return known
 
 
-def _looked_up(fingerprint: str) -> Caller:
+def _look_up(fingerprint: str) -> Caller:
     asked = clock.milliseconds()  # from here on it may be revoked
     row = credentials.find(fingerprint)
     if row is None:
-        _remembered.pop(fingerprint, None)
+        _cache.pop(fingerprint, None)
         raise errors.Unauthorized()
     known = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.read_only)
-    if len(_remembered) >= _MOST_REMEMBERED:
-        _remembered.clear()
+    if len(_cache) >= _CACHE_SIZE:
+        _cache.clear()
     # Remembered no longer than it lives.
-    until = asked + REMEMBERED_SECONDS * 1000
-    _remembered[fingerprint] = (asked, until if row.ends_at is None else min(until, row.ends_at * 1000), known)
+    until = asked + CACHE_SECONDS * 1000
+    _cache[fingerprint] = (asked, until if row.ends_at is None else min(until, row.ends_at * 1000), known)
     return known

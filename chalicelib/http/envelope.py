@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 def envelope(request: Request, get_response: GetResponse) -> Response:
     """Outermost middleware: every error, ours or Chalice's, leaves in one envelope."""
     try:
-        with messages.answering(request):
+        with messages.request_context(request):
             response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)

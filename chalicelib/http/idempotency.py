@@ -103,16 +103,16 @@ def find_committed(key: Key) -> AnswerRow | None:
 
 def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> None:
     """Stage the key with its answer, unless it is there: the first step of the unit, whose failure counts first."""
-    row = AnswerRow(key.partition, expires_at=clock.moment(clock.seconds() + _KEPT_SECONDS))
+    row = AnswerRow(key.partition, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
     answer = {"status": response.status_code, "headers": response.headers, "messages": messages}
     row.seal({"fingerprint": key.fingerprint, **answer})
-    sealed = encryption.seal(row.workspace_id, row.place("body"), response.body.encode())
+    sealed = encryption.seal(row.workspace_id, row.associated_data("body"), response.body.encode())
     if len(sealed) <= _INLINE:
         row.body = sealed
     else:
         _write_pieces(row, sealed)
     # The database deletes an expired item up to some days later.
-    is_free = AnswerRow.part.does_not_exist() | (AnswerRow.expires_at <= clock.moment(clock.seconds()))
+    is_free = AnswerRow.part.does_not_exist() | (AnswerRow.expires_at <= clock.to_datetime(clock.seconds()))
     storage.put_first(row, is_free, lambda item: _already_answered(key, item))
 
 
@@ -122,7 +122,7 @@ def replay(stored: AnswerRow) -> Response:
     for queue, text in answer["messages"]:
         queues.send(queue, [text])
     sealed = _read_pieces(stored) if stored.body is None else stored.body
-    body = encryption.unseal(stored.workspace_id, stored.place("body"), sealed).decode()
+    body = encryption.unseal(stored.workspace_id, stored.associated_data("body"), sealed).decode()
     return Response(body, {**answer["headers"], REPLAYED: "true"}, answer["status"])
 
 
@@ -136,7 +136,7 @@ def _fingerprint(request: Request) -> str:
 
 
 def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
-    if stored is None or stored.expires_at <= clock.moment(clock.seconds()):
+    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored.open()["fingerprint"] != key.fingerprint:
         raise KeyReused()
@@ -146,7 +146,7 @@ def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
 def _already_answered(key: Key, item: storage.Item | None) -> errors.ApiError:
     """What it means that the key is there at the commit."""
     stored = AnswerRow.from_raw_data(item) if item else None
-    if stored is None or stored.expires_at <= clock.moment(clock.seconds()):
+    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return storage.ConditionFailed()
     return AlreadyAnswered(stored) if stored.open()["fingerprint"] == key.fingerprint else KeyReused()
 

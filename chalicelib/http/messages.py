@@ -24,12 +24,12 @@ from chalicelib.ids import IDENTIFIER
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from chalicelib.http.wire import Place, Wire
+    from chalicelib.http.wire import Location, Wire
 
 Model = TypeVar("Model", bound="Wire")
 
 # A Lambda function's answer ends at 6 MB; some room is left for headers.
-ANSWER_LIMIT = 6_000_000
+RESPONSE_LIMIT = 6_000_000
 _ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
@@ -49,7 +49,7 @@ _current: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 @contextmanager
-def answering(request: Request) -> Iterator[None]:
+def request_context(request: Request) -> Iterator[None]:
     """Inside the block, `request` is the one that is being answered."""
     token = _current.set(_Exchange(request))
     try:
@@ -92,7 +92,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
     """JSON bytes as a `model`. Raises Invalid with a path and a rule for each broken one."""
     from pydantic import ValidationError
 
-    from chalicelib.http.wire import not_finite
+    from chalicelib.http.wire import find_non_finite
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
@@ -101,7 +101,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False, include_input=False)
     # No model takes one; of a member that may be any JSON, the model would name all that it is not.
-    for place in not_finite(raw):
+    for place in find_non_finite(raw):
         raise errors.Invalid.member(_path(place), "must be a finite number")
     raise _invalid(details)
 
@@ -132,14 +132,14 @@ def cursor() -> str | None:
     try:
         position = base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode()
     except ValueError:
-        raise unknown_cursor() from None
+        raise invalid_cursor() from None
     # Positions are identifiers or numbers; the decoder passes over what is no base64.
     if value and (to_cursor(position) != value or not IDENTIFIER.fullmatch(position)):
-        raise unknown_cursor()
+        raise invalid_cursor()
     return position or None
 
 
-def unknown_cursor() -> errors.Invalid:
+def invalid_cursor() -> errors.Invalid:
     """The error for a cursor that no answer has had."""
     return errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer")
 
@@ -161,12 +161,12 @@ def query_value(name: str) -> str | None:
 # ---- what goes out --------------------------------------------------------------------------------
 
 
-def answer(body: dict[str, Any]) -> Response:
+def json_response(body: dict[str, Any]) -> Response:
     """A JSON object as it is, status 200. Raises TooLarge beyond what a function can answer."""
-    return text_answer(storage.encode_json(body).decode())
+    return text_response(storage.encode_json(body).decode())
 
 
-def text_answer(text: str) -> Response:
+def text_response(text: str) -> Response:
     """A ready JSON text: Chalice would escape every non-ASCII character to six."""
     # Only a list that was asked for without `limit` can grow so far.
     if not fits(text):
@@ -177,22 +177,22 @@ def text_answer(text: str) -> Response:
 def success(message: str, data: Any = None) -> Response:
     """The success envelope (§2.1); without `data` where there is none."""
     body = {"success": True, "message": message}
-    return answer(body if data is None else {**body, "data": data})
+    return json_response(body if data is None else {**body, "data": data})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     """The envelope of a list with a cursor; `nextCursor` is there when there is more."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
-    return answer({**body, "nextCursor": next_cursor} if next_cursor else body)
+    return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
-def as_many_as_fit(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def take_fitting(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """The first of `records`, as many as one answer has room for; at least one, as a record alone fits."""
     fitting: list[dict[str, Any]] = []
     size = 0
     for record in records:
         size += len(json.dumps(storage.encode_json(record).decode()))
-        if fitting and size > ANSWER_LIMIT - _ENVELOPE:
+        if fitting and size > RESPONSE_LIMIT - _ENVELOPE:
             break
         fitting.append(record)
     return fitting
@@ -202,7 +202,7 @@ def fits(text: str, room: int = 0) -> bool:
     """Whether an answer can leave the function, with `room` for more: it travels as a JSON string, escaped again."""
     # JSON has no bare control characters: escaping doubles a quote, and makes twelve of what is not ASCII at most.
     longest = len(text) * (2 if text.isascii() else 12)
-    return longest < ANSWER_LIMIT - room or len(json.dumps(text)) < ANSWER_LIMIT - room
+    return longest < RESPONSE_LIMIT - room or len(json.dumps(text)) < RESPONSE_LIMIT - room
 
 
 # ---- below ----------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ def _invalid(details: "list[ErrorDetails]") -> errors.Invalid:
     return errors.Invalid(f"{first['path'] or 'The body'} {first['message']}.", issues)
 
 
-def _path(location: "Place") -> str:
+def _path(location: "Location") -> str:
     return ".".join(str(step)[:64] for step in location)
 
 

@@ -19,12 +19,12 @@ def page(message: str, fetch: Callable[[str | None, int], list[AnyRow]], render:
     """The records that `limit` and `cursor` of the query ask for, fewer where an answer is full. Raises Invalid."""
     limit = messages.limit()
     rows = fetch(messages.cursor(), limit + 1)
-    records = messages.as_many_as_fit(map(render, rows[:limit]))
+    records = messages.take_fitting(map(render, rows[:limit]))
     more = messages.to_cursor(rows[len(records) - 1].keys[-1]) if len(rows) > len(records) else None
     return messages.listing(message, records, more)
 
 
-def whole_or_page(
+def all_or_page(
     message: str, fetch: Callable[[str | None, int | None], list[AnyRow]], render: Render[AnyRow]
 ) -> Response:
     """All records without `limit` and `cursor`, a page with either. Raises Invalid; TooLarge for more than fit."""

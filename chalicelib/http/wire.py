@@ -47,12 +47,12 @@ class _StrictNumber:
 Number = Annotated[int | float, _StrictNumber]
 
 
-def _whole(value: Any) -> Any:
+def _integral_float_to_int(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 # To JSON 60.0 is an integer, and JSON Schema says so.
-WHOLE = BeforeValidator(_whole)
+INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
@@ -112,7 +112,7 @@ class Wire(BaseModel):
         # Names only: half of these models carry a key, a token or a password.
         return [(None, name) for name in sorted(self.model_fields_set)]
 
-    def given(self) -> dict[str, Any]:
+    def writable_members(self) -> dict[str, Any]:
         """The writable members that the caller sent, as plain JSON, null included."""
         names = self.model_fields_set - _read_only_members(type(self))
         return {name: _plain(getattr(self, name)) for name in sorted(names)}
@@ -131,27 +131,27 @@ class Wire(BaseModel):
         return merged
 
 
-Place = tuple[int | str, ...]
+Location = tuple[int | str, ...]
 
 
-def not_finite(raw: bytes) -> Iterator[Place]:
+def find_non_finite(raw: bytes) -> Iterator[Location]:
     """The places of NaN and infinities in a JSON text; none for what is no JSON."""
     try:
         parsed = from_json(raw)
     except ValueError:
         return
-    yield from _not_finite(parsed, ())
+    yield from _find_non_finite(parsed, ())
 
 
-def _not_finite(value: Any, place: Place) -> Iterator[Place]:
+def _find_non_finite(value: Any, place: Location) -> Iterator[Location]:
     if isinstance(value, float) and not math.isfinite(value):
         yield place
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield from _not_finite(inner, (*place, name))
+            yield from _find_non_finite(inner, (*place, name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _not_finite(inner, (*place, index))
+            yield from _find_non_finite(inner, (*place, index))
 
 
 @cache

@@ -42,7 +42,7 @@ def create_lead() -> Response:
 @operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. `nextCursor` is there when there are more."""
-    fetch = partial(store.listed, auth.caller().workspace_id, agent_id)
+    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
     return pages.page("Leads retrieved successfully", fetch, _render)
 
 

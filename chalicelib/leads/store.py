@@ -29,7 +29,7 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
     return row
 
 
-def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
+def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
     """At most `limit` leads of an agent, newest first, from the one before `before`. Raises NotFound without agent."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the app's routes, what `operation` notes on their views, and the models.
+"""The OpenAPI 3.1 document, built from the app's routes, what `operation` notes on their views, and the models.
 
 Nothing imports this module before somebody asks for the document: building costs some tenths of a second.
 What the code does not say stands beside it as data: `members` (notes on members), `refusals` (errors),
@@ -15,7 +15,7 @@ from chalicelib.http.operation import operation
 from chalicelib.openapi import error_responses, members, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema
-from chalicelib.openapi.text import public, summary_and_description
+from chalicelib.openapi.text import summary_and_description, without_sections
 
 # The version of the document. The interface's own versions are in its paths.
 VERSION = "1.0.0"
@@ -97,13 +97,13 @@ class _View(NamedTuple):
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The document for the routes of an app, as `Chalice.routes` has them."""
     views = list(_views(routes))
-    made = schemas.of(
+    built = schemas.build(
         {view.name: view.operation.body for view in views if view.operation.body is not None},
         {view.name: answer for view in views if (answer := _answer_type(view.operation)) is not None},
     )
     paths: dict[str, Any] = {}
     for view in views:
-        paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, made)
+        paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, built)
     return {
         "openapi": "3.1.0",
         "info": {"title": "CAMS", "version": VERSION, "description": _ABOUT},
@@ -112,7 +112,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
         "paths": paths,
         "components": {
-            "schemas": {**made.components, **error_responses.schemas(), **parameters.SCHEMAS},
+            "schemas": {**built.components, **error_responses.schemas(), **parameters.SCHEMAS},
             "parameters": parameters.components(paths),
             "responses": error_responses.shared_responses(set(schemas.references(paths))),
             "securitySchemes": {
@@ -128,7 +128,7 @@ def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
             yield _View(path, method, route.view_function, route.view_function.operation)
 
 
-def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
+def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
     possible = error_responses.statuses(
         view.path, view.operation, guarded=view.is_guarded, repeatable=view.is_repeatable
@@ -137,11 +137,11 @@ def _operation(view: _View, made: schemas.Schemas) -> dict[str, Any]:
     if description:
         described["description"] = description
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
-    described |= parameters.of(view.path, view.operation.query, headers)
+    described |= parameters.references(view.path, view.operation.query, headers)
     if view.operation.body is not None:
-        described["requestBody"] = _request_body(view, made)
+        described["requestBody"] = _request_body(view, built)
     described["responses"] = {
-        "200": _success(view, made),
+        "200": _success(view, built),
         **_unchanged(view),
         **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
     }
@@ -164,14 +164,14 @@ def _examples_of(declared: operation) -> Examples:
     return found
 
 
-def _request_body(view: _View, made: schemas.Schemas) -> dict[str, Any]:
+def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     shown = {key: one for key, one in _examples_of(view.operation).items() if one.request is not None}
-    content = {"schema": made.bodies[view.name], **_examples({key: (one, one.request) for key, one in shown.items()})}
+    content = {"schema": built.bodies[view.name], **_examples({key: (one, one.request) for key, one in shown.items()})}
     return {"required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
-def _success(view: _View, made: schemas.Schemas) -> dict[str, Any]:
-    schema = dict(made.answers.get(view.name, {}))
+def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
+    schema = dict(built.answers.get(view.name, {}))
     media = schema.pop("contentMediaType", _JSON)
     if view.operation.whole is None:
         schema = _envelope(view, schema)
@@ -234,4 +234,4 @@ def _answer_type(operation: operation) -> Any:
 
 def _tag(view: _View) -> dict[str, str]:
     package = import_module(f"chalicelib.{view.tag}")
-    return {"name": view.tag, "description": public(package.__doc__ or "")}
+    return {"name": view.tag, "description": without_sections(package.__doc__ or "")}

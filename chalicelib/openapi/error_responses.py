@@ -11,7 +11,7 @@ from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
 from chalicelib.http.operation import operation
 from chalicelib.openapi.schemas import Schema, reference
-from chalicelib.openapi.text import public
+from chalicelib.openapi.text import without_sections
 
 # One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
 _ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
@@ -209,7 +209,7 @@ def _response(form: str, status: int) -> Schema:
     content: Schema = {"schema": reference(form)}
     if shown := EXAMPLES[form].get(status):
         content["examples"] = {name: {"value": value} for name, value in shown.items()}
-    words = cls.sentence if cls is errors.ApiError else public(cls.__doc__ or "")
+    words = cls.sentence if cls is errors.ApiError else without_sections(cls.__doc__ or "")
     headers = {"headers": _HEADERS[status]} if status in _HEADERS else {}
     return {"description": words, **headers, "content": {"application/json": content}}
 

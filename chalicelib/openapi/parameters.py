@@ -92,7 +92,7 @@ ETAG: Schema = {
 }
 
 
-def of(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
+def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
     """The parameters of an operation; nothing where there are none."""
     references = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query, *headers)]
     return {"parameters": references} if references else {}

@@ -13,7 +13,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from chalicelib.openapi import members
-from chalicelib.openapi.text import public
+from chalicelib.openapi.text import without_sections
 
 Schema = dict[str, Any]
 
@@ -44,7 +44,7 @@ def references(node: Any) -> Iterator[str]:
             yield from references(one)
 
 
-def of(bodies: Mapping[str, Any], answers: Mapping[str, Any]) -> Schemas:
+def build(bodies: Mapping[str, Any], answers: Mapping[str, Any]) -> Schemas:
     """The schemas of these types."""
     wanted = [(("body", key), "validation", TypeAdapter(kind)) for key, kind in bodies.items()]
     wanted += [(("answer", key), "validation", TypeAdapter(kind)) for key, kind in answers.items()]
@@ -90,7 +90,7 @@ def _described(name: str, definition: Schema) -> Schema:
     described = {key: value for key, value in definition.items() if key not in ("title", "description")}
     if described.get("additionalProperties") == {}:
         described["additionalProperties"] = True  # the same, as it is usually written
-    if words := public(definition.get("description", "")):
+    if words := without_sections(definition.get("description", "")):
         described["description"] = words
     if notes := members.NOTES.get(name):
         properties = described["properties"]

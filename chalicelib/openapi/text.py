@@ -9,7 +9,7 @@ _STOP = re.compile(r"[.:;] ")
 _NAME_ALONE = re.compile(r"`[\w.]+`\.?")
 
 
-def public(docstring: str) -> str:
+def without_sections(docstring: str) -> str:
     """A docstring without section numbers; nothing of one that only repeats a name."""
     words = _SECTION.sub("", inspect.cleandoc(docstring))
     return "" if _NAME_ALONE.fullmatch(words) else words
@@ -20,7 +20,7 @@ def summary_and_description(view: Any) -> tuple[str, str]:
 
     The summary is the first line up to its first stop, colon or semicolon.
     """
-    first, _, rest = public(view.__doc__ or "").partition("\n")
+    first, _, rest = without_sections(view.__doc__ or "").partition("\n")
     summary, _, clause = _STOP.sub("\n", first, count=1).partition("\n")
     paragraphs = (clause[:1].upper() + clause[1:], rest.strip())
     return summary.rstrip(".").replace("`", ""), "\n\n".join(one for one in paragraphs if one)

@@ -3,7 +3,7 @@
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 
 
 class OrganisationRow(DocumentRow):
@@ -36,7 +36,7 @@ def new(workspace_id: str, org_id: str) -> OrganisationRow:
 
 def save(row: OrganisationRow, before: Document, after: Document) -> None:
     """Stage an organisation. No change is no write."""
-    if same(after, before):
+    if json_equal(after, before):
         return
     if after.get("lastModified") in (None, before.get("lastModified")):
         after = {**after, "lastModified": clock.seconds()}

@@ -6,10 +6,10 @@ imported by name where they are needed.
 
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client
-from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, same, seal, unseal
+from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
 from chalicelib.storage.reads import find, find_many, find_serializable, query, scan
 from chalicelib.storage.retries import pause
-from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, parts, table
+from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
 from chalicelib.storage.unit import (
     current_unit,
     delete,
@@ -41,19 +41,19 @@ __all__ = [
     "find_many",
     "find_serializable",
     "in_unit_of_work",
+    "json_equal",
     "key",
-    "parts",
     "pause",
     "put",
     "put_first",
     "query",
     "require",
     "retry_on_conflict",
-    "same",
     "save_many",
     "scan",
     "sdk_client",
     "seal",
+    "split_key",
     "table",
     "unit_of_work",
     "unseal",

@@ -17,7 +17,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=
 # An item ends at 400 KB with its keys and other attributes.
 _LIMIT = 390_000
 # As JSON a record is bounded, too: answers carry it as that, escaped once more, and end at 6 MB.
-_ANSWER_LIMIT = 3_000_000
+_JSON_LIMIT = 3_000_000
 
 
 def encode_json(document: Any) -> bytes:
@@ -25,7 +25,7 @@ def encode_json(document: Any) -> bytes:
     return _ENCODER.encode(document).encode()
 
 
-def same(one: Document, other: Document) -> bool:
+def json_equal(one: Document, other: Document) -> bool:
     """Whether two documents are the same JSON; to Python 1, 1.0 and true are equal, too."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
@@ -36,7 +36,7 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
     Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON.
     """
     payload = encode_json(document)
-    sealed = encryption.seal(row.workspace_id, row.place(attribute), payload)
+    sealed = encryption.seal(row.workspace_id, row.associated_data(attribute), payload)
     if len(sealed) > _LIMIT or _escaped_is_too_long(payload):
         raise errors.TooLarge("The record is too large to store.")
     return sealed
@@ -44,7 +44,9 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 
 def unseal(row: Row, attribute: str) -> Document:
     """The document that an attribute of an item holds."""
-    document: Document = json.loads(encryption.unseal(row.workspace_id, row.place(attribute), getattr(row, attribute)))
+    document: Document = json.loads(
+        encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute))
+    )
     return document
 
 
@@ -68,4 +70,4 @@ class DocumentRow(SealedRow, VersionedRow):
 
 def _escaped_is_too_long(payload: bytes) -> bool:
     # Escaping at most triples a JSON text's bytes, so that all but the largest need not be escaped to know.
-    return len(payload) * 3 > _ANSWER_LIMIT and len(json.dumps(payload.decode())) > _ANSWER_LIMIT
+    return len(payload) * 3 > _JSON_LIMIT and len(json.dumps(payload.decode())) > _JSON_LIMIT

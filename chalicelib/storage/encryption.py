@@ -21,7 +21,7 @@ _LAYOUT = b"\x02"
 _HEADER = 1 + 4 + 12
 
 
-class Unreadable(Exception):
+class DecryptionError(Exception):
     """The bytes are not what was sealed at this place; they were altered, moved or cut."""
 
 
@@ -30,18 +30,18 @@ def seal(workspace_id: str, place: str, payload: bytes, level: int = compression
     return _closed(workspace_id, place, compression.pack(payload, level=level))
 
 
-def seal_again(workspace_id: str, place: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
+def reseal(workspace_id: str, place: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
     """Seal JSON bytes in the place of `sealed`, whose payload begins with `before`: what is alike at the beginning is
-    not compressed again. Raises Unreadable as `unseal` does."""
+    not compressed again. Raises DecryptionError as `unseal` does."""
     return _closed(workspace_id, place, compression.pack(payload, before, _opened(workspace_id, place, sealed)))
 
 
 def unseal(workspace_id: str, place: str, sealed: bytes) -> bytes:
-    """The JSON bytes sealed for this place. Raises Unreadable for anything else."""
+    """The JSON bytes sealed for this place. Raises DecryptionError for anything else."""
     try:
         return compression.unpack(_opened(workspace_id, place, sealed))
     except ValueError as error:
-        raise Unreadable(place) from error
+        raise DecryptionError(place) from error
 
 
 def _closed(workspace_id: str, place: str, packed: bytes) -> bytes:
@@ -52,12 +52,12 @@ def _closed(workspace_id: str, place: str, packed: bytes) -> bytes:
 
 def _opened(workspace_id: str, place: str, sealed: bytes) -> bytes:
     if sealed[:1] != _LAYOUT or len(sealed) < _HEADER:
-        raise Unreadable(place)
+        raise DecryptionError(place)
     cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
     try:
         return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], place.encode())
     except InvalidTag as error:
-        raise Unreadable(place) from error
+        raise DecryptionError(place) from error
 
 
 @lru_cache(maxsize=1024)

@@ -45,7 +45,7 @@ class DataKey(NamedTuple):
 
 @lru_cache(maxsize=1)
 def current() -> DataKey:
-    """The key to seal with. Raises Unavailable when `ensure` has never been called."""
+    """The key to seal with. Raises Unavailable when `ensure_data_key` has never been called."""
     return _unwrapped(_CURRENT)
 
 
@@ -56,7 +56,7 @@ def find(key_id: bytes) -> DataKey:
     return newest if newest.key_id == key_id else _unwrapped(key_id.hex())
 
 
-def ensure() -> None:
+def ensure_data_key() -> None:
     """Make the first data key where there is none. Needs `kms:GenerateDataKeyWithoutPlaintext`: operators only."""
     if find_row(KeyRow, _CURRENT) is None:
         rotate()

@@ -28,7 +28,7 @@ def key(workspace_id: str, *parts: str) -> str:
     return _SEPARATOR.join((workspace_id, *parts))
 
 
-def parts(partition: str) -> list[str]:
+def split_key(partition: str) -> list[str]:
     """What a partition key was made of."""
     return partition.split(_SEPARATOR)
 
@@ -66,9 +66,9 @@ class Row(Model):
     @property
     def workspace_id(self) -> str:
         """The workspace that the item belongs to."""
-        return parts(self.keys[0])[0]
+        return split_key(self.keys[0])[0]
 
-    def place(self, attribute: str) -> str:
+    def associated_data(self, attribute: str) -> str:
         """Where an attribute is stored; what is sealed for one place opens at no other."""
         return "/".join((self.Meta.table_name, *self.keys, attribute))
 

@@ -53,7 +53,7 @@ class NumberTaken(ConditionFailed):
     longest_backoff = 2
 
 
-def first(workspace_id: str, agent_id: str) -> SequenceRow:
+def new(workspace_id: str, agent_id: str) -> SequenceRow:
     """The row of a new agent."""
     return SequenceRow(rows.key(workspace_id, agent_id), high=0)
 
@@ -81,10 +81,10 @@ def find_tombstone(workspace_id: str, agent_id: str) -> SequenceRow | None:
 
 def create(workspace_id: str, agent_id: str, error: errors.ApiError) -> None:
     """Stage the row of a new agent; `error` says that a tombstone of this id is in its place."""
-    put(first(workspace_id, agent_id), SequenceRow.conversation.does_not_exist(), error)
+    put(new(workspace_id, agent_id), SequenceRow.conversation.does_not_exist(), error)
 
 
-def close(row: SequenceRow) -> None:
+def mark_deleted(row: SequenceRow) -> None:
     """Stage the tombstone; once it is there nothing can be created for the agent."""
     actions = [
         SequenceRow.high.remove(),
@@ -125,7 +125,7 @@ def holes(row: SequenceRow) -> list[tuple[int, int]]:
     return [(first, last) for first, last in json.loads(zlib.decompress(row.holes))] if row.holes else []
 
 
-def leave_hole(row: SequenceRow, number: int) -> None:
+def record_hole(row: SequenceRow, number: int) -> None:
     """Stage that a number is deleted; fails when another one was deleted first."""
     packed = zlib.compress(json.dumps(_with_hole(holes(row), number), separators=(",", ":")).encode())
     as_read = SequenceRow.holes == row.holes if row.holes else SequenceRow.holes.does_not_exist()

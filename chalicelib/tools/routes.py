@@ -26,8 +26,8 @@ def list_tools(agent_id: str) -> Response:
 
     All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id, agent_id)
-    return pages.whole_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
+    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
+    return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])

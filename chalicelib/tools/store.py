@@ -3,7 +3,7 @@
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, same, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids, sequence
 
 
 class ToolRow(DocumentRow):
@@ -29,7 +29,7 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
     return row
 
 
-def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
+def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
     """At most `limit` tools of an agent, oldest first, from the one after `after`; all without. Raises NotFound."""
     condition = ToolRow.tool_id > after if after else None
     rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
@@ -50,7 +50,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
     """Stage a changed document; returns it. No change is no write."""
-    if same(after, before):
+    if json_equal(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
     row.seal(after)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chalicelib.http.wire import WHOLE, OptionalFlag, OptionalText, Wire
+from chalicelib.http.wire import INTEGRAL_FLOAT_AS_INT, OptionalFlag, OptionalText, Wire
 
 YEAR = 365 * 24 * 60 * 60
 
@@ -16,7 +16,7 @@ class NewToken(Wire):
     """
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), WHOLE] | None = None
+    expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
 
 
@@ -44,7 +44,7 @@ class Token(Wire):
 class Rotation(Wire):
     """The body of POST /v3/workspace/key/rotate; how long the old key goes on, a day unless told otherwise."""
 
-    overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), WHOLE] | None = None
+    overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class RotatedKey(Wire):

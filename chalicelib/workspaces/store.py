@@ -39,7 +39,7 @@ def create(
     name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
 ) -> NewWorkspace:
     """A new workspace with a first workspace key and v3 access token; lifetimes in seconds, None for no end."""
-    keyring.ensure()
+    keyring.ensure_data_key()
     workspace_id, secret = ids.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)
     row.seal({"name": name, "createdAt": clock.seconds(), "workspaceSecret": secret})

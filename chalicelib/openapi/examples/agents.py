@@ -74,7 +74,7 @@ _CHANGED = {
     **{name: value for name, value in _SUPPORT_V3.items() if name != "vg_temperature"},
     **{name: value for name, value in _CHANGE.items() if value is not None},
 }
-SUPPORT_V2_IN_THE_END = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
+SUPPORT_V2_FINAL = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
 
 SAVE_AGENT: Examples = {
     "create": Example("An id that is not known yet: create", success("Agent created successfully", _CREATED), _GIVEN),

@@ -51,7 +51,7 @@ NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - no secret
 IDEMPOTENCY_KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 ETAG = '"06fgz0x9w52n6p1x4c9r3k7thb"'
 
-MADE_UP = frozenset(
+GENERATED = frozenset(
     {
         WORKSPACE_ID,
         NEW_AGENT_ID,
