@@ -466,7 +466,7 @@ def test_missing_tables_are_told_in_one_line() -> None:
         ran = run("workspace", "create", "--name", "Shop")
     assert (ran.exit_code, ran.stderr) == (
         1,
-        "Error: The tables of the service are not there; create them first.\n",
+        "Error: The service's tables do not exist; create them first.\n",
     )
 
 

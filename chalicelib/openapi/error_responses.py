@@ -50,7 +50,7 @@ _ID = _invalid("agent_id", _IDENTIFIER)
 _TOOL = _invalid("tool.name", "must be a string")
 _TURNS = _invalid("turns", "must be an array")
 _UNAUTHORIZED = _refused("UNAUTHORIZED", "A valid bearer token is required.")
-_FORBIDDEN = _refused("FORBIDDEN", "This credential does not open this route.")
+_FORBIDDEN = _refused("FORBIDDEN", "This credential does not permit this request.")
 _NOT_FOUND = _refused("NOT_FOUND", "There is no such agent.")
 _STALE = _refused(errors.Stale.code, errors.Stale.sentence)
 _REUSED = _refused(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
@@ -68,8 +68,8 @@ _LIMIT = {
     **_refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2."),
     "limit": {"name": "messagesLimit", "max": 1, "used": 0, "left": 1},
 }
-_FAILED = _refused("INTERNAL", "The service failed to answer; nothing is known to have changed.")
-_UNAVAILABLE = _refused("UNAVAILABLE", "The database does not answer; try again.")
+_FAILED = _refused("INTERNAL", "An internal error occurred; the request may or may not have taken effect.")
+_UNAVAILABLE = _refused("UNAVAILABLE", "The database is unavailable; try again.")
 
 _LIMIT_SCHEMA: Schema = {
     "type": "object",

@@ -1,7 +1,7 @@
-"""The database: rows, reads, sealed documents, and the unit of work that every conditional write belongs to.
+"""The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This is the package's public face. Its modules `sequence`, `parent_scoped_ids`, `keyring`, `client` and `encryption` are
-imported by name where they are needed.
+This module is the package's public interface. Callers import the modules `sequence`, `parent_scoped_ids`, `keyring`,
+`client` and `encryption` directly.
 """
 
 from chalicelib.storage.bulk import delete_many, save_many

@@ -173,7 +173,7 @@ class Machine(RuleBasedStateMachine):
         is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
         reads = who != "read only" or name.startswith("GET ")
         if needed not in opens or not is_own or not reads:
-            raise Refused(403, "This credential does not open this route.")
+            raise Refused(403, "This credential does not permit this request.")
 
     def _check(self, condition: str, record: Record | None, method: str) -> None:
         matches = {"match": record is not None, "any": record is not None, "stale": False}
