@@ -695,7 +695,7 @@ def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: 
 def test_a_cursor_that_no_answer_has_had_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?cursor={value}")
-    rule = "must be given once" if "&" in value else "must be a nextCursor of an earlier answer"
+    rule = "must be given once" if "&" in value else "must be the nextCursor of an earlier response"
     assert refuses(answer, operation, "cursor") == f"cursor {rule}."
 
 
