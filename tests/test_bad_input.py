@@ -160,8 +160,8 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {"ui": {"voice": {"unknown": CANARY}}}}, "agent.ui.voice.unknown", UNKNOWN),
         ({"agent": {"nodes": {"id": CANARY}}}, "agent.nodes", LIST),
         ({"agent": {"nodes": [CANARY]}}, "agent.nodes.0", OBJECT),
-        ({"agent": {"nodes": [{"id": "n"}, {"name": CANARY}]}}, "agent.nodes.1.id", f"{MISSING}: nodes merge by it"),
-        ({"agent": {"nodes": [{"id": CANARY}, {"id": CANARY}]}}, "agent.nodes.1.id", "stands there twice"),
+        ({"agent": {"nodes": [{"id": "n"}, {"name": CANARY}]}}, "agent.nodes.1.id", f"{MISSING}; nodes merge by id"),
+        ({"agent": {"nodes": [{"id": CANARY}, {"id": CANARY}]}}, "agent.nodes.1.id", "is duplicated"),
         ({"agent": {"UIhandoffdescription": CANARY}}, "agent.UIhandoffdescription", UNKNOWN),
         (
             {"agent": {"voiceConfig": {"speechGen": {"internal": {"audioConfig": {"channels": CANARY}}}}}},
