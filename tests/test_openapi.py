@@ -109,7 +109,7 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 
 
 def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
-    models = members.NOTES.keys() | members.ALWAYS_ANSWERED.keys() | members.NULL_IN_ANSWERS.keys()
+    models = members.NOTES.keys() | members.ALWAYS_PRESENT.keys() | members.NULL_IN_RESPONSES.keys()
     assert models - document()["components"]["schemas"].keys() == set()
 
 

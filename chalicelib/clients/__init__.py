@@ -1,1 +1,1 @@
-"""Clients: the people with a sign-in to the dashboard (§2.9)."""
+"""Clients: the users of the dashboard (§2.9)."""

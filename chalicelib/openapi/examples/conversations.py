@@ -63,7 +63,7 @@ EXCHANGE_STATE: Examples = {
         _state("saved", _COUNTED, _TURNS, []),
         {"turns": _GIVEN},
     ),
-    "read": Example("Read: no member at all", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
+    "read": Example("Read: an empty object", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
     "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
     "shorten": Example(
         "Delete a message by its id",
