@@ -51,9 +51,9 @@ def list_agents() -> Response:
 )
 def create_agent() -> Response:
     """Create an agent. The service generates its id and, unless the body has one, its `SECRET_API_KEY`."""
-    given: record.AgentIn = messages.body()
+    body: record.AgentIn = messages.body()
     agent_id = ids.new_id()
-    row, document = store.create(auth.caller().workspace_id, agent_id, record.merge_v3(_DEFAULTS, given.agent))
+    row, document = store.create(auth.caller().workspace_id, agent_id, record.merge_v3(_DEFAULTS, body.agent))
     return etag.tagged(messages.success("Agent created successfully", _v3_form(agent_id, document)), row)
 
 

@@ -85,8 +85,8 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
     `SECRET_API_KEY` is in use.
     """
-    given = document.get(_SECRET)
-    issued = _credential(workspace_id, agent_id, given if tokens.kind(given or "") == tokens.AGENT else None)
+    token = document.get(_SECRET)
+    issued = _credential(workspace_id, agent_id, token if tokens.kind(token or "") == tokens.AGENT else None)
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
     row = AgentRow(workspace_id, agent_id)

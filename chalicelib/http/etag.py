@@ -1,7 +1,7 @@
 """Optimistic locking over HTTP: the `ETag` of a response, and the preconditions `If-Match` and `If-None-Match`.
 
-See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response: it
-costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
+See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response.
+It costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
 conditional write, so no other write can come in between.
 """
 

@@ -149,8 +149,8 @@ def to_cursor(position: str) -> str:
 
 def query_value(name: str) -> str | None:
     """The value of a query parameter, or None. Raises Invalid if it is repeated."""
-    given = request().query_params
-    values: list[str] = given.getlist(name) if given and name in given else []
+    query = request().query_params
+    values: list[str] = query.getlist(name) if query and name in query else []
     if len(values) > 1:
         raise errors.Invalid.member(name, "must be given once")
     return values[0] if values else None

@@ -115,7 +115,7 @@ class Wire(BaseModel):
     def writable_members(self) -> dict[str, Any]:
         """The writable members that the caller sent, including nulls, as plain JSON values."""
         names = self.model_fields_set - _read_only_members(type(self))
-        return {name: _plain(getattr(self, name)) for name in sorted(names)}
+        return {name: _to_json(getattr(self, name)) for name in sorted(names)}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
         """`document` changed by the members that the caller sent: objects merge, other values replace, null clears."""
@@ -127,7 +127,7 @@ class Wire(BaseModel):
             elif value is None:
                 merged.pop(name, None)
             else:
-                merged[name] = _plain(value)
+                merged[name] = _to_json(value)
         return merged
 
 
@@ -163,11 +163,11 @@ def _read_only_members(model: type[Wire]) -> set[str]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, Wire):
         # Inside a list, read-only members are kept too: an agent's copy of a tool has its id.
-        given = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
-        return {name: _plain(inner) for name, inner in given if inner is not None}
+        members = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
+        return {name: _to_json(inner) for name, inner in members if inner is not None}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return value

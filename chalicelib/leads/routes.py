@@ -31,10 +31,10 @@ _DEFAULTS = {"channel": "web-chat"}
 def create_lead() -> Response:
     """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
     body: models.LeadIn = messages.body()
-    given = {**_DEFAULTS, **body.lead.merge_into({})}
-    workspace_id, agent_id = auth.caller().workspace_id, given["agentId"]
+    lead = {**_DEFAULTS, **body.lead.merge_into({})}
+    workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
     name = agents.display_name(agents.read(workspace_id, agent_id).open())
-    row = store.create(workspace_id, agent_id, {**given, "agentName": name} if name else given)
+    row = store.create(workspace_id, agent_id, {**lead, "agentName": name} if name else lead)
     return etag.tagged(messages.success("Lead created successfully", _render(row)), row)
 
 

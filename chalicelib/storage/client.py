@@ -30,7 +30,7 @@ _session_lock = threading.Lock()
 def sdk_client(service: str) -> Any:
     """The process's only SDK client for `service`.
 
-    The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up before the write happens.
+    The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up during a write.
     Four attempts of at most 5 s fit. `request_deadline` keeps a sequence of calls within the limit.
     """
     config = Config(
@@ -49,8 +49,8 @@ def sdk_client(service: str) -> Any:
     return client
 
 
-# No attempt starts later than this. The last one takes up to 5 s, then the SDK backs off for up to 4 s before it finds
-# the deadline passed: 27 s, within the gateway's 29 s.
+# No attempt starts later than this. The last attempt takes up to 5 s, and the SDK's backoff after it up to 4 s. The sum
+# of 27 s is within the gateway's 29 s.
 _DEADLINE_SECONDS = 18
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 

@@ -1,8 +1,8 @@
 """The sequence row of an agent: it numbers the agent's conversations and exists as long as the agent does.
 
 The transaction that creates a conversation assigns the next number, so numbers have no gaps and no duplicates. Lists
-are ordered by number, and page N is a range of numbers. `recent` holds the ids of the newest conversations: the index
-is eventually consistent, so the list reads conversations that it does not show yet by key.
+are ordered by number, and page N is a range of numbers. `recent` holds the ids of the newest conversations. The index
+is eventually consistent, and the list reads by key what the index does not have yet.
 """
 
 import json

@@ -86,8 +86,8 @@ class Unit:
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raises the error of the first failed step, ConditionFailed by default; TooLarge for more than 100 steps or 4 MB;
-        Unavailable if the outcome is unknown or other transactions hold the items for too long.
+        Raises the error of the first failed step, ConditionFailed by default. Raises TooLarge for more than 100 steps
+        or 4 MB. Raises Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
             return

@@ -41,8 +41,8 @@ def list_tools(agent_id: str) -> Response:
 )
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
-    given: models.ToolIn = messages.body()
-    row = store.create(auth.caller().workspace_id, agent_id, _with_field_ids(given.tool.merge_into(_DEFAULTS)))
+    body: models.ToolIn = messages.body()
+    row = store.create(auth.caller().workspace_id, agent_id, _with_field_ids(body.tool.merge_into(_DEFAULTS)))
     return etag.tagged(messages.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 

@@ -21,8 +21,8 @@ routes = Blueprint(__name__)
 @operation(body="models.TokenIn", data="models.Token", always=("token",), examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again."""
-    given: models.TokenIn = messages.body()
-    settings = given.token
+    body: models.TokenIn = messages.body()
+    settings = body.token
     lifetime = settings.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
     issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, read_only=bool(settings.readOnly))
@@ -62,8 +62,8 @@ def rotate_key() -> Response:
 
     After a leak, ask the operator to revoke the key instead: a rotated key keeps working during its overlap.
     """
-    given: models.Rotation = messages.body()
-    overlap = credentials.OVERLAP if given.overlapSeconds is None else given.overlapSeconds
+    body: models.Rotation = messages.body()
+    overlap = credentials.OVERLAP if body.overlapSeconds is None else body.overlapSeconds
     caller = auth.caller()
     old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
     issued = credentials.rotate(old, overlap)
