@@ -1,4 +1,4 @@
-"""The composition root: the app, its middleware in order, its routes. No logic, no routes of its own."""
+"""The composition root: creates the app, then registers its middleware and blueprints in order. No logic, no routes."""
 
 from chalice.app import Chalice
 
@@ -20,7 +20,7 @@ from chalicelib.workspaces.routes import routes as workspaces
 
 app = Chalice(app_name="cams")
 
-# Outermost first: an error of any inner one leaves in the one envelope.
+# Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (
     telemetry.measured,
     envelope.envelope,

@@ -68,7 +68,7 @@ class Ours:
 
     def warm_up(self) -> None:
         """Let the process cache its caller for 30 seconds."""
-        auth.forget()
+        auth.clear_cache()
         self.read("unknown")
 
     def _exchange(self, conversation: str, body: dict[str, Any]) -> dict[str, Any]:

@@ -80,8 +80,8 @@ def _connect() -> None:
     client.connection._client = client.sdk_client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
     for row in _row_classes(storage.Row):
         row._connection = None
-    auth.forget()
-    agents._seen.clear()
+    auth.clear_cache()
+    agents._known_agents.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
 

@@ -1,4 +1,4 @@
-"""The only source of time, so that a test can hold it still."""
+"""The only source of time; tests replace it."""
 
 import time
 from datetime import datetime, timezone
@@ -10,25 +10,25 @@ def milliseconds() -> int:
 
 
 def seconds() -> int:
-    """Seconds since the Unix epoch, the unit of every time in a record."""
+    """Seconds since the Unix epoch, the time unit of records."""
     return milliseconds() // 1000
 
 
 def monotonic() -> float:
-    """Seconds of a clock that never goes back; only differences mean something."""
+    """Seconds on a clock that never runs backwards. Only differences between two readings are meaningful."""
     return time.monotonic()
 
 
-def moment(unix_seconds: int) -> datetime:
-    """`unix_seconds` as the kind of value that PynamoDB's TTL attribute takes."""
+def to_datetime(unix_seconds: int) -> datetime:
+    """`unix_seconds` as a UTC datetime, the type of PynamoDB's TTL attributes."""
     return datetime.fromtimestamp(unix_seconds, timezone.utc)
 
 
 def iso(unix_seconds: int) -> str:
-    """`unix_seconds` in ISO 8601, as tools and created conversations carry it (§2.2, §2.11)."""
-    return moment(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """`unix_seconds` in ISO 8601 and UTC, the format of tools and created conversations (§2.2, §2.11)."""
+    return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def sleep(duration: float) -> None:
-    """Pause for `duration` seconds; here so that tests of repeated attempts need not wait."""
+    """Pause for `duration` seconds. Tests of retries replace it and do not wait."""
     time.sleep(duration)

@@ -1,8 +1,8 @@
-"""What can go wrong, one class each: its status, its machine code and its sentence (DESIGN "Errors").
+"""The errors of the API: one class per cause, with its HTTP status, error code and default message.
 
-Chalice answers a `ChaliceViewError` with `{"Code": class name, "Message": str(error)}` and drops the
-rest. So `str()` of one of ours is the error envelope itself, as JSON; the middleware in `http` puts it
-in place of Chalice's. No error carries a value that the caller sent: members and rules only.
+Chalice turns a `ChaliceViewError` into `{"Code": class name, "Message": str(error)}` and drops everything else.
+Therefore `str()` of an `ApiError` is the complete error envelope as JSON, and `http.envelope` sends it as the body.
+An error names members and rules, never a value that the caller sent.
 """
 
 import json
@@ -13,18 +13,18 @@ from chalice.app import ChaliceViewError
 
 
 class Issue(TypedDict):
-    """One broken rule: `path` names the member (dotted), `message` the rule."""
+    """One violated rule: `path` is the dotted path of the member, `message` is the rule."""
 
     path: str
     message: str
 
 
 class ApiError(ChaliceViewError):
-    """An error with an answer. `message` is a sentence for people, `code` is for programs."""
+    """An error that the caller receives: `message` is for people, `code` is for programs."""
 
     STATUS_CODE = 500
     code = "INTERNAL"
-    sentence = "The service failed to answer; nothing is known to have changed."
+    sentence = "An internal error occurred; the request may or may not have taken effect."
 
     def __init__(self, message: str | None = None, issues: Sequence[Issue] = ()) -> None:
         self.message = message or self.sentence
@@ -32,7 +32,7 @@ class ApiError(ChaliceViewError):
         super().__init__(self.message)
 
     def envelope(self) -> dict[str, object]:
-        """The error as it is answered."""
+        """The body of the error response."""
         envelope: dict[str, object] = {"success": False, "message": self.message, "code": self.code}
         return {**envelope, "issues": self.issues} if self.issues else envelope
 
@@ -41,7 +41,7 @@ class ApiError(ChaliceViewError):
 
 
 class Invalid(ApiError):
-    """The body, the query or the path breaks a rule; `issues` says which."""
+    """The path, query, headers or body violate a rule. `issues` names each violation."""
 
     STATUS_CODE = 400
     code = "INVALID"
@@ -49,12 +49,12 @@ class Invalid(ApiError):
 
     @classmethod
     def member(cls, path: str, rule: str) -> "Invalid":
-        """The error for one member: `path` as the caller would write it, empty for the body; `rule` as "must be …"."""
+        """The error for one member: `path` is its dotted path, empty for the whole body; `rule` reads "must be …"."""
         return cls(f"{path or 'The body'} {rule}.", [{"path": path, "message": rule}])
 
 
 class Unauthorized(ApiError):
-    """No credential, or none that is known; never says which part was wrong."""
+    """The bearer token is missing, malformed, unknown or expired. The response does not say which."""
 
     STATUS_CODE = 401
     code = "UNAUTHORIZED"
@@ -62,15 +62,15 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """A valid credential on a route that it does not open."""
+    """The credential is valid but does not permit this request."""
 
     STATUS_CODE = 403
     code = "FORBIDDEN"
-    sentence = "This credential does not open this route."
+    sentence = "This credential does not permit this request."
 
 
 class NotFound(ApiError):
-    """Unknown, or of another workspace: the two are not told apart."""
+    """The resource does not exist in this workspace. Resources of other workspaces give the same response."""
 
     STATUS_CODE = 404
     code = "NOT_FOUND"
@@ -78,35 +78,35 @@ class NotFound(ApiError):
 
     @classmethod
     def of(cls, kind: str) -> "NotFound":
-        """The error for one `kind` of resource, such as `agent`."""
+        """The error for a `kind` of resource, such as `agent`."""
         return cls(f"There is no such {kind}.")
 
 
 class Conflict(ApiError):
-    """The state of a record does not allow the request; each cause is a class of its own with a `code` of its own."""
+    """The stored state does not allow the request. `code` names the cause."""
 
     STATUS_CODE = 409
     code = "CONFLICT"
-    sentence = "The request conflicts with what is stored."
+    sentence = "The request conflicts with the stored record."
 
 
 class Stale(Conflict):
-    """Another write changed the record first."""
+    """Another request changed the record first."""
 
     code = "STALE"
-    sentence = "The record has changed since it was read; read it again, apply your change and send that."
+    sentence = "The record has changed since you read it; read it again, apply your change and retry."
 
 
 class PreconditionFailed(ApiError):
-    """The record is not what the header `If-Match` or `If-None-Match` asks for; nothing was written."""
+    """The record does not satisfy `If-Match` or `If-None-Match`. Nothing was written."""
 
     STATUS_CODE = 412
     code = "PRECONDITION_FAILED"
-    sentence = "The record is not what a header of the request asks for."
+    sentence = "The record does not satisfy If-Match or If-None-Match; read it and try again."
 
 
 class TooLarge(ApiError):
-    """More than the service stores or can answer."""
+    """The request, the record or the response exceeds a size limit."""
 
     STATUS_CODE = 413
     code = "TOO_LARGE"
@@ -114,7 +114,7 @@ class TooLarge(ApiError):
 
 
 class UnsupportedMediaType(ApiError):
-    """A body without `Content-Type: application/json`."""
+    """The body does not have the header `Content-Type: application/json`."""
 
     STATUS_CODE = 415
     code = "UNSUPPORTED_MEDIA_TYPE"
@@ -122,7 +122,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class Limit(TypedDict):
-    """A limit by its `name`: the most that it allows, and how much of that is used and left."""
+    """A limit by its `name`: its maximum, and how much of it is used and left."""
 
     name: str
     max: float
@@ -131,24 +131,24 @@ class Limit(TypedDict):
 
 
 class LimitReached(ApiError):
-    """A limit that the agent record sets (§8), or one of ours; `limit` says which, and how much is used and left."""
+    """A limit of the agent record (§8) or of the service is reached. `limit` names it, with the use so far."""
 
     STATUS_CODE = 429
     code = "LIMIT_REACHED"
-    sentence = "A limit is reached."
+    sentence = "A limit has been reached."
 
-    def __init__(self, message: str, name: str, most: float, used: float) -> None:
+    def __init__(self, message: str, name: str, maximum: float, used: float) -> None:
         super().__init__(message)
-        self.limit = Limit(name=name, max=most, used=used, left=max(0, most - used))
+        self.limit = Limit(name=name, max=maximum, used=used, left=max(0, maximum - used))
 
     def envelope(self) -> dict[str, object]:
-        """The error as it is answered, with the limit."""
+        """The body of the error response, with the limit."""
         return {**super().envelope(), "limit": self.limit}
 
 
 class Unavailable(ApiError):
-    """The database does not answer, or refuses for now; the same request may pass later."""
+    """The service is temporarily unavailable. Send the same request again after `Retry-After` seconds."""
 
     STATUS_CODE = 503
     code = "UNAVAILABLE"
-    sentence = "The database does not answer; try again."
+    sentence = "The database is unavailable; try again."

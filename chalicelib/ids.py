@@ -1,7 +1,7 @@
-"""Identifiers and secrets: the only source of randomness, so that a test can hold it still.
+"""Identifiers and secrets: the only source of randomness; tests replace it.
 
-An identifier of ours is a ULID in lower case: 26 characters of Crockford's base 32, 48 bits of time and 80 random ones,
-so that identifiers sort by their time of creation (https://github.com/ulid/spec).
+The service generates ULIDs in lower case: 26 characters of Crockford's base 32, made of 48 bits of time and 80 random
+bits. ULIDs sort by creation time (https://github.com/ulid/spec).
 """
 
 import re
@@ -9,7 +9,7 @@ import secrets
 
 from chalicelib import clock
 
-# What callers may choose as an identifier; ours are narrower. Storage joins them with `#`.
+# Identifiers that callers may choose. `#` is excluded because storage joins identifiers with it.
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -21,14 +21,14 @@ def new_id() -> str:
     return id_at(clock.milliseconds(), secrets.randbits(80))
 
 
-def id_at(unix_milliseconds: int, rest: int) -> str:
-    """The ULID of a moment and 80 more bits, for a record that must have the same one whenever it is made."""
-    number = (unix_milliseconds << 80) | rest
+def id_at(unix_milliseconds: int, low_bits: int) -> str:
+    """The ULID of a time and 80 given bits. The same arguments give the same id, so repeated work is idempotent."""
+    number = (unix_milliseconds << 80) | low_bits
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
-def moment_of(identifier: str) -> int:
-    """The Unix milliseconds at which a ULID of ours was made. Raises ValueError for anything else."""
+def timestamp_of(identifier: str) -> int:
+    """The creation time of a ULID in Unix milliseconds. Raises ValueError for characters not in Crockford's base 32."""
     number = 0
     for digit in identifier:
         number = number << 5 | _CROCKFORD.index(digit)

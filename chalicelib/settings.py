@@ -1,15 +1,14 @@
-"""Every environment variable of the service, one function each, read when it is asked for.
+"""The settings: one function per environment variable, which reads it on each call.
 
-To add a setting: add a function here with one sentence, and a row to the table in the README.
-Where the database is, and with which rights, is not a setting of ours: the SDK's own variables
-(`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) decide.
+To add a setting, add a function with a one-sentence docstring here and a row to the table in the README.
+The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) choose the database and the rights.
 """
 
 import os
 
 
 def table_prefix() -> str:
-    """CAMS_TABLE_PREFIX: what every table name begins with (default `cams-`)."""
+    """CAMS_TABLE_PREFIX: the prefix of every table name (default `cams-`)."""
     return os.environ.get("CAMS_TABLE_PREFIX", "cams-")
 
 
@@ -19,15 +18,15 @@ def encryption_key() -> str:
 
 
 def webhook_allow_private() -> bool:
-    """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` lets webhooks go to http and to addresses that are not public (default off)."""
+    """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` allows webhooks over http and to non-public addresses (default off)."""
     return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"
 
 
 def cors_origin() -> str:
-    """CAMS_CORS_ORIGIN: the origin whose pages may call an agent's routes, `*` any (the default), empty none."""
+    """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all (default), empty allows none."""
     return os.environ.get("CAMS_CORS_ORIGIN", "*")
 
 
 def stream(table: str) -> str:
-    """CAMS_STREAM_<TABLE>: the ARN of a watched table's stream; a deployment sets it, the local run needs none."""
+    """CAMS_STREAM_<TABLE>: the ARN of the table's stream. The deployment sets it; the local run does not need it."""
     return os.environ.get(f"CAMS_STREAM_{table.upper()}", "")

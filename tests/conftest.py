@@ -65,8 +65,8 @@ def clear() -> None:
 
 def forget() -> None:
     """Empty every cache that a process keeps between requests."""
-    auth.forget()
-    agents._seen.clear()
+    auth.clear_cache()
+    agents._known_agents.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
     queues._url.cache_clear()
@@ -113,5 +113,5 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
 
     monkeypatch.setattr(clock, "milliseconds", lambda: start + passed * 1000)
     monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
-    auth.forget()
+    auth.clear_cache()
     return move

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator
 
-from chalicelib.openapi.examples.shared import MADE_UP
+from chalicelib.openapi.examples.shared import GENERATED
 from tests.api import Api
 
 Document = dict[str, Any]
@@ -109,7 +109,7 @@ class Stand:
 
     def meet(self, example: Any, real: Any) -> None:
         """Remember what stands where the example has a made-up value for the first time."""
-        if isinstance(example, str) and example in MADE_UP and isinstance(real, str):
+        if isinstance(example, str) and example in GENERATED and isinstance(real, str):
             self._real.setdefault(example, real)
         elif isinstance(example, dict) and isinstance(real, dict):
             for name in example.keys() & real.keys():

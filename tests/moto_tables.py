@@ -31,8 +31,8 @@ def restore(taken: bytes) -> None:
     for name, held in pickle.loads(taken).items():
         tables()[name].items = held
     drop_history()
-    auth.forget()
-    agents._seen.clear()
+    auth.clear_cache()
+    agents._known_agents.clear()
 
 
 def drop_history() -> None:

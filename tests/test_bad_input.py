@@ -139,8 +139,8 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {"ui": {"voice": {"unknown": CANARY}}}}, "agent.ui.voice.unknown", UNKNOWN),
         ({"agent": {"nodes": {"id": CANARY}}}, "agent.nodes", LIST),
         ({"agent": {"nodes": [CANARY]}}, "agent.nodes.0", OBJECT),
-        ({"agent": {"nodes": [{"id": "n"}, {"name": CANARY}]}}, "agent.nodes.1.id", f"{MISSING}: nodes merge by it"),
-        ({"agent": {"nodes": [{"id": CANARY}, {"id": CANARY}]}}, "agent.nodes.1.id", "stands there twice"),
+        ({"agent": {"nodes": [{"id": "n"}, {"name": CANARY}]}}, "agent.nodes.1.id", f"{MISSING}; nodes merge by id"),
+        ({"agent": {"nodes": [{"id": CANARY}, {"id": CANARY}]}}, "agent.nodes.1.id", "is duplicated"),
         ({"agent": {"UIhandoffdescription": CANARY}}, "agent.UIhandoffdescription", UNKNOWN),
         (
             {"agent": {"voiceConfig": {"speechGen": {"internal": {"audioConfig": {"channels": CANARY}}}}}},
@@ -688,7 +688,7 @@ def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: 
 def test_a_cursor_that_no_answer_has_had_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?cursor={value}")
-    rule = "must be given once" if "&" in value else "must be a nextCursor of an earlier answer"
+    rule = "must be given once" if "&" in value else "must be the nextCursor of an earlier response"
     assert refuses(answer, operation, "cursor") == f"cursor {rule}."
 
 
@@ -776,7 +776,7 @@ def test_of_an_engine_that_refuses(code: str, status: int, service: Service) -> 
     with harmless(), refused_by_the_engine("GetItem", code), refused_by_the_engine("BatchGetItem", code):
         plain = service.api.post("/v2/clients/ann", {"dashboardPassword": CANARY})
         interaction = service.api.post(STATE, {"metadata": {"userName": CANARY}})
-        auth.forget()
+        auth.clear_cache()
         unknown_caller = service.api.get("/v3/agents")
     refuses(plain, PLAIN, status=status)
     refuses(interaction, INTERACTION, status=status)
@@ -793,10 +793,11 @@ def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
         raise RuntimeError("a fault of ours")
 
     for module, name in ((storage, "query"), (credentials, "find")):
-        auth.forget()
+        auth.clear_cache()
         monkeypatch.setattr(module, name, fault)
         with logged() as log:
             answer = service.api.get("/v2/clients")
-        assert refuses(answer, PLAIN, status=500) == ("The service failed to answer; nothing is known to have changed.")
+        message = "An internal error occurred; the request may or may not have taken effect."
+        assert refuses(answer, PLAIN, status=500) == message
         assert "RuntimeError: a fault of ours" in log.text
         monkeypatch.undo()

@@ -175,7 +175,7 @@ def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str,
     save(api, "bob", name="Bob", email="bob@x.test")
     before = stored()
     assert refused(api.post(f"/v2/clients/{taker}", {"name": "x", "email": email}), 409, code="EMAIL_TAKEN") == (
-        "email belongs to another client of this workspace; use another one."
+        "email belongs to another client of this workspace; use a different email."
     )
     assert stored() == before
 

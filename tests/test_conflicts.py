@@ -178,7 +178,7 @@ def test_clearing_an_agents_key_ends_every_login_however_many(logins: int, here:
     first = here.send(named("agent key clear"), KEY)
     assert first.status == 200
     assert credentials.list_active(workspace_id, tokens.AGENT, "support") == []
-    auth.forget()
+    auth.clear_cache()
     assert here.agent_key.get("/v2/agents/support").status == 401
     assert "SECRET_API_KEY" not in agents.read(workspace_id, "support").open()
     assert same(first, here.send(named("agent key clear"), KEY))

@@ -432,7 +432,7 @@ def test_old_turns_are_left_out_where_the_answer_would_not_fit(api: Api) -> None
     answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
     assert answer.status == 200
     assert "oldTurns" not in answer.json
-    assert len(json.dumps(answer.text)) < messages.ANSWER_LIMIT
+    assert len(json.dumps(answer.text)) < messages.RESPONSE_LIMIT
 
 
 def test_a_state_that_could_never_be_answered_is_refused_and_not_stored(api: Api) -> None:

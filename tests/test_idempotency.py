@@ -225,7 +225,7 @@ def test_a_revoked_credential_gets_no_stored_answer(here: World) -> None:
     here.send(TOOL, KEY)
     (row,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
     credentials.revoke(row)
-    auth.forget()
+    auth.clear_cache()
     assert here.send(TOOL, KEY).status == errors.Unauthorized.STATUS_CODE
 
 
@@ -272,7 +272,7 @@ def test_a_busy_database_is_no_answer_to_keep(code: str, here: World, shown: Sho
         answer = here.send(TOOL, KEY)
     assert refusal(answer) == (503, "UNAVAILABLE")
     assert here.send(TOOL, KEY).status == 200
-    assert len(tools.listed(here.workspace.workspace_id, "support")) == 2
+    assert len(tools.list_page(here.workspace.workspace_id, "support")) == 2
     shown(faults=1)
 
 

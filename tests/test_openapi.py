@@ -18,7 +18,7 @@ from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.openapi import members
 from chalicelib.openapi.examples import EXAMPLES
-from chalicelib.openapi.examples.shared import MADE_UP, NOW
+from chalicelib.openapi.examples.shared import GENERATED, NOW
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
@@ -110,7 +110,7 @@ def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
 
 
 def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
-    models = members.NOTES.keys() | members.ALWAYS_ANSWERED.keys() | members.NULL_IN_ANSWERS.keys()
+    models = members.NOTES.keys() | members.ALWAYS_PRESENT.keys() | members.NULL_IN_RESPONSES.keys()
     assert models - document()["components"]["schemas"].keys() == set()
 
 
@@ -237,7 +237,7 @@ def test_every_example_is_what_the_service_really_answers(example_api: Api) -> N
             assert broken_rules(operation.answer["schema"], answer.json) == []
             assert broken_rules(operation.answer["schema"], example["value"]) == []
             assert body is None or broken_rules(operation.body["schema"], body) == []
-    assert {value for value in MADE_UP if stand.real(value) == value} == set(), "made up, and in no answer"
+    assert {value for value in GENERATED if stand.real(value) == value} == set(), "made up, and in no answer"
 
 
 def test_no_example_has_a_token_that_could_open_anything() -> None:

@@ -187,7 +187,7 @@ def test_413_of_a_body(stage: Stage) -> None:
 
 
 def test_413_of_a_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "ANSWER_LIMIT", 10)
+    monkeypatch.setattr(messages, "RESPONSE_LIMIT", 10)
     lists = {name: one for name, one in OPERATIONS.items() if name.startswith("list_")}
     assert refused(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
 

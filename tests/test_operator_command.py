@@ -41,7 +41,7 @@ def run_json(*arguments: str) -> Any:
 
 def status_of(token: str, path: str = "/v3/agents") -> int:
     """The status of a request with this token, without the credential cache."""
-    auth.forget()
+    auth.clear_cache()
     return Api(token).get(path).status
 
 
@@ -469,7 +469,7 @@ def test_missing_tables_are_reported_in_one_line() -> None:
         ran = run("workspace", "create", "--name", "Shop")
     assert (ran.exit_code, ran.stderr) == (
         1,
-        "Error: The tables of the service are not there; create them first.\n",
+        "Error: The service's tables do not exist; create them first.\n",
     )
 
 

@@ -100,7 +100,7 @@ def test_a_cursor_goes_on_whatever_is_made_and_dropped_meanwhile(listed: Listed)
 def test_a_list_too_large_for_an_answer_says_so_and_comes_in_pages(listed: Listed) -> None:
     for number in range(6):
         listed.make(number, '"' * 300_000)  # four bytes each on the way
-    assert refused(listed.get(), 413) == "The answer is too large; ask for a page of it with limit."
+    assert refused(listed.get(), 413) == "The response is too large; request it in pages with limit."
     pages = listed.pages(100)
     assert [len(page) for page in pages] == [4, 2]
     records = [record for page in pages for record in page]

@@ -258,7 +258,7 @@ def test_a_save_over_what_was_read_passes_and_the_next_with_that_tag_is_refused(
     shown(states=1)
     interaction = {"interaction": True, "platform": "vg"} if save.operation == STATE else {}
     said = refused(lost, 412, **interaction)
-    assert said == "If-Match does not name the record as it is now; read it and try again."
+    assert said == "If-Match does not match the record's current ETag; read it and try again."
     assert service.ask(save.operation, values, save.second, If_Match=answer.headers["etag"]).status == 200
 
 
@@ -314,7 +314,7 @@ def test_a_header_that_is_no_list_of_tags_is_refused_and_not_repeated(
     answer = service.ask(save.operation, values, save.first, **{header: "canary"})
     interaction = {"interaction": True, "platform": "vg"} if save.operation == STATE else {}
     said = refused(answer, 400, header, **interaction)
-    assert said == f"{header} must be * or a list of tags in quotes, as ETag has them."
+    assert said == f"{header} must be * or a list of quoted tags, as in the ETag header."
     assert "canary" not in answer.text
     assert stored() == before
 
@@ -409,7 +409,7 @@ def test_what_is_there_is_not_made_again(name: str, service: Service, shown: Sho
     assert stored() == before
     shown(states=1)
     said = refused(answer, 412, **({"interaction": True, "platform": "vg"} if save.operation == STATE else {}))
-    assert said == "If-None-Match rules out the record, which is there."
+    assert said == "If-None-Match matches the existing record; read it and try again."
     new = elsewhere(save.operation, values)
     assert service.ask(save.operation, new, save.first, If_None_Match="*").status == 200
     assert service.ask(save.operation, new, save.second, If_None_Match="*").status == 412

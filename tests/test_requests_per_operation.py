@@ -300,7 +300,7 @@ def test_the_first_use_of_a_credential_costs_its_look_up_and_a_note(service: Ser
 
 def test_a_credential_that_is_not_cached_any_more_costs_its_look_up(service: Service) -> None:
     service.api.get("/v2/clients")
-    auth.forget()
+    auth.clear_cache()
     with counted() as requests:
         assert service.api.get("/v2/agents/support").status == 200
     assert requests == {GET: 2}
@@ -315,7 +315,7 @@ def test_what_cannot_be_a_credential_costs_nothing(token: str, service: Service)
 
 def test_analytics_of_an_agent_that_was_not_seen_cost_its_look_up(service: Service) -> None:
     service.api.get("/v2/clients")
-    agents._seen.clear()
+    agents._known_agents.clear()
     with counted() as requests:
         assert service.api.post("/v2/agents/support/analytics/user-2", {"record": "load"}).status == 200
     assert requests == {GET: 1, UPDATE: 1}

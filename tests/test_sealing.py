@@ -13,7 +13,7 @@ from tests.conftest import forget
 
 @pytest.fixture(autouse=True)
 def keys(engine: None) -> None:
-    keyring.ensure()
+    keyring.ensure_data_key()
 
 
 def test_what_is_sealed_opens_again() -> None:
@@ -28,7 +28,7 @@ def test_what_is_sealed_opens_again() -> None:
 )
 def test_it_opens_nowhere_else(workspace: str, place: str) -> None:
     sealed = encryption.seal("w", "here", b"{}")
-    with pytest.raises(encryption.Unreadable):
+    with pytest.raises(encryption.DecryptionError):
         encryption.unseal(workspace, place, sealed)
 
 
@@ -36,7 +36,7 @@ def test_it_opens_nowhere_else(workspace: str, place: str) -> None:
 def test_an_altered_byte_is_noticed(position: int) -> None:
     sealed = bytearray(encryption.seal("w", "here", b'{"a":1}'))
     sealed[position] ^= 1
-    with pytest.raises(encryption.Unreadable):
+    with pytest.raises(encryption.DecryptionError):
         encryption.unseal("w", "here", bytes(sealed))
 
 
@@ -55,7 +55,7 @@ def test_a_rotated_key_seals_from_now_on_and_the_old_one_still_opens() -> None:
 
 def test_ensuring_twice_makes_one_key() -> None:
     first = keyring.current().key_id
-    keyring.ensure()
+    keyring.ensure_data_key()
     forget()
     assert keyring.current().key_id == first
 

@@ -260,7 +260,7 @@ def broken(api: Api) -> Iterator[Answer]:
         for operation, step in steps.items():
             with refused_by_the_engine(operation, code):
                 yield step()
-        auth.forget()
+        auth.clear_cache()
         with refused_by_the_engine("GetItem", code):
             yield api.get("/v2/clients")
         webhook = f"/v3/webhooks/{api.get('/v3/webhooks').data[0]['id']}"
@@ -532,6 +532,6 @@ def test_what_carries_a_secret_on_purpose_shows_what_it_is_about_only(thing: Any
 
 
 def test_a_caller_shows_no_token(seen: Seen) -> None:
-    assert auth._remembered
+    assert auth._cache
     for secret in seen.secrets.values():
-        assert secret not in str(auth._remembered)
+        assert secret not in str(auth._cache)

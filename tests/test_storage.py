@@ -17,7 +17,7 @@ from tests.writes import delete_now, put_now
 def row(engine: None, monkeypatch: pytest.MonkeyPatch) -> OrganisationRow:
     from chalicelib.storage import keyring
 
-    keyring.ensure()
+    keyring.ensure_data_key()
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     return save(store.new("w", "acme"), {}, {"name": "Acme"})
 

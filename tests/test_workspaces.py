@@ -233,7 +233,7 @@ def test_both_keys_open_during_the_overlap_and_then_the_new_one(
 
 def test_without_an_overlap_the_old_key_ends_at_once(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
     new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 0}).data["key"]
-    pass_time(auth.REMEMBERED_SECONDS)
+    pass_time(auth.CACHE_SECONDS)
     assert [opens(workspace.workspace_key), opens(new)] == [401, 200]
 
 
@@ -366,10 +366,10 @@ def test_a_credential_is_not_remembered_beyond_its_end(api: Api, pass_time: Pass
 
 
 def test_no_more_than_so_many_credentials_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "_MOST_REMEMBERED", 3)
+    monkeypatch.setattr(auth, "_CACHE_SIZE", 3)
     for _ in range(5):
         assert opens(issue(api)["token"]) == 200
-        assert len(auth._remembered) <= 3
+        assert len(auth._cache) <= 3
 
 
 def test_the_use_of_a_token_is_noted_every_ten_minutes_at_most(api: Api, pass_time: PassTime) -> None:
@@ -377,7 +377,7 @@ def test_the_use_of_a_token_is_noted_every_ten_minutes_at_most(api: Api, pass_ti
     noted = []
     for seconds in (0, 10 * MINUTE - 1, 1):
         pass_time(seconds)
-        auth.forget()
+        auth.clear_cache()
         with counted() as sent:
             opens(token)
         noted.append((sent["UpdateItem"], credential_item(token)["last_used_at"]["N"]))
@@ -616,7 +616,7 @@ def test_clearing_the_key_ends_the_ones_in_their_overlap_too(api: Api, agent_id:
     first = api.get("/v2/agents/support").json["SECRET_API_KEY"]
     api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})
     api.post("/v2/agents/support", {"SECRET_API_KEY": None})
-    auth.forget()
+    auth.clear_cache()
     assert Api(first).get("/v2/agents/support").status == 401
 
 

@@ -134,7 +134,7 @@ def _clear_caches() -> None:
     from chalicelib.http import auth
     from chalicelib.storage import keyring
 
-    auth.forget()
+    auth.clear_cache()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
 

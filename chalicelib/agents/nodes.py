@@ -1,4 +1,4 @@
-"""`nodes` and `nodesSettings` of an agent record: the conversation as a graph (§2.4)."""
+"""`nodes` and `nodesSettings` of an agent record: the conversation flow as a graph (§2.4)."""
 
 from pydantic import ConfigDict, Field
 
@@ -6,7 +6,7 @@ from chalicelib.http.wire import STRICT, Open, OptionalFlag, OptionalNumber, Opt
 
 
 class ModelOptions(Wire):
-    """Which model a node uses, and how."""
+    """The language model of a node and its parameters."""
 
     modelId: OptionalText = None
     temperature: OptionalNumber = None
@@ -14,7 +14,7 @@ class ModelOptions(Wire):
 
 
 class ChildNode(Wire):
-    """An edge: the node it leads to, and when."""
+    """An edge of the graph: the target node and its condition."""
 
     nodeId: OptionalText = None
     condition: OptionalText = None
@@ -51,9 +51,9 @@ class PreStart(Wire):
 
 
 class Node(Wire):
-    """One entry of `nodes`. A change merges into the stored node of the same `id`, which each node has."""
+    """An entry of `nodes`. A change merges into the stored node with the same `id`, which is required."""
 
-    # `record` asks for it, as nodes merge by it; the model itself takes any part of a node.
+    # `record.merge_v3` enforces `id`, by which nodes merge; the model itself accepts any part of a node.
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"required": ["id"]}})
 
     id: OptionalText = Field(default=None, json_schema_extra={"type": "string", "minLength": 1})

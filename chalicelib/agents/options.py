@@ -1,4 +1,4 @@
-"""The nested objects of an agent record that configure one thing each (§2.4, "Nested objects")."""
+"""The nested configuration objects of an agent record (§2.4, "Nested objects")."""
 
 from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 

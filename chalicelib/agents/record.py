@@ -1,8 +1,7 @@
-"""The agent record: every member once, and the two forms that the one stored document is shown in.
+"""The agent record: its members, and the v2 and v3 forms of the stored document.
 
-The document is kept in the v3 form. v2 is a projection of it: fewer members, two of them under other
-names, and the theme as an object where v3 has its JSON text (§2.4, §2.5). A member that one form does
-not have survives a write through the other.
+The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and has the
+theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that only the other has.
 """
 
 import json
@@ -23,20 +22,20 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     Wire,
-    not_finite,
+    find_non_finite,
     read_only,
 )
 from chalicelib.tools.models import Tool
 
 Document = dict[str, Any]
 
-# v2 name -> name in the document, where the two differ.
+# Members with a different name in v2: v2 name -> name in the document.
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
 
 
 class SharedMembers(Wire):
-    """The members that both forms carry under one name and type."""
+    """The members with the same name and type in both forms."""
 
     title: OptionalText = None
     description: OptionalText = None
@@ -86,7 +85,7 @@ class SharedMembers(Wire):
 
 
 class Theme(Wire):
-    """`customThemeJSONString` of the v2 form. Open, as v3 lets any text stand there; what else it holds is kept."""
+    """`customThemeJSONString` in the v2 form. Other members are kept, because v3 accepts any text."""
 
     model_config = ConfigDict({**STRICT, "extra": "allow"})
     __pydantic_extra__: dict[str, Open] = Field(init=False)
@@ -96,8 +95,8 @@ class Theme(Wire):
     nineColorPallet: list[list[Number]] | None = None
 
 
-def _from_text(value: Any) -> Any:
-    """v2 takes the theme's JSON text as well; any other text is left for the model to refuse."""
+def _parse_theme(value: Any) -> Any:
+    """The parsed theme if `value` is its JSON text, which v2 also accepts. Any other value is returned unchanged."""
     if not isinstance(value, str):
         return value
     raw = value.encode("utf-8", "surrogatepass")
@@ -105,14 +104,14 @@ def _from_text(value: Any) -> Any:
         theme = from_json(raw, allow_inf_nan=False)
     except ValueError:
         return value
-    return value if theme is None or any(not_finite(raw)) else theme
+    return value if theme is None or any(find_non_finite(raw)) else theme
 
 
 class AgentV2(SharedMembers):
     """An agent in the v2 form (§2.5)."""
 
     agentPlatform: Literal["vf", "vg"] | None = None
-    customThemeJSONString: Annotated[Theme | None, BeforeValidator(_from_text)] = None
+    customThemeJSONString: Annotated[Theme | None, BeforeValidator(_parse_theme)] = None
     UIhandoffdescription: OptionalText = None
     UIhandoffSubdescription: OptionalText = None
 
@@ -218,7 +217,7 @@ class AgentIn(Wire):
 
 
 def merge_v3(document: Document, change: AgentV3) -> Document:
-    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears."""
+    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears. Raises Invalid."""
     merged = change.merge_into(document)
     if change.nodes is not None:
         merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes)
@@ -226,57 +225,56 @@ def merge_v3(document: Document, change: AgentV3) -> Document:
 
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
-    """`document` with a v2 change: its top-level members replace, null clears."""
-    given = change.given()
+    """`document` with a v2 change: top-level members replace, null clears."""
+    members = change.writable_members()
     if change.customThemeJSONString is not None:
         theme = change.customThemeJSONString.model_dump(exclude_unset=True)
-        given["customThemeJSONString"] = _theme_text(theme, document.get("customThemeJSONString"))
-    merged = {**document, **{_RENAMED.get(name, name): value for name, value in given.items()}}
+        members["customThemeJSONString"] = _theme_text(theme, document.get("customThemeJSONString"))
+    merged = {**document, **{_RENAMED.get(name, name): value for name, value in members.items()}}
     return {name: value for name, value in merged.items() if value is not None}
 
 
 def v2_form(document: Document) -> Document:
-    """The document as v2 shows it. A platform or a theme that v2 cannot express is left out."""
-    shown = {name: document[name] for name in SharedMembers.model_fields if name in document}
-    shown |= {name: document[other] for name, other in _RENAMED.items() if other in document}
+    """The document in the v2 form, without a platform or theme that v2 cannot represent."""
+    projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
+    projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
     if document.get("agentPlatform") in _PLATFORMS:
-        shown["agentPlatform"] = document["agentPlatform"]
+        projection["agentPlatform"] = document["agentPlatform"]
     theme = _theme(document.get("customThemeJSONString"))
-    return shown if theme is None else {**shown, "customThemeJSONString": theme}
+    return projection if theme is None else {**projection, "customThemeJSONString": theme}
 
 
 def platform(document: Document) -> str:
-    """`platformName` of the interaction route (§4.3): always one of its two values."""
+    """`platformName` of the interaction route (§4.3): `vf`, or `vg` for any other platform."""
     return document["agentPlatform"] if document.get("agentPlatform") in _PLATFORMS else "vg"
 
 
 def _theme(text: str | None) -> Document | None:
-    """The stored text as v2 shows it, None for one that is no theme: v3 lets any text stand there."""
-    theme = _from_text(text)
+    """The theme in the stored text. None if it is not a theme: v3 accepts any text."""
+    theme: Document = _parse_theme(text)
     try:
         Theme.model_validate(theme)
     except ValidationError:
         return None
-    shown: Document = theme
-    return shown
+    return theme
 
 
 def _theme_text(theme: Document, stored: str | None) -> str:
-    """A theme as it is stored. One that is sent back as it was read keeps its text, whatever v3 made of it."""
+    """The JSON text to store for a theme. An unchanged theme keeps its stored text, so v3 clients see no change."""
     if stored is not None and json.dumps(theme, sort_keys=True) == json.dumps(_theme(stored), sort_keys=True):
         return stored
     return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
-    """Stored nodes in their order, each merged with the change of its id; then the new ones."""
+    """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid."""
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()
     for index, change in enumerate(changes):
         if not change.id:
-            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is required: nodes merge by it")
+            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is required; nodes merge by id")
         if change.id in seen:
-            raise errors.Invalid.member(f"agent.nodes.{index}.id", "stands there twice")
+            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is duplicated")
         seen.add(change.id)
         nodes[change.id] = change.merge_into(nodes.get(change.id, {}))
     return list(nodes.values())

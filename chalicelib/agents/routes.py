@@ -19,7 +19,7 @@ else:
 
 routes = Blueprint(__name__)
 
-_NEW = {"agentPlatform": "vg"}
+_DEFAULTS = {"agentPlatform": "vg"}
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
@@ -33,11 +33,11 @@ def read_agent(agent_id: str) -> Response:
 @routes.route("/v3/agents", methods=["GET"])
 @operation(data="list[record.AgentV3]", query=("limit", "cursor"), examples="agents.LIST_AGENTS")
 def list_agents() -> Response:
-    """List the workspace's agents in the v3 form, in the order of their ids.
+    """List the agents of the workspace in the v3 form, ordered by id.
 
-    `nextCursor` is there when there are more. A page of large records is shorter than `limit`.
+    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id)
+    fetch = partial(store.list_page, auth.caller().workspace_id)
     return pages.page("Agents retrieved successfully", fetch, lambda row: _render(row.agent_id, row.open()))
 
 
@@ -50,10 +50,10 @@ def list_agents() -> Response:
     examples="agents.CREATE_AGENT",
 )
 def create_agent() -> Response:
-    """Create an agent; its id and its `SECRET_API_KEY` are made here, unless the body brings the latter."""
-    given: record.AgentIn = messages.body()
+    """Create an agent. The service generates its id and, unless the body has one, its `SECRET_API_KEY`."""
+    body: record.AgentIn = messages.body()
     agent_id = ids.new_id()
-    row, document = store.create(auth.caller().workspace_id, agent_id, record.merge_v3(_NEW, given.agent))
+    row, document = store.create(auth.caller().workspace_id, agent_id, record.merge_v3(_DEFAULTS, body.agent))
     return etag.tagged(messages.success("Agent created successfully", _v3_form(agent_id, document)), row)
 
 
@@ -66,7 +66,7 @@ def create_agent() -> Response:
     examples="agents.CHANGE_AGENT",
 )
 def change_agent(agent_id: str) -> Response:
-    """Change an agent: objects merge, lists replace, `nodes` merge by id, `null` clears."""
+    """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member."""
     change: record.AgentIn = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id, agent_id), "agent")
     before = row.open()
@@ -79,9 +79,9 @@ def change_agent(agent_id: str) -> Response:
     whole="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT_V2"
 )
 def read_agent_v2(agent_id: str) -> Response:
-    """Read an agent in the v2 form, unwrapped."""
+    """Read an agent in the v2 form, without envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.answer(record.v2_form(row.open())), row)
+    return etag.tagged(messages.json_response(record.v2_form(row.open())), row)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
@@ -93,25 +93,25 @@ def read_agent_v2(agent_id: str) -> Response:
     examples="agents.SAVE_AGENT",
 )
 def save_agent(agent_id: str) -> Response:
-    """Create the agent of this id, or edit it: members that are left out stay, `null` clears."""
+    """Create or change an agent. Members that you leave out keep their values, and `null` clears a member."""
     change: record.AgentV2 = messages.body()
     workspace_id = auth.caller().workspace_id
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
-        done = "created"
-        row, document = store.create(workspace_id, agent_id, record.merge_v2(_NEW, change))
+        verb = "created"
+        row, document = store.create(workspace_id, agent_id, record.merge_v2(_DEFAULTS, change))
     else:
-        done, before = "updated", row.open()
+        verb, before = "updated", row.open()
         document = store.save(row, before, record.merge_v2(before, change))
-    return etag.tagged(messages.success(f"Agent {done} successfully", record.v2_form(document)), row)
+    return etag.tagged(messages.success(f"Agent {verb} successfully", record.v2_form(document)), row)
 
 
 def _render(agent_id: str, document: Document) -> Document:
-    """The v3 form. A read-only token does not see the agent's own key, which may write."""
-    shown = _v3_form(agent_id, document)
+    """The v3 form. A read-only token does not see the agent key, which would allow writes."""
+    rendered = _v3_form(agent_id, document)
     if auth.caller().read_only:
-        shown.pop("SECRET_API_KEY", None)
-    return shown
+        rendered.pop("SECRET_API_KEY", None)
+    return rendered
 
 
 def _v3_form(agent_id: str, document: Document) -> Document:

@@ -1,7 +1,7 @@
-"""Agents in the database: one sealed document each, in the partition of their workspace.
+"""Agents in the database: one sealed document each, in the partition of the workspace.
 
-Beside it every agent has a sequence row (`storage.sequence`): it numbers the agent's conversations. It exists exactly
-as long as the agent does, so writers of the agent's records make it a condition.
+Each agent also has a sequence row (`storage.sequence`), which numbers its conversations. The row exists exactly as long
+as the agent, so every write of the agent's records is conditional on it.
 """
 
 from pynamodb.attributes import UnicodeAttribute
@@ -9,20 +9,21 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.storage import Document, DocumentRow, same, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal, sequence
 
-# Characters of a title where a record of something else carries it.
-_DISPLAY_NAME = 1_000
+# Characters of a title that other records copy.
+_MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
-# A transaction has 100 items; each login is two of them.
-_LOGINS_AT_ONCE = 40
-_SEEN_MILLISECONDS = 30_000
-_MOST_SEEN = 10_000
-_seen: dict[tuple[str, str], int] = {}
+# A transaction is limited to 100 items, and a credential is two items.
+_CREDENTIALS_PER_TRANSACTION = 40
+_CACHE_MILLISECONDS = 30_000
+_CACHE_SIZE = 10_000
+# By workspace and agent id: the Unix milliseconds of the last read.
+_known_agents: dict[tuple[str, str], int] = {}
 
 
 class AgentRow(DocumentRow):
-    """An agent. Its document has the members of the v3 form, without the id."""
+    """An agent. Its document has the members of the v3 form except the id."""
 
     class Meta:
         table_name = storage.table("agents")
@@ -32,59 +33,60 @@ class AgentRow(DocumentRow):
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """The agent, or None when it is unknown or another workspace's. One request."""
+    """The agent, or None if it does not exist in the workspace. One request."""
     return storage.find(AgentRow, workspace_id, agent_id)
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
-    """The agent. Raises NotFound."""
-    return found(find(workspace_id, agent_id))
+    """The agent. One request. Raises NotFound."""
+    return require_found(find(workspace_id, agent_id))
 
 
-def found(row: AgentRow | None) -> AgentRow:
-    """`row`, if there is one. Raises NotFound."""
+def require_found(row: AgentRow | None) -> AgentRow:
+    """`row`, if it is not None. Raises NotFound."""
     if row is None:
         raise errors.NotFound.of("agent")
     return row
 
 
 def display_name(agent: Document) -> str | None:
-    """The agent's title as leads, conversations and events carry it: its first 1,000 characters, None without one."""
+    """The title for leads, conversations and events, cut to 1,000 characters; None without a title."""
     title: str | None = agent.get("title")
-    return title and title[:_DISPLAY_NAME]
+    return title and title[:_MAX_DISPLAY_NAME]
 
 
 def require_known(workspace_id: str, agent_id: str) -> None:
-    """Raise NotFound for an unknown agent. Nothing to read for one that this process saw within 30 seconds.
+    """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
 
-    For writes that are many and small. Of an agent that another process deletes meanwhile, a record may stay.
+    If another process deletes the agent in that time, a record may be written that the cascade does not delete.
     """
-    asked = clock.milliseconds()
-    if not 0 <= asked - _seen.get((workspace_id, agent_id), 0) < _SEEN_MILLISECONDS:
+    now = clock.milliseconds()
+    if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
         read(workspace_id, agent_id)
-        if len(_seen) >= _MOST_SEEN:
-            _seen.clear()
-        _seen[workspace_id, agent_id] = asked
+        if len(_known_agents) >= _CACHE_SIZE:
+            _known_agents.clear()
+        _known_agents[workspace_id, agent_id] = now
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """The key of the agent, for `storage.find_many`."""
     return storage.Key(AgentRow, workspace_id, agent_id)
 
 
-def listed(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
-    """At most `limit` agents in the order of their ids, from the first one after `after`."""
+def list_page(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
+    """Up to `limit` agents after the id `after`, ordered by id."""
     condition = AgentRow.agent_id > after if after else None
     return storage.query(AgentRow, workspace_id, condition, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
-    """Stage a new agent with a key of its own; returns it with its document.
+    """Stage a new agent and its agent key; returns the row and its document.
 
-    Fails with AgentBeingDeleted while one of this id is being deleted, KeyTaken for a `SECRET_API_KEY` in use.
+    The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
+    `SECRET_API_KEY` is in use.
     """
-    given = document.get(_SECRET)
-    issued = _credential(workspace_id, agent_id, given if tokens.kind(given or "") == tokens.AGENT else None)
+    token = document.get(_SECRET)
+    issued = _credential(workspace_id, agent_id, token if tokens.kind(token or "") == tokens.AGENT else None)
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
     row = AgentRow(workspace_id, agent_id)
@@ -97,11 +99,11 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
 
 
 def save(row: AgentRow, before: Document, after: Document, overlap: int = credentials.OVERLAP) -> Document:
-    """Stage a changed document; returns it. No change is no write. A replaced key works for `overlap` more seconds.
+    """Stage a changed document and return it. An unchanged document is not written.
 
-    Fails with KeyTaken for a `SECRET_API_KEY` in use.
+    A replaced agent key works for `overlap` more seconds. The commit raises KeyTaken if the new key is in use.
     """
-    if same(after, before):
+    if json_equal(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
@@ -111,18 +113,20 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
 
 
 def delete(row: AgentRow) -> None:
-    """Stage the deletion of an agent; its sequence row becomes a tombstone. Raises ConditionFailed after another
-    deletion."""
+    """Stage the deletion of an agent; its sequence row becomes a tombstone.
+
+    Raises ConditionFailed if another request deleted the agent first.
+    """
     last = sequence.find(row.workspace_id, row.agent_id)
     if last is None:
         raise storage.ConditionFailed()
     storage.delete(row)
-    sequence.close(last)
-    _seen.pop((row.workspace_id, row.agent_id), None)
+    sequence.mark_deleted(last)
+    _known_agents.pop((row.workspace_id, row.agent_id), None)
 
 
 def revoke_all(workspace_id: str, agent_id: str) -> None:
-    """End every login of an agent now, those in their overlap too, each in a unit of work of its own."""
+    """Revoke all keys of an agent, including those in their overlap, each in its own unit of work."""
     for credential in credentials.list_active(workspace_id, tokens.AGENT, agent_id):
         with storage.unit_of_work():
             credentials.revoke(credential)
@@ -130,7 +134,7 @@ def revoke_all(workspace_id: str, agent_id: str) -> None:
 
 @storage.in_unit_of_work
 def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVERLAP) -> str:
-    """Give an agent a new key, and return it; the old one works for `overlap` more seconds. Raises NotFound."""
+    """Replace and return the key of an agent. The old key works for `overlap` more seconds. Raises NotFound."""
     token = tokens.new(tokens.AGENT)
     row = read(workspace_id, agent_id)
     save(row, before := row.open(), {**before, _SECRET: token}, overlap)
@@ -138,7 +142,7 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 
 
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
-    """Clear an agent's key, and end now every key that still opens it. Raises NotFound."""
+    """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raises NotFound."""
     _clear_key(workspace_id, agent_id)
     revoke_all(workspace_id, agent_id)
 
@@ -151,20 +155,17 @@ def _clear_key(workspace_id: str, agent_id: str) -> None:
 
 
 class AgentBeingDeleted(errors.Conflict):
-    """An agent of this id is being deleted: what belonged to it is not gone yet."""
+    """An agent with this id is still being deleted, with its records."""
 
     code = "AGENT_BEING_DELETED"
-    sentence = "The agent of this id is still being deleted; try again in a minute, or use another id."
+    sentence = "The agent with this id is still being deleted; try again in a minute, or use another id."
 
 
 class KeyTaken(errors.Conflict):
-    """The `SECRET_API_KEY` of a request is a login already."""
+    """The `SECRET_API_KEY` of the request is already in use."""
 
     code = "KEY_TAKEN"
-    sentence = (
-        "SECRET_API_KEY is the key of another agent, or one that this agent had before; "
-        "send another key, or none to get a new one."
-    )
+    sentence = "SECRET_API_KEY is already in use, or was replaced on this agent; send a different key."
 
 
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
@@ -172,10 +173,10 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 
 
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
-    """Stage that the agent's login follows its `SECRET_API_KEY`.
+    """Stage the change of the agent's credential that follows from a change of `SECRET_API_KEY`.
 
-    A new key in our form becomes the login, any other text does not. The login that it replaces works for `overlap`
-    more seconds; clearing the member ends all logins at once.
+    A new value becomes a credential if it has the format of an agent key. The replaced key works for `overlap` more
+    seconds. Clearing the member revokes all keys of the agent.
     """
     if before == after:
         return
@@ -184,17 +185,17 @@ def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: in
         return
     if tokens.kind(after) == tokens.AGENT:
         credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
-    is_ours = before is not None and tokens.kind(before) == tokens.AGENT
-    old = credentials.find_active(tokens.fingerprint(before)) if before and is_ours else None
+    is_agent_key = before is not None and tokens.kind(before) == tokens.AGENT
+    old = credentials.find_active(tokens.fingerprint(before)) if before and is_agent_key else None
     if old is not None and (old.workspace, old.agent_id) == row.keys:
         credentials.retire(old, overlap)
 
 
 def _stage_revocation(workspace_id: str, agent_id: str) -> None:
-    """Stage the end of every login of an agent. Those beyond the transaction's room end now."""
-    logins = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
-    for login in logins[:-_LOGINS_AT_ONCE]:
+    """Stage the revocation of all keys of an agent. If they exceed one transaction, the oldest are revoked at once."""
+    keys = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
+    for oldest in keys[:-_CREDENTIALS_PER_TRANSACTION]:
         with storage.unit_of_work():
-            credentials.revoke(login)
-    for login in logins[-_LOGINS_AT_ONCE:]:
-        credentials.revoke(login)
+            credentials.revoke(oldest)
+    for newest in keys[-_CREDENTIALS_PER_TRANSACTION:]:
+        credentials.revoke(newest)

@@ -1,4 +1,4 @@
-"""`voiceConfig` of an agent record: how it hears and how it speaks (§2.4)."""
+"""`voiceConfig` of an agent record: speech recognition, speech synthesis and calls (§2.4)."""
 
 from chalicelib.http.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
 

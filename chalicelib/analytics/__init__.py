@@ -1,1 +1,1 @@
-"""Analytics records, one page load and one conversation record each (§2.8)."""
+"""Analytics: a page load record and a conversation record per conversation (§2.8)."""

@@ -1,4 +1,4 @@
-"""Analytics records on the wire (§2.8)."""
+"""Wire models of analytics records (§2.8)."""
 
 from typing import Literal
 

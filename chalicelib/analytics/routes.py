@@ -24,13 +24,13 @@ routes = Blueprint(__name__)
     examples="analytics.WRITE_ANALYTICS",
 )
 def write_analytics(agent_id: str, convo_id: str) -> Response:
-    """Record a page load (`load`) or a conversation (`convo`); the last record of each kind counts."""
+    """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of its kind."""
     record: models.AnalyticsRecord = messages.body()
-    place = (auth.caller().workspace_id, agent_id, convo_id)
-    agents.require_known(*place[:2])
-    row, condition = store.new(*place), None
+    identity = (auth.caller().workspace_id, agent_id, convo_id)
+    agents.require_known(*identity[:2])
+    row, condition = store.new(*identity), None
     if etag.is_conditional():
-        row = etag.check_preconditions(store.find(*place)) or row
+        row = etag.check_preconditions(store.find(*identity)) or row
         condition = store.unchanged_since_read(row)
     store.write(row, record.merge_into({}), condition)
     return etag.tagged(messages.success("Analytics added successfully"), row)
@@ -44,11 +44,11 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     examples="analytics.READ_ANALYTICS",
 )
 def read_analytics(agent_id: str, convo_id: str) -> Response:
-    """Read the conversation record, completed with what only the page load has; a page load alone is answered too."""
+    """Read the conversation record merged over the page load record. One of the two records is sufficient."""
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
-    agents.found(agent)
+    agents.require_found(agent)
     if row is None:
         raise errors.NotFound.of("analytics record")
-    whole = {name: value for one in store.records(row) for name, value in one.items()}
-    return etag.tagged(messages.success("Analytics retrieved successfully", whole), row)
+    merged = {name: value for record in store.records(row) for name, value in record.items()}
+    return etag.tagged(messages.success("Analytics retrieved successfully", merged), row)

@@ -1,7 +1,7 @@
-"""Analytics in the database: one item for each conversation, with at most one record of each kind.
+"""Analytics in the database: one item per conversation, with up to one record of each kind.
 
-One item, so that what is read at once also has one mark. A write names its kind alone and reads nothing; both kinds of
-a conversation together must fit an item.
+Both records share an item, so they share a version tag. A write updates the attribute of its kind and reads nothing.
+Both records together must fit in one item (400 KB).
 """
 
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
@@ -12,7 +12,7 @@ from chalicelib.storage import Document, seal, unseal
 
 
 class AnalyticsRow(storage.TaggedRow):
-    """The page load and the conversation record, sealed. The last write of a kind wins, so that it needs no version."""
+    """The sealed page load and conversation records. The last write of a kind wins: no optimistic locking."""
 
     class Meta:
         table_name = storage.table("analytics")
@@ -24,12 +24,12 @@ class AnalyticsRow(storage.TaggedRow):
 
 
 def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
-    """The item of a conversation, with nothing in it yet."""
+    """A new item for a conversation, not stored yet."""
     return AnalyticsRow(storage.key(workspace_id, agent_id), conversation_id)
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """The key of the item, for `storage.find_many`."""
     return storage.Key(AnalyticsRow, storage.key(workspace_id, agent_id), conversation_id)
 
 
@@ -39,23 +39,23 @@ def find(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow
 
 
 def write(row: AnalyticsRow, document: Document, condition: Condition | None = None) -> AnalyticsRow:
-    """Stage a record in place of the last one of its kind; returns `row`."""
+    """Stage a record that replaces the previous one of its kind; returns `row`. Raises TooLarge."""
     kind: str = document["record"]
     storage.update(row, [getattr(AnalyticsRow, kind).set(seal(row, kind, document))], condition)
     return row
 
 
 def unchanged_since_read(row: AnalyticsRow) -> Condition:
-    """That the item has not been written since it was read, or still does not exist."""
+    """The condition that the item has not been written since it was read, or still does not exist."""
     tag = AnalyticsRow.version_tag
     return tag.does_not_exist() if row.version_tag is None else tag == row.version_tag
 
 
 def records(row: AnalyticsRow) -> list[Document]:
-    """What is there of a conversation: the page load, then the conversation record."""
+    """The records of a conversation that exist: the page load, then the conversation record."""
     return [unseal(row, kind) for kind in ("load", "convo") if getattr(row, kind) is not None]
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
-    """At most `limit` items of an agent, to delete them."""
+    """Up to `limit` items of an agent, for the cascading delete."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

@@ -1,1 +1,1 @@
-"""Clients: the people who sign in to a dashboard (§2.9)."""
+"""Clients: the users of the dashboard (§2.9)."""

@@ -1,4 +1,4 @@
-"""Clients on the wire (§2.9)."""
+"""Wire models of clients (§2.9)."""
 
 from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
 
@@ -11,7 +11,7 @@ class NotificationsSettings(Wire):
 
 
 class Client(Wire):
-    """A client, who signs in to the dashboard with `email` and `dashboardPassword`."""
+    """A client. `email` and `dashboardPassword` are the sign-in to the dashboard."""
 
     ID: OptionalText = read_only()
     ownerID: OptionalText = read_only()

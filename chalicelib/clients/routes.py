@@ -20,12 +20,13 @@ routes = Blueprint(__name__)
 @routes.route("/v2/clients", methods=["GET"])
 @operation(data="list[models.Client]", query=("limit", "cursor"), examples="clients.LIST_CLIENTS")
 def list_clients() -> Response:
-    """List the clients of the workspace, in the order of their ids.
+    """List the clients of the workspace, ordered by id.
 
-    All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
+    Without `limit` and `cursor` the response has all clients. With either it has a page, and `nextCursor` unless it is
+    the last page.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id)
-    return pages.whole_or_page("Clients retrieved successfully", fetch, lambda row: _render(row.client_id, row.open()))
+    fetch = partial(store.list_page, auth.caller().workspace_id)
+    return pages.all_or_page("Clients retrieved successfully", fetch, lambda row: _render(row.client_id, row.open()))
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
@@ -44,14 +45,14 @@ def read_client(client_id: str) -> Response:
     examples="clients.SAVE_CLIENT",
 )
 def save_client(client_id: str) -> Response:
-    """Create the client of this id, or edit it: members that are left out stay, `null` clears.
+    """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email belongs to one client of the workspace only.
+    An email address can belong to only one client of a workspace.
     """
     change: models.Client = messages.body()
     workspace_id = auth.caller().workspace_id
-    known = etag.check_preconditions(store.find(workspace_id, client_id))
-    row, before = (known, known.open()) if known else (store.new(workspace_id, client_id), {})
+    stored = etag.check_preconditions(store.find(workspace_id, client_id))
+    row, before = (stored, stored.open()) if stored else (store.new(workspace_id, client_id), {})
     store.save(row, before, change.merge_into(before))
     return etag.tagged(messages.success("Client updated successfully"), row)
 

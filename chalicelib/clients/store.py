@@ -1,7 +1,7 @@
-"""Clients in the database: one sealed document each; an email belongs to one client of a workspace.
+"""Clients in the database: one sealed document each. Emails are unique in a workspace.
 
-A claim row holds an email for its client. It is written and deleted in the transaction that saves the client, so two
-clients cannot take the same email at the same time. Its key is a hash: the table shows no email in clear.
+A claim row reserves an email for its client. The transaction that saves the client also writes and deletes the claims,
+so two clients cannot take the same email concurrently. Its key is a hash, so the table has no email in plain text.
 """
 
 import hashlib
@@ -9,11 +9,11 @@ import hashlib
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, storage
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 
 
 class ClientRow(DocumentRow):
-    """A client. Its document has the writable members of the wire."""
+    """A client. Its document has the writable members of the wire model."""
 
     class Meta:
         table_name = storage.table("clients")
@@ -23,7 +23,7 @@ class ClientRow(DocumentRow):
 
 
 class EmailRow(storage.Row):
-    """Which client an email belongs to; in a partition beside the clients', so that lists do not meet it."""
+    """The claim of an email by the client `owner`. Its own partition keeps it out of client lists."""
 
     class Meta:
         table_name = storage.table("clients")
@@ -34,42 +34,42 @@ class EmailRow(storage.Row):
 
 
 class EmailTaken(errors.Conflict):
-    """Another client of the workspace has this email."""
+    """The email belongs to another client of the workspace."""
 
     code = "EMAIL_TAKEN"
-    sentence = "email belongs to another client of this workspace; use another one."
+    sentence = "email belongs to another client of this workspace; use a different email."
 
 
 def find(workspace_id: str, client_id: str) -> ClientRow | None:
-    """The client, or None. One request."""
+    """The client, or None if it does not exist. One request."""
     return storage.find(ClientRow, workspace_id, client_id)
 
 
 def read(workspace_id: str, client_id: str) -> ClientRow:
-    """The client. Raises NotFound."""
+    """The client. One request. Raises NotFound."""
     row = find(workspace_id, client_id)
     if row is None:
         raise errors.NotFound.of("client")
     return row
 
 
-def listed(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
-    """At most `limit` clients in the order of their ids, from the first one after `after`; all without.
-
-    One request for each MB.
-    """
+def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
+    """Up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
     condition = ClientRow.client_id > after if after else None
     return storage.query(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:
-    """A client that is not stored yet."""
+    """A new client, not stored yet."""
     return ClientRow(workspace_id, client_id)
 
 
 def save(row: ClientRow, before: Document, after: Document) -> None:
-    """Stage a client. No change is no write. Fails with EmailTaken for the email of another client."""
-    if same(after, before) and row.version_tag is not None:
+    """Stage a client. An unchanged document is not written.
+
+    The commit raises EmailTaken if another client has the email.
+    """
+    if json_equal(after, before) and row.version_tag is not None:
         return
     row.seal(after)
     storage.put(row)
@@ -84,7 +84,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 
 
 def delete(row: ClientRow) -> None:
-    """Stage the deletion of a client; its email is free again."""
+    """Stage the deletion of a client and of its claim to the email."""
     storage.delete(row)
     claim = _claim(row, row.open().get("email"))
     if claim is not None:
@@ -92,9 +92,9 @@ def delete(row: ClientRow) -> None:
 
 
 def _claim(row: ClientRow, email: str | None) -> str | None:
-    """What stands for an email: case and surrounding blanks do not make another one. None for a blank one."""
-    bare = (email or "").strip().lower()
-    return hashlib.sha256(f"{row.workspace}:{bare}".encode()).hexdigest() if bare else None
+    """The hash of an email, ignoring case and surrounding whitespace. None for a blank email."""
+    normalised = (email or "").strip().lower()
+    return hashlib.sha256(f"{row.workspace}:{normalised}".encode()).hexdigest() if normalised else None
 
 
 def _email(row: ClientRow, claim: str) -> EmailRow:

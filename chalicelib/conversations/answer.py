@@ -45,11 +45,11 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
     start = _begin(members)
     with_old = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
     if messages.fits(with_old):
-        return messages.text_answer(with_old)
+        return messages.text_response(with_old)
     whole = f'{start},"turns":{turns}}}'
     if messages.fits(whole):
-        return messages.text_answer(whole)
-    return messages.text_answer(f'{_begin({**members, "agentData": None})},"turns":{turns}}}')
+        return messages.text_response(whole)
+    return messages.text_response(f'{_begin({**members, "agentData": None})},"turns":{turns}}}')
 
 
 def render_metadata(metadata: Document) -> Document:

@@ -65,7 +65,7 @@ def _load(
     if is_change:
         keys.append(sequence.key(workspace_id, agent_id))
     agent_row, row, *last = storage.find_many(keys)
-    agent = agents.found(agent_row).open()
+    agent = agents.require_found(agent_row).open()
     messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
     return agent, row, *(last or [None])
 
@@ -147,7 +147,7 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
 
 def _after(cursor: str, known: listing.Numbers) -> list[int]:
     if not cursor.isdecimal() or int(cursor) > known.high:
-        raise messages.unknown_cursor()
+        raise messages.invalid_cursor()
     return known.below(int(cursor))
 
 

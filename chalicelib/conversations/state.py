@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, storage
 from chalicelib.conversations import received
-from chalicelib.storage import Document, same
+from chalicelib.storage import Document, json_equal
 
 if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
     from chalicelib.conversations.models import StateIn
@@ -66,10 +66,14 @@ def apply(before: State, change: Change, now: int) -> State:
         text = _json(turns)
     metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
     if turns is None:
-        return before if same(metadata, before.metadata) else State(_touched(metadata, now), before.turns, before.seen)
+        return (
+            before
+            if json_equal(metadata, before.metadata)
+            else State(_touched(metadata, now), before.turns, before.seen)
+        )
     if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
-    if text == before.turns and same(metadata, before.metadata) and (_is_stored(before) or not replaces):
+    if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     human = _human(turns)
     known = _human(json.loads(before.turns)) if received.may_forget(before.seen) else []

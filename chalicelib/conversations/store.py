@@ -47,7 +47,7 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 
 def read_metadata(row: ConversationRow) -> Document:
     """The metadata of a row, of the table or of its index."""
-    metadata: Document = json.loads(encryption.unseal(row.workspace_id, row.place("metadata"), row.metadata))
+    metadata: Document = json.loads(encryption.unseal(row.workspace_id, row.associated_data("metadata"), row.metadata))
     return metadata
 
 
@@ -55,8 +55,8 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     """From a stored item that carries received messages: its workspace, agent and conversation; and
     `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`, `first` of all that the write brought."""
     row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
-    document: Document = json.loads(encryption.unseal(row.workspace_id, row.place("received"), row.received))
-    return storage.parts(row.conversation), document
+    document: Document = json.loads(encryption.unseal(row.workspace_id, row.associated_data("received"), row.received))
+    return storage.split_key(row.conversation), document
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
@@ -78,7 +78,7 @@ def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
     storage.delete(row)
     for chunk in turns.chunk_rows(row):
         storage.delete(chunk)
-    sequence.leave_hole(last, int(row.number))
+    sequence.record_hole(last, int(row.number))
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
@@ -157,7 +157,7 @@ def _indexed(agent: str, numbers: Sequence[int]) -> dict[int, ConversationRow]:
 
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
-    row.metadata = encryption.seal(row.workspace_id, row.place("metadata"), payload)
+    row.metadata = encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
     if len(row.metadata) > _METADATA or len(payload) > _METADATA_JSON:
         raise errors.TooLarge("metadata is too large to store.")
 
@@ -181,9 +181,9 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
 def _received_row(row: ConversationRow, writing: str, document: Document) -> ReceivedRow:
     own = ReceivedRow(row.conversation, storage.key("received", writing, f"{document['first']:06}"))
     own.received = _seal_received(own, document)
-    own.expires_at = clock.moment(clock.seconds() + _RECEIVED_SECONDS)
+    own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return own
 
 
 def _seal_received(row: storage.Row, document: Document) -> bytes:
-    return encryption.seal(row.workspace_id, row.place("received"), storage.encode_json(document))
+    return encryption.seal(row.workspace_id, row.associated_data("received"), storage.encode_json(document))

@@ -39,7 +39,7 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
     Raises ConditionFailed when a writer was in between.
     """
     known = chunks(row)
-    end, _, rest = encryption.unseal(row.workspace_id, row.place("turns"), row.turns).partition(_BETWEEN)
+    end, _, rest = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_BETWEEN)
     digests, seen = rest[: _DIGEST * len(known)], rest[_DIGEST * len(known) :]
     pieces = {
         index: piece
@@ -88,8 +88,8 @@ def _seal_end(row: ConversationRow, before: bytes, state: State, start: int) -> 
     rest = b"".join(map(_digest, _cut(state.turns, chunks(row)))) + state.seen
     end = b"".join((state.turns[start:], _BETWEEN, rest)) if rest else state.turns[start:]
     if row.turns is None:
-        return encryption.seal(row.workspace_id, row.place("turns"), end)
-    return encryption.seal_again(row.workspace_id, row.place("turns"), end, before, row.turns)
+        return encryption.seal(row.workspace_id, row.associated_data("turns"), end)
+    return encryption.reseal(row.workspace_id, row.associated_data("turns"), end, before, row.turns)
 
 
 def _cut(text: bytes, known: list[Chunk]) -> Iterator[bytes]:
@@ -119,7 +119,7 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
         )
         for index, one in zip(left, stored, strict=True):
             if one and one.writing == wanted[index].writing:
-                found[index] = encryption.unseal(row.workspace_id, one.place("part"), one.part)
+                found[index] = encryption.unseal(row.workspace_id, one.associated_data("part"), one.part)
     if len(found) < len(wanted):
         raise storage.ConditionFailed()
     return found
@@ -127,7 +127,10 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
 
 def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
     chunk = _chunk_row(row, index)
-    chunk.writing, chunk.part = writing, encryption.seal(row.workspace_id, chunk.place("part"), text, compression.DENSE)
+    chunk.writing, chunk.part = (
+        writing,
+        encryption.seal(row.workspace_id, chunk.associated_data("part"), text, compression.DENSE),
+    )
     return chunk
 
 

@@ -1,1 +1,1 @@
-"""Credentials: tokens, their store, and who may issue them (§5)."""
+"""Credentials: the format of tokens, and the store that issues, finds, rotates and revokes them (§5)."""

@@ -1,7 +1,7 @@
-"""Credentials in the database: who calls, and for which workspace (§5).
+"""Credentials in the database (§5).
 
-A credential is two items. `CredentialRow` is found by the token's hash and says who calls; `CredentialEntry`, in the
-workspace's own partition, lists it. They are written and deleted together.
+A credential is two items, written and deleted in one unit of work. `CredentialRow` is found by the hash of the token.
+`CredentialEntry` lists the credential in the partition of its workspace.
 """
 
 from contextlib import suppress
@@ -16,13 +16,13 @@ DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
 TOKEN_LIFETIME = 30 * DAY
 OVERLAP = DAY
-# How exact `lastUsedAt` is: one small write per credential and ten minutes, not one per request.
-_USE_RECORDED_EVERY = 600
+# Seconds between two updates of `lastUsedAt`: at most one small write per credential in ten minutes.
+_USE_INTERVAL = 600
 _ENTRY = "credential"
 
 
 class CredentialEntry(storage.Row):
-    """A credential as its workspace lists it."""
+    """A credential in the list of its workspace."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -34,7 +34,7 @@ class CredentialEntry(storage.Row):
 
 
 class CredentialRow(storage.Row):
-    """A credential under the hash of its token. It holds nothing that opens anything."""
+    """A credential under the hash of its token. The token itself is not stored."""
 
     class Meta:
         table_name = storage.table("credentials")
@@ -47,24 +47,24 @@ class CredentialRow(storage.Row):
     agent_id = UnicodeAttribute(null=True)
     read_only = BooleanAttribute(default=False)
     created_at = NumberAttribute()
-    # What a successor gets; `expires_at` of one that was rotated says nothing about it. None for no end.
+    # The lifetime of a rotated successor in seconds, None for no expiry. Rotation shortens `expires_at`.
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
 
     @property
     def is_active(self) -> bool:
-        """Whether it still opens something; the database may delete an expired item days later."""
+        """Whether it has not expired. The database may delete an expired item (TTL) days later."""
         return self.ends_at is None or clock.seconds() < self.ends_at
 
     @property
     def ends_at(self) -> int | None:
-        """The Unix second at which it ends, None for never."""
+        """The expiry in Unix seconds, None for none."""
         return int(self.expires_at.timestamp()) if self.expires_at else None
 
 
 class Issued(NamedTuple):
-    """A new credential and its token, which is shown this once."""
+    """A new credential and its token, which is shown only once."""
 
     credential: CredentialRow
     token: str
@@ -83,7 +83,7 @@ def prepare(
     read_only: bool = False,
     token: str | None = None,
 ) -> Issued:
-    """A credential that is not stored yet; `token` only where a caller brings a well-formed one."""
+    """A credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one."""
     token = token or tokens.new(kind)
     row = CredentialRow(
         tokens.fingerprint(token),
@@ -97,18 +97,18 @@ def prepare(
         lifetime=lifetime,
     )
     if lifetime is not None:
-        row.expires_at = clock.moment(clock.seconds() + lifetime)
+        row.expires_at = clock.to_datetime(clock.seconds() + lifetime)
     return Issued(row, token)
 
 
 def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
-    """Stage a prepared credential; `error` says that its token is known already."""
+    """Stage a prepared credential. The commit raises `error` if the token is already in use."""
     storage.put(issued.credential, CredentialRow.token_hash.does_not_exist(), error)
     storage.put(_entry(issued.credential))
 
 
 def find(token_hash: str) -> CredentialRow | None:
-    """The active credential with this hash, or None. Records that it was used."""
+    """The active credential with this token hash, or None. Updates its `lastUsedAt`."""
     row = find_active(token_hash)
     if row:
         _record_use(row)
@@ -116,20 +116,23 @@ def find(token_hash: str) -> CredentialRow | None:
 
 
 def find_active(token_hash: str) -> CredentialRow | None:
-    """The active credential with this hash, or None."""
+    """The active credential with this token hash, or None. One request."""
     row = storage.find(CredentialRow, token_hash)
     return row if row and row.is_active else None
 
 
 def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """All active credentials of a workspace and kind, oldest first; of one agent where it is given."""
+    """The active credentials of a workspace and kind, oldest first; with `agent_id`, only those of the agent."""
     beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
     entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
     return _active(entries)
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """A page of them: at most `limit` after the id `after`, and the id to continue after where there are more."""
+    """A page of up to `limit` credentials after the id `after`, and the id that the next page starts after, or None.
+
+    Expired credentials are left out, so a page may be shorter.
+    """
     beyond = CredentialEntry.item > _item(kind, after or "")
     entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
     entries = [entry for entry in entries if entry.item.startswith(_item(kind, ""))]
@@ -145,7 +148,7 @@ def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
 
 
 def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """One active workspace key or access token. Raises NotFound."""
+    """The active workspace key or access token with this id. Raises NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
     if row is None:
@@ -155,16 +158,16 @@ def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRo
 
 @storage.in_unit_of_work
 def revoke(row: CredentialRow) -> None:
-    """End a credential now. A process that looked it up within the last 30 seconds still accepts it until then."""
+    """Delete a credential. Processes that cached it accept it for up to 30 seconds more."""
     storage.delete(_entry(row))
     storage.delete(row)
 
 
 @storage.in_unit_of_work
 def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
-    """A successor with the same rights and lifetime; the old one works for `overlap` more seconds.
+    """Issue a successor with the same rights and lifetime. The old credential works for `overlap` more seconds.
 
-    May be repeated with the old one, after a lost answer: every successor lives its full time.
+    It can be repeated with the old credential if the response was lost. Each successor gets the full lifetime.
     """
     lifetime = None if row.lifetime is None else int(row.lifetime)
     issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
@@ -174,15 +177,15 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
 
 
 def retire(row: CredentialRow, overlap: int) -> None:
-    """Stage that a credential ends after `overlap` seconds, or at its own end if that is earlier."""
+    """Stage the expiry of a credential in `overlap` seconds, or at its own expiry if that is earlier."""
     end = clock.seconds() + overlap
-    row.expires_at = clock.moment(min(end, row.ends_at or end))
+    row.expires_at = clock.to_datetime(min(end, row.ends_at or end))
     storage.put(row, CredentialRow.token_hash.exists())
     storage.put(_entry(row))
 
 
 def _item(*parts: str) -> str:
-    """Where an entry stands in its workspace's partition: by kind, agent keys by agent, then in order of time."""
+    """The sort key of an entry: its kind, the agent of an agent key, then its id. Entries sort by creation time."""
     return storage.key(_ENTRY, *parts)
 
 
@@ -193,8 +196,8 @@ def _entry(row: CredentialRow) -> CredentialEntry:
 
 def _record_use(row: CredentialRow) -> None:
     now = clock.seconds()
-    if now - (row.last_used_at or 0) < _USE_RECORDED_EVERY:
+    if now - (row.last_used_at or 0) < _USE_INTERVAL:
         return
-    # A request does not fail because its use could not be recorded, after a revocation or while the row is busy.
+    # A request does not fail if this update does: the credential may just have been revoked, or the row be contended.
     with suppress(storage.ConditionFailed, errors.Unavailable), storage.unit_of_work():
         storage.update(row, [CredentialRow.last_used_at.set(now)], CredentialRow.token_hash.exists())

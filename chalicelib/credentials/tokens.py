@@ -1,7 +1,7 @@
-"""What a token looks like, and the hash it is stored under. Pure; no token is kept anywhere in clear.
+"""The format of tokens, and the hash under which they are stored. Pure functions; tokens are never stored.
 
-`cams_<kind>_` + 43 base62 characters (256 bits) + 6 characters of CRC-32, so that a scanner can
-recognise a leaked one, and a mistyped one costs no request.
+A token is `cams_<kind>_`, 43 base62 characters (256 random bits) and a CRC-32 checksum of 6 characters. Secret scanners
+can recognise leaked tokens, and a mistyped token is rejected without a database request.
 """
 
 import hashlib
@@ -19,13 +19,13 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def new(kind: str) -> str:
-    """A new token of one of the three kinds."""
+    """A new token of this kind."""
     start = f"cams_{kind}_{ids.random_text(43)}"
     return start + _checksum(start)
 
 
 def new_webhook_secret() -> str:
-    """A new `workspaceSecret` (§5): it goes out in webhook bodies and opens nothing."""
+    """A new `workspaceSecret` (§5). Webhook bodies carry it; it is not a credential."""
     return f"cams_events_{ids.random_text(43)}"
 
 
@@ -36,7 +36,7 @@ def kind(token: str) -> str | None:
 
 
 def fingerprint(token: str) -> str:
-    """What a token is stored and looked up as: SHA-256, 64 hex digits. 256 random bits need no salt."""
+    """The hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 

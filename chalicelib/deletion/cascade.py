@@ -86,7 +86,7 @@ def _delete_batches(workspace_id: str, agent_id: str, tombstone: sequence.Sequen
             yield True
     while conversation_rows := conversations.batch_to_delete(workspace_id, agent_id, _BATCH):
         for row in conversation_rows:  # the index may show one for a while that is gone
-            yield _cleared(*storage.parts(row.conversation))
+            yield _cleared(*storage.split_key(row.conversation))
 
 
 def _cleared(workspace_id: str, agent_id: str, conversation_id: str) -> bool:

@@ -1,8 +1,7 @@
-"""Who is calling, and which routes that opens (§5). Default deny; two middlewares, no route can forget.
+"""Authentication and authorisation (§5). Default deny: two middlewares check every request.
 
-The bearer token's hash leads to a credential, the credential to its workspace. A credential that was
-found is remembered for 30 seconds by the process: it costs nothing meanwhile, and that is how long a
-revoked one may go on.
+The hash of the bearer token identifies the credential, and the credential identifies the workspace. Each process
+caches credentials for 30 seconds: cached lookups cost nothing, and a revoked credential may work for that long.
 """
 
 from collections.abc import Callable
@@ -15,14 +14,14 @@ from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 
-REMEMBERED_SECONDS = 30
-_MOST_REMEMBERED = 10_000
+CACHE_SECONDS = 30
+_CACHE_SIZE = 10_000
 
-# Nothing to protect behind these, see `openapi`.
+# The public documentation, see `openapi`.
 OPEN_ROUTES = frozenset({"/openapi.json", "/docs", "/docs/{asset}"})
 
-# The table of §5: a route is opened by the credentials of the first prefix it begins with. Tokens and
-# keys are issued from the workspace key only, or a token that expires could make one that does not.
+# The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
+# issues credentials; otherwise a token that expires could issue one that does not.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace/", frozenset({tokens.WORKSPACE})),
@@ -35,7 +34,7 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 class Caller(NamedTuple):
-    """The credential behind a request. `agent_id` is set for an agent key, which opens that agent only."""
+    """The credential of a request. `agent_id` is set for an agent key, which opens only that agent."""
 
     workspace_id: str
     kind: str
@@ -45,25 +44,26 @@ class Caller(NamedTuple):
 
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-# When each was looked up, and until when it is known, in Unix milliseconds: the monotonic clock of a function that is
-# frozen between two requests may stand still.
-_remembered: dict[str, tuple[int, int, Caller]] = {}
+# By token hash: when it was looked up, when the entry expires, and the caller. Unix milliseconds, because the monotonic
+# clock may stop while the function is frozen between requests.
+_cache: dict[str, tuple[int, int, Caller]] = {}
 
 
 def caller() -> Caller:
-    """The caller of the request that is being answered."""
+    """The caller of the current request."""
     return _caller.get()
 
 
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware: no token or an unknown one is 401, a known one on a route it does not open 403."""
+    """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
     if request.path in OPEN_ROUTES:
         return get_response(request)
-    known = _known(_bearer(request.headers.get("authorization", "")))
-    if known.kind not in credentials_for(request.path) or (known.read_only and request.method != "GET"):
+    authenticated = _find_caller(_bearer(request.headers.get("authorization", "")))
+    is_accepted = authenticated.kind in credentials_for(request.path)
+    if not is_accepted or (authenticated.read_only and request.method != "GET"):
         raise errors.Forbidden()
-    request.context["workspaceId"] = known.workspace_id
-    token = _caller.set(known)
+    request.context["workspaceId"] = authenticated.workspace_id
+    token = _caller.set(authenticated)
     try:
         return get_response(request)
     finally:
@@ -71,22 +71,22 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
 
 
 def restrict_agent_key(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware, once path values are decoded: an agent key opens its own agent, whatever else exists."""
+    """Middleware, after path values are decoded. Raises Forbidden for an agent key on the path of another agent."""
     if request.path not in OPEN_ROUTES:
-        own = caller().agent_id
-        if own is not None and (request.uri_params or {}).get("agent_id") != own:
+        agent_id = caller().agent_id
+        if agent_id is not None and (request.uri_params or {}).get("agent_id") != agent_id:
             raise errors.Forbidden()
     return get_response(request)
 
 
 def credentials_for(path: str) -> frozenset[str]:
-    """The kinds of credential that open a route, none for one that the table does not have."""
+    """The kinds of credential that open a route; empty for a path outside the table (default deny)."""
     return next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset())
 
 
-def forget() -> None:
-    """Look every credential up again; what 30 seconds would do."""
-    _remembered.clear()
+def clear_cache() -> None:
+    """Forget all cached credentials."""
+    _cache.clear()
 
 
 def _bearer(header: str) -> str:
@@ -96,24 +96,24 @@ def _bearer(header: str) -> str:
     return token.strip()
 
 
-def _known(token: str) -> Caller:
+def _find_caller(token: str) -> Caller:
     fingerprint = tokens.fingerprint(token)
-    since, until, known = _remembered.get(fingerprint, (0, 0, None))
-    if known is None or not since <= clock.milliseconds() < until:
-        known = _looked_up(fingerprint)
-    return known
+    since, until, cached = _cache.get(fingerprint, (0, 0, None))
+    if cached is None or not since <= clock.milliseconds() < until:
+        return _look_up(fingerprint)
+    return cached
 
 
-def _looked_up(fingerprint: str) -> Caller:
-    asked = clock.milliseconds()  # from here on it may be revoked
+def _look_up(fingerprint: str) -> Caller:
+    started = clock.milliseconds()  # before the read: the credential may be revoked right after it
     row = credentials.find(fingerprint)
     if row is None:
-        _remembered.pop(fingerprint, None)
+        _cache.pop(fingerprint, None)
         raise errors.Unauthorized()
-    known = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.read_only)
-    if len(_remembered) >= _MOST_REMEMBERED:
-        _remembered.clear()
-    # Remembered no longer than it lives.
-    until = asked + REMEMBERED_SECONDS * 1000
-    _remembered[fingerprint] = (asked, until if row.ends_at is None else min(until, row.ends_at * 1000), known)
-    return known
+    found = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.read_only)
+    if len(_cache) >= _CACHE_SIZE:
+        _cache.clear()
+    # A credential is not cached beyond its expiry.
+    until = started + CACHE_SECONDS * 1000
+    _cache[fingerprint] = (started, until if row.ends_at is None else min(until, row.ends_at * 1000), found)
+    return found

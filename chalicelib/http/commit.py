@@ -1,8 +1,8 @@
-"""The innermost middleware: it runs the view in a unit of work and commits what the view staged.
+"""The innermost middleware: runs the view in a unit of work and commits the writes that the view staged.
 
-When another write came first the view is run again, at most ten times; a view therefore decides from what it reads, and
-builds its answer from memory. With an `Idempotency-Key` the same commit also puts the key with the answer, if it is not
-there yet: effect and answer happen together or not at all, and a second request gets the stored answer.
+If another write came first, the view runs again, at most ten times. Therefore a view decides only from what it reads,
+and builds its response in memory. With an `Idempotency-Key`, the same commit stores the key with the response, on the
+condition that the key is new. The effect and the response are stored together, and a repeated request is replayed.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ _GetResponse = Callable[[Request], Response]
 
 
 def commit(request: Request, get_response: _GetResponse) -> Response:
-    """Middleware. Raises what the first staged step that fails says, and KeyReused."""
+    """Middleware. Raises the error of the first staged step that fails, and KeyReused."""
     if request.method == "GET":
         return get_response(request)
     key = idempotency.requested_key(request)
@@ -26,7 +26,7 @@ def commit(request: Request, get_response: _GetResponse) -> Response:
 
 
 def _run_once(request: Request, get_response: _GetResponse, key: idempotency.Key) -> Response:
-    """The answer that is stored under the key, or that of a run which stores it there."""
+    """The response stored under the key; if there is none, run the view and store its response."""
     if stored := idempotency.find(key):
         return idempotency.replay(stored)
     try:
@@ -34,7 +34,7 @@ def _run_once(request: Request, get_response: _GetResponse, key: idempotency.Key
     except idempotency.AlreadyAnswered as answered:
         return idempotency.replay(answered.stored)
     except errors.ApiError:
-        # An identical request may have been committed since, or this one, with its outcome lost.
+        # An identical request, or an earlier attempt of this one whose outcome was lost, may have committed.
         if stored := idempotency.find_committed(key):
             return idempotency.replay(stored)
         raise
@@ -44,7 +44,7 @@ def _run_once(request: Request, get_response: _GetResponse, key: idempotency.Key
 
 
 def _run(request: Request, get_response: _GetResponse, key: idempotency.Key | None = None) -> Response:
-    """Run the view once; commit unless it refuses. Chalice answers with a response where a view raises."""
+    """Run the view once; commit unless it fails. Chalice has already turned an error of the view into a response."""
     with storage.unit_of_work() as unit:
         response = get_response(request)
         if response.status_code >= 400:

@@ -1,11 +1,11 @@
-"""Which routes a browser may call from a page of another origin (CORS)."""
+"""CORS: the routes that browsers may call from pages of another origin."""
 
 from chalice.app import CORSConfig
 
 from chalicelib import settings
 
-# For the routes that an agent's key opens: its widget calls them from a page of somebody else. No credential of the
-# browser's takes part, so that any origin may; see the setting.
+# For the edge routes, which an agent's widget calls from third-party pages. They accept no ambient browser credentials
+# such as cookies, so the setting may allow any origin.
 CORS = (
     CORSConfig(
         settings.cors_origin(),

@@ -1,6 +1,6 @@
-"""The two middlewares at the edge: every error leaves in one envelope, and path values are decoded once.
+"""The two middlewares at the edge: one puts every error in the same envelope, one decodes path values.
 
-Chalice passes path values percent-encoded (aws/chalice #511).
+Chalice passes path values percent-encoded (https://github.com/aws/chalice/issues/511).
 """
 
 import json
@@ -21,47 +21,49 @@ _log = logging.getLogger(__name__)
 def envelope(request: Request, get_response: GetResponse) -> Response:
     """Outermost middleware: every error, ours or Chalice's, leaves in one envelope."""
     try:
-        with messages.answering(request):
+        with messages.request_context(request):
             response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
-        # Chalice does the same for what a view raises; this was a middleware, such as the look-up of a credential.
+        # Raised by a middleware, for example by a credential lookup. Chalice treats errors of views the same way.
         _log.exception("Caught exception for path %s", request.path)
         response = Response({}, status_code=500)
     return response if response.status_code < 400 else _error_response(request, response)
 
 
 def decode_path(request: Request, get_response: GetResponse) -> Response:
-    """Decode every path value once, and refuse what is no identifier before a view sees it."""
+    """Middleware: decode each path value. Raises Invalid if a value is not an identifier."""
     values = request.uri_params or {}
     for name in values:
         values[name] = messages.identifier(name, values[name])
     return get_response(request)
 
 
-_FRAMEWORK = {
+_CHALICE_ERRORS = {
     400: (errors.Invalid.code, errors.Invalid.sentence),
-    405: ("METHOD_NOT_ALLOWED", "This route has no such method."),
+    405: ("METHOD_NOT_ALLOWED", "This route does not support this method."),
     415: (errors.UnsupportedMediaType.code, errors.UnsupportedMediaType.sentence),
 }
 
 
 def _error_response(request: Request, response: Response) -> Response:
-    """The one error shape. The interaction route adds its own two members (§4.3)."""
+    """The error envelope. The interaction route adds `appError` and `platformName` (§4.3)."""
     message = response.body.get("Message", "") if isinstance(response.body, dict) else ""
     if message.startswith('{"success":false'):
         error_body = json.loads(message)
     else:
-        code, sentence = _FRAMEWORK.get(response.status_code, (errors.ApiError.code, errors.ApiError.sentence))
+        code, sentence = _CHALICE_ERRORS.get(response.status_code, (errors.ApiError.code, errors.ApiError.sentence))
         error_body = {"success": False, "message": sentence, "code": code}
     if request.path.endswith("/state"):
         error_body["appError"] = error_body["message"]
         if platform := request.context.get("platformName"):
             error_body["platformName"] = platform
-    # Chalice adds these to what a view answers or raises, not to what was error_body before it.
-    allowed = cors.CORS.get_access_control_headers() if cors.CORS and request.path.startswith(cors.PREFIXES) else {}
-    headers = {**allowed, **response.headers, **_JSON, **_RETRY_HEADERS.get(error_body["code"], {})}
+    # Chalice adds CORS headers to responses of views, but not to errors of middlewares.
+    cors_headers = (
+        cors.CORS.get_access_control_headers() if cors.CORS and request.path.startswith(cors.PREFIXES) else {}
+    )
+    headers = {**cors_headers, **response.headers, **_JSON, **_RETRY_HEADERS.get(error_body["code"], {})}
     return Response(storage.encode_json(error_body).decode(), headers=headers, status_code=response.status_code)
 
 

@@ -1,7 +1,7 @@
-"""Preconditions: the `ETag` of an answer, and what `If-Match` and `If-None-Match` ask of the record.
+"""Optimistic locking over HTTP: the `ETag` of a response, and the preconditions `If-Match` and `If-None-Match`.
 
-RFC 9110, section 13. The tag is the record's version tag (`storage.TaggedRow`), not a hash of an answer: it costs
-nothing and is the same in every form of the record. A view checks the headers between reading a record and staging its
+See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response.
+It costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
 conditional write, so no other write can come in between.
 """
 
@@ -22,21 +22,21 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
-_RULE = "must be * or a list of tags in quotes, as ETag has them"
+_RULE = "must be * or a list of quoted tags, as in the ETag header"
 
 
 def tagged(response: Response, row: storage.TaggedRow | None) -> Response:
-    """The answer with the tag of the one record in it; 304 without a body where a GET says that it has this one."""
+    """`response` with the ETag of its record; 304 without a body if the `If-None-Match` of a GET has this tag."""
     if row is None:
         return response
-    if messages.request().method == "GET" and _names_weakly(_given(IF_NONE_MATCH), row):
+    if messages.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), row):
         return Response("", {"ETag": _tag(row)}, status_code=304)
     response.headers["ETag"] = _tag(row)
     return response
 
 
 def require_match(row: Tagged | None, kind: str) -> Tagged:
-    """`row`, a record of this `kind` as it was read. Raises PreconditionFailed, Invalid, and NotFound for None."""
+    """`row`, if it exists and satisfies the preconditions. Raises NotFound, PreconditionFailed, and Invalid."""
     found = check_preconditions(row)
     if found is None:
         raise errors.NotFound.of(kind)
@@ -44,24 +44,26 @@ def require_match(row: Tagged | None, kind: str) -> Tagged:
 
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
-    """`row`, a record as it was read, or None where there is none. Raises PreconditionFailed, and Invalid for a header
-    that is no list of tags."""
-    wanted = _given(IF_MATCH)
-    if wanted is not None and (row is None or not {_ANY, _tag(row)} & set(wanted)):
-        raise errors.PreconditionFailed(f"{IF_MATCH} does not name the record as it is now; read it and try again.")
-    if row is not None and _names_weakly(_given(IF_NONE_MATCH), row):
-        raise errors.PreconditionFailed(f"{IF_NONE_MATCH} rules out the record, which is there.")
+    """`row`, or None if the record does not exist. Raises PreconditionFailed, and Invalid for a malformed header."""
+    expected = _header_tags(IF_MATCH)
+    if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
+        raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
+    if row is not None and _matches_weakly(_header_tags(IF_NONE_MATCH), row):
+        raise errors.PreconditionFailed(f"{IF_NONE_MATCH} matches the existing record; read it and try again.")
     return row
 
 
 def is_conditional() -> bool:
-    """Whether the request has a precondition."""
+    """Whether the request has the header `If-Match` or `If-None-Match`."""
     return any(name in messages.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
 def pin(row: storage.TaggedRow | None) -> None:
-    """Answer a request from one version of a record, however often its view runs: for a replacement, which must not
-    undo a write that its sender has not seen. Not needed with preconditions that say the same. Raises Stale."""
+    """Require the same version of the record in every run of the view. Raises Stale for another version.
+
+    A replacement needs this, or a second run would overwrite a change that the caller has not seen. It does nothing if
+    the preconditions of the request already name one version.
+    """
     if not _pins_a_version():
         tag = None if row is None else row.version_tag
         if messages.request().context.setdefault("pinnedVersion", tag) != tag:
@@ -69,23 +71,22 @@ def pin(row: storage.TaggedRow | None) -> None:
 
 
 def _pins_a_version() -> bool:
-    """Whether the headers already name one version, or none. `If-Match: *` is for any record, `If-None-Match` with tags
-    for all but those."""
-    given = messages.request().headers
-    return bool(given.get(IF_MATCH, _ANY).strip() != _ANY or given.get(IF_NONE_MATCH, "").strip() == _ANY)
+    """Whether the headers require one version: `If-Match` with tags, or no record: `If-None-Match: *`."""
+    headers = messages.request().headers
+    return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
 def _tag(row: storage.TaggedRow) -> str:
     return f'"{row.version_tag}"'
 
 
-def _names_weakly(tags: list[str] | None, row: storage.TaggedRow) -> bool:
-    """Whether the tags have this one, weak or not, or are for any record."""
+def _matches_weakly(tags: list[str] | None, row: storage.TaggedRow) -> bool:
+    """Whether the tags contain `*` or the row's tag, by weak comparison (RFC 9110, section 8.8.3.2)."""
     return bool({_ANY, _tag(row)} & {tag.removeprefix("W/") for tag in tags or ()})
 
 
-def _given(name: str) -> list[str] | None:
-    """The tags of a header of the request, None without the header."""
+def _header_tags(name: str) -> list[str] | None:
+    """The tags in a header of the request, None without the header. Raises Invalid for a malformed header."""
     text = messages.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]

@@ -1,7 +1,7 @@
-"""`Idempotency-Key`: the stored answers by which a repeated POST or PATCH has its effect once (`http.commit`).
+"""`Idempotency-Key`: stored responses, with which a repeated POST or PATCH takes effect once (`http.commit`).
 
-An answer is kept sealed for 24 hours, with a fingerprint of its request and the queue messages that a replay sends
-again. A long one is written in pieces before the commit, which names them; pieces that no commit names expire.
+A response is stored encrypted for 24 hours, with a fingerprint of the request and the queue messages that a replay
+sends again. A long response is written in pieces before the commit that refers to them; unreferenced pieces expire.
 """
 
 import hashlib
@@ -22,16 +22,16 @@ METHODS = frozenset({"POST", "PATCH"})
 KEY = re.compile(r"[!-~]{1,255}")
 
 _KEPT_SECONDS = 24 * 60 * 60
-# Bytes of a sealed answer: up to here it is part of the key's own item, beyond it pieces of this size follow.
+# Bytes of a sealed response: up to `_INLINE` it is stored in the item of the key, otherwise in pieces of `_PIECE`.
 _INLINE = 4_000
 _PIECE = 350_000
 
 
 class AnswerRow(storage.SealedRow, storage.TaggedRow):
-    """A key and its answer: `{fingerprint, status, headers, messages}`, and the sealed body.
+    """A key and its response: the sealed document `{fingerprint, status, headers, messages}` and the sealed body.
 
-    A body that is too long for the item is in `pieces` items of their own, whose sort keys begin with `writing`. The
-    partition does not say which key or credential it is.
+    A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
+    so it does not reveal the key or the credential.
     """
 
     class Meta:
@@ -46,7 +46,7 @@ class AnswerRow(storage.SealedRow, storage.TaggedRow):
 
 
 class PieceRow(storage.Row):
-    """A piece of a long body."""
+    """A piece of a long sealed body."""
 
     class Meta:
         table_name = storage.table("idempotency")
@@ -58,14 +58,14 @@ class PieceRow(storage.Row):
 
 
 class KeyReused(errors.Conflict):
-    """The `Idempotency-Key` belongs to another request."""
+    """The `Idempotency-Key` was used for a different request."""
 
     code = "IDEMPOTENCY_KEY_REUSED"
     sentence = f"{HEADER} was used for another request; send a new request with a new key."
 
 
 class AlreadyAnswered(errors.Conflict):
-    """An identical request was committed first; `stored` holds its answer."""
+    """An identical request was committed first; `stored` holds its response."""
 
     def __init__(self, stored: AnswerRow) -> None:
         super().__init__()
@@ -73,14 +73,14 @@ class AlreadyAnswered(errors.Conflict):
 
 
 class Key(NamedTuple):
-    """A key of one credential, and the fingerprint of the request that it came with."""
+    """The partition of a key, which is scoped to one credential, and the fingerprint of its request."""
 
     partition: str
     fingerprint: str
 
 
 def requested_key(request: Request) -> Key | None:
-    """The key of a POST or PATCH, None without one. Raises Invalid for what cannot be a key."""
+    """The key of a POST or PATCH, None without one. Raises Invalid for a malformed key."""
     key = request.headers.get(HEADER)
     if key is None or request.method not in METHODS:
         return None
@@ -92,42 +92,45 @@ def requested_key(request: Request) -> Key | None:
 
 
 def find(key: Key) -> AnswerRow | None:
-    """The stored answer, None where there is none yet; eventually consistent. Raises KeyReused."""
+    """The stored response, or None. An eventually consistent read. Raises KeyReused."""
     return _checked(key, storage.find(AnswerRow, key.partition, "answer", consistent=False))
 
 
 def find_committed(key: Key) -> AnswerRow | None:
-    """The same as of the last commit, whole: no transaction is seen half done. Raises KeyReused."""
+    """The stored response as of the last commit, or None. A transactional read. Raises KeyReused."""
     return _checked(key, storage.find_serializable(storage.Key(AnswerRow, key.partition, "answer")))
 
 
 def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> None:
-    """Stage the key with its answer, unless it is there: the first step of the unit, whose failure counts first."""
-    row = AnswerRow(key.partition, expires_at=clock.moment(clock.seconds() + _KEPT_SECONDS))
+    """Stage the key with its response, on the condition that the key is new. Its error takes precedence.
+
+    The commit raises AlreadyAnswered or KeyReused if the key exists.
+    """
+    row = AnswerRow(key.partition, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
     answer = {"status": response.status_code, "headers": response.headers, "messages": messages}
     row.seal({"fingerprint": key.fingerprint, **answer})
-    sealed = encryption.seal(row.workspace_id, row.place("body"), response.body.encode())
+    sealed = encryption.seal(row.workspace_id, row.associated_data("body"), response.body.encode())
     if len(sealed) <= _INLINE:
         row.body = sealed
     else:
         _write_pieces(row, sealed)
-    # The database deletes an expired item up to some days later.
-    is_free = AnswerRow.part.does_not_exist() | (AnswerRow.expires_at <= clock.moment(clock.seconds()))
+    # DynamoDB may delete an expired item days later.
+    is_free = AnswerRow.part.does_not_exist() | (AnswerRow.expires_at <= clock.to_datetime(clock.seconds()))
     storage.put_first(row, is_free, lambda item: _already_answered(key, item))
 
 
 def replay(stored: AnswerRow) -> Response:
-    """The stored answer, marked as a replay; its queue messages are sent again, as the first time may have failed."""
+    """The stored response, marked as a replay. Sends its queue messages again, in case the first attempt failed."""
     answer = stored.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text])
     sealed = _read_pieces(stored) if stored.body is None else stored.body
-    body = encryption.unseal(stored.workspace_id, stored.place("body"), sealed).decode()
+    body = encryption.unseal(stored.workspace_id, stored.associated_data("body"), sealed).decode()
     return Response(body, {**answer["headers"], REPLAYED: "true"}, answer["status"])
 
 
 def _fingerprint(request: Request) -> str:
-    """The same for two requests with the same method, path, query and body."""
+    """A hash of the method, path, query and body of the request."""
     given = request.query_params or MultiDict({})
     query = sorted((name, given.getlist(name)) for name in given)
     raw = request.raw_body if isinstance(request.raw_body, bytes) else request.raw_body.encode()
@@ -136,7 +139,7 @@ def _fingerprint(request: Request) -> str:
 
 
 def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
-    if stored is None or stored.expires_at <= clock.moment(clock.seconds()):
+    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored.open()["fingerprint"] != key.fingerprint:
         raise KeyReused()
@@ -144,9 +147,9 @@ def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
 
 
 def _already_answered(key: Key, item: storage.Item | None) -> errors.ApiError:
-    """What it means that the key is there at the commit."""
+    """The error at the commit if the key exists: ConditionFailed for an expired one."""
     stored = AnswerRow.from_raw_data(item) if item else None
-    if stored is None or stored.expires_at <= clock.moment(clock.seconds()):
+    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return storage.ConditionFailed()
     return AlreadyAnswered(stored) if stored.open()["fingerprint"] == key.fingerprint else KeyReused()
 

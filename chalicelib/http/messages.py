@@ -1,9 +1,7 @@
-"""The HTTP edge: bodies, path and query values come in here, envelopes and errors go out.
+"""Parsing of requests and rendering of responses.
 
-All parsing of what a caller sends happens in this module, with the offending member's path in the
-error and never its value. Chalice hands over path values percent-encoded; they are decoded once.
-
-Models are imported when a body is there to be read: they cost half as much as the rest of a start.
+This module does all parsing of paths, queries and bodies. Its errors name the path of the invalid member, never the
+value. Models are imported only to parse a body, because they add half as much again to a cold start.
 """
 
 import base64
@@ -24,21 +22,21 @@ from chalicelib.ids import IDENTIFIER
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
-    from chalicelib.http.wire import Place, Wire
+    from chalicelib.http.wire import Location, Wire
 
 Model = TypeVar("Model", bound="Wire")
 
-# A Lambda function's answer ends at 6 MB; some room is left for headers.
-ANSWER_LIMIT = 6_000_000
+# Bytes. The response of a Lambda function is limited to 6 MB; `_ENVELOPE` leaves room for the envelope and headers.
+RESPONSE_LIMIT = 6_000_000
 _ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
-_MOST_ISSUES = 20
+_MAX_ISSUES = 20
 
 
 class _Exchange:
-    """The request that is being answered, and its body once it is parsed: a view may run more than once."""
+    """The current request and its parsed body, which is kept because a view may run more than once."""
 
     def __init__(self, request: Request) -> None:
         self.request = request
@@ -49,8 +47,8 @@ _current: ContextVar[_Exchange] = ContextVar("exchange")
 
 
 @contextmanager
-def answering(request: Request) -> Iterator[None]:
-    """Inside the block, `request` is the one that is being answered."""
+def request_context(request: Request) -> Iterator[None]:
+    """Make `request` the current request inside the block."""
     token = _current.set(_Exchange(request))
     try:
         yield
@@ -59,7 +57,7 @@ def answering(request: Request) -> Iterator[None]:
 
 
 def identifier(name: str, encoded: str) -> str:
-    """The identifier behind a percent-encoded value. Raises Invalid for what cannot be one."""
+    """Decode a percent-encoded identifier. Raises Invalid if it is not one; `name` is the path in the error."""
     try:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
@@ -69,18 +67,18 @@ def identifier(name: str, encoded: str) -> str:
     return value
 
 
-# ---- what comes in --------------------------------------------------------------------------------
+# ---- requests -------------------------------------------------------------------------------------
 
 
 def request() -> Request:
-    """The request that is being answered."""
+    """The current request."""
     return _current.get().request
 
 
 def body() -> Any:
-    """The JSON body as the model that the endpoint declares (`operation`); parsed once, however often the view runs.
+    """The JSON body as the model that `@operation` declares. It is parsed once, even if the view runs again.
 
-    Raises Invalid, UnsupportedMediaType.
+    Raises Invalid and UnsupportedMediaType.
     """
     exchange = _current.get()
     if exchange.body is None:
@@ -89,10 +87,10 @@ def body() -> Any:
 
 
 def parse(model: type[Model], raw: bytes) -> Model:
-    """JSON bytes as a `model`. Raises Invalid with a path and a rule for each broken one."""
+    """Parse JSON bytes into a `model`. Raises Invalid with an issue for each violated rule, up to 20."""
     from pydantic import ValidationError
 
-    from chalicelib.http.wire import not_finite
+    from chalicelib.http.wire import find_non_finite
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
@@ -100,14 +98,14 @@ def parse(model: type[Model], raw: bytes) -> Model:
         return model.model_validate_json(raw)
     except ValidationError as error:
         details = error.errors(include_url=False, include_context=False, include_input=False)
-    # No model takes one; of a member that may be any JSON, the model would name all that it is not.
-    for place in not_finite(raw):
-        raise errors.Invalid.member(_path(place), "must be a finite number")
+    # Report NaN and infinities here: for a member that accepts any JSON, pydantic reports one error per JSON type.
+    for location in find_non_finite(raw):
+        raise errors.Invalid.member(_path(location), "must be a finite number")
     raise _invalid(details)
 
 
 def page() -> int:
-    """The query's `page`, a whole number from 1, 1 when it is not there (§4.2)."""
+    """The query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raises Invalid."""
     value = query_value("page")
     if value is None:
         return 1
@@ -116,96 +114,99 @@ def page() -> int:
     return int(value)
 
 
-def limit(default: int = 20, most: int = 100) -> int:
-    """The query's `limit`, a whole number from 1 to `most`."""
+def limit(default: int = 20, maximum: int = 100) -> int:
+    """The query parameter `limit`, from 1 to `maximum`. Raises Invalid."""
     value = query_value("limit")
     if value is None:
         return default
-    if not _PAGE.fullmatch(value) or int(value) > most:
-        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
+    if not _PAGE.fullmatch(value) or int(value) > maximum:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {maximum}")
     return int(value)
 
 
 def cursor() -> str | None:
-    """Where the query's `cursor` says to go on, None for the beginning."""
+    """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid."""
     value = query_value("cursor") or ""
     try:
         position = base64.urlsafe_b64decode(value.encode("ascii") + b"==").decode()
     except ValueError:
-        raise unknown_cursor() from None
-    # Positions are identifiers or numbers; the decoder passes over what is no base64.
+        raise invalid_cursor() from None
+    # Positions are identifiers or numbers. The decoder ignores characters outside base64, hence the round trip.
     if value and (to_cursor(position) != value or not IDENTIFIER.fullmatch(position)):
-        raise unknown_cursor()
+        raise invalid_cursor()
     return position or None
 
 
-def unknown_cursor() -> errors.Invalid:
-    """The error for a cursor that no answer has had."""
-    return errors.Invalid.member("cursor", "must be a nextCursor of an earlier answer")
+def invalid_cursor() -> errors.Invalid:
+    """The error for a cursor that the service did not issue."""
+    return errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
 
 
 def to_cursor(position: str) -> str:
-    """The opaque form of a position in a list."""
+    """The opaque cursor for a position in a list."""
     return base64.urlsafe_b64encode(position.encode()).decode().rstrip("=")
 
 
 def query_value(name: str) -> str | None:
-    """One query value, once; None when it is not there."""
-    given = request().query_params
-    values: list[str] = given.getlist(name) if given and name in given else []
+    """The value of a query parameter, or None. Raises Invalid if it is repeated."""
+    query = request().query_params
+    values: list[str] = query.getlist(name) if query and name in query else []
     if len(values) > 1:
         raise errors.Invalid.member(name, "must be given once")
     return values[0] if values else None
 
 
-# ---- what goes out --------------------------------------------------------------------------------
+# ---- responses ------------------------------------------------------------------------------------
 
 
-def answer(body: dict[str, Any]) -> Response:
-    """A JSON object as it is, status 200. Raises TooLarge beyond what a function can answer."""
-    return text_answer(storage.encode_json(body).decode())
+def json_response(body: dict[str, Any]) -> Response:
+    """A response with a JSON object and status 200. Raises TooLarge beyond `RESPONSE_LIMIT`."""
+    return text_response(storage.encode_json(body).decode())
 
 
-def text_answer(text: str) -> Response:
-    """A ready JSON text: Chalice would escape every non-ASCII character to six."""
-    # Only a list that was asked for without `limit` can grow so far.
+def text_response(text: str) -> Response:
+    """A response with a serialised JSON object: Chalice's serialiser would escape every non-ASCII character.
+
+    Raises TooLarge beyond `RESPONSE_LIMIT`.
+    """
+    # Only a list requested without `limit` can become that large.
     if not fits(text):
-        raise errors.TooLarge("The answer is too large; ask for a page of it with limit.")
+        raise errors.TooLarge("The response is too large; request it in pages with limit.")
     return Response(text, headers=dict(_JSON))
 
 
 def success(message: str, data: Any = None) -> Response:
-    """The success envelope (§2.1); without `data` where there is none."""
+    """The success envelope (§2.1), without `data` if it is None."""
     body = {"success": True, "message": message}
-    return answer(body if data is None else {**body, "data": data})
+    return json_response(body if data is None else {**body, "data": data})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
-    """The envelope of a list with a cursor; `nextCursor` is there when there is more."""
+    """The success envelope of a list, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
-    return answer({**body, "nextCursor": next_cursor} if next_cursor else body)
+    return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
-def as_many_as_fit(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The first of `records`, as many as one answer has room for; at least one, as a record alone fits."""
-    fitting: list[dict[str, Any]] = []
+def take_fitting(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The longest beginning of `records` that fits in a response; at least one record, which always fits."""
+    taken: list[dict[str, Any]] = []
     size = 0
     for record in records:
         size += len(json.dumps(storage.encode_json(record).decode()))
-        if fitting and size > ANSWER_LIMIT - _ENVELOPE:
+        if taken and size > RESPONSE_LIMIT - _ENVELOPE:
             break
-        fitting.append(record)
-    return fitting
+        taken.append(record)
+    return taken
 
 
 def fits(text: str, room: int = 0) -> bool:
-    """Whether an answer can leave the function, with `room` for more: it travels as a JSON string, escaped again."""
-    # JSON has no bare control characters: escaping doubles a quote, and makes twelve of what is not ASCII at most.
+    """Whether a JSON text fits in a response with `room` bytes to spare. Lambda escapes it into a JSON string."""
+    # JSON has no bare control characters, so escaping at most doubles ASCII and turns others into twelve bytes.
     longest = len(text) * (2 if text.isascii() else 12)
-    return longest < ANSWER_LIMIT - room or len(json.dumps(text)) < ANSWER_LIMIT - room
+    return longest < RESPONSE_LIMIT - room or len(json.dumps(text)) < RESPONSE_LIMIT - room
 
 
-# ---- below ----------------------------------------------------------------------------------------
+# ---- helpers --------------------------------------------------------------------------------------
 
 
 def _read_body(declared: "operation.operation") -> Any:
@@ -227,12 +228,12 @@ def _is_json(content_type: str) -> bool:
 
 
 def _invalid(details: "list[ErrorDetails]") -> errors.Invalid:
-    issues = [errors.Issue(path=_path(detail["loc"]), message=_rule(detail)) for detail in details[:_MOST_ISSUES]]
+    issues = [errors.Issue(path=_path(detail["loc"]), message=_rule(detail)) for detail in details[:_MAX_ISSUES]]
     first = issues[0]
     return errors.Invalid(f"{first['path'] or 'The body'} {first['message']}.", issues)
 
 
-def _path(location: "Place") -> str:
+def _path(location: "Location") -> str:
     return ".".join(str(step)[:64] for step in location)
 
 

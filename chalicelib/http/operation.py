@@ -1,12 +1,11 @@
-"""The one declaration of an endpoint: what it takes, answers and raises, beside its view.
+"""The declaration of an endpoint on its view: its parameters, models, errors and examples.
 
     @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
     @operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
     def create_tool(agent_id: str) -> Response: ...
 
-`messages.body()` reads the body with the declared model, and the OpenAPI document is made of the declarations. Models
-are named by their place in the view's package and imported at their first use: no request pays for the models of the
-others.
+`messages.body()` parses the body with the declared model, and the OpenAPI document is built from the declarations.
+Models are named relative to the view's package and imported at first use, so requests only load the models they need.
 """
 
 import re
@@ -26,17 +25,18 @@ _current: ContextVar["operation"] = ContextVar("operation")
 
 
 class operation:  # noqa: N801 - it is used as a decorator
-    """Declare an endpoint; the docstring of the view is its description.
+    """Declare an endpoint. The view's docstring is its description.
 
-    - `body`: the model of the request's body, as `"models.Client"`; with `body_optional` no body at all means `{}`.
-    - `data`: the type of the envelope's `data`, as `"list[record.AgentV3]"`; `whole`: that of a bare answer.
-    - `query`, `headers`: the parameters besides those of the path, by name.
-    - `raises`: the errors of this endpoint. Those of every endpoint (no credential, a broken rule, a busy database, …)
-      follow from the other arguments.
-    - `creates`: it makes a new record and answers it.
-    - `always`: members that its answer has although the type does not require them.
-    - `examples`: a constant below `chalicelib.openapi.examples`, as `"tools.CREATE_TOOL"`.
-    - `tag`: the resource, where that is not the view's package.
+    - `body`: the model of the request body, such as `"models.Client"`. With `body_optional`, an empty body means `{}`.
+    - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
+    - `whole`: the type of a response without envelope.
+    - `query`, `headers`: the names of the query parameters and headers.
+    - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
+      derived from the other arguments.
+    - `creates`: the endpoint creates a record and returns it.
+    - `always`: members that are always in the response although the type does not require them.
+    - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
+    - `tag`: the resource, by default the view's package.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         self.creates, self.always, self.examples, self.tag = creates, always, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
-        """The view, which can read its own declaration while it runs (`current`)."""
+        """Wrap the view; `current()` returns this declaration while it runs."""
         self._package = view.__module__.rpartition(".")[0]
         self.tag = self.tag or self._package.rpartition(".")[2]
 
@@ -76,17 +76,17 @@ class operation:  # noqa: N801 - it is used as a decorator
 
     @cached_property
     def body(self) -> Any:
-        """The body's model, None for an operation without a body."""
+        """The model of the request body, None without a body."""
         return self._resolve(self._body)
 
     @cached_property
     def data(self) -> Any:
-        """The type of the envelope's `data`, None where it has none."""
+        """The type of `data` in the envelope, None without `data`."""
         return self._resolve(self._data)
 
     @cached_property
     def whole(self) -> Any:
-        """The type of an answer without envelope, None where there is one."""
+        """The type of a response without envelope, None with an envelope."""
         return self._resolve(self._whole)
 
     def _resolve(self, named: str | None) -> Any:
@@ -97,5 +97,5 @@ class operation:  # noqa: N801 - it is used as a decorator
 
 
 def current() -> operation:
-    """The declaration of the view that is running."""
+    """The declaration of the running view."""
     return _current.get()

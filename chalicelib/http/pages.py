@@ -1,4 +1,4 @@
-"""Lists: in pages, and those of §4 that are whole unless a page is asked for.
+"""List responses with cursor pagination; some lists of §4 are returned whole unless a page is requested.
 
 A list view passes two callables: `fetch(after, limit)` returns up to `limit` rows after the sort key `after`, and
 `render(row)` returns one record.
@@ -16,18 +16,21 @@ Render = Callable[[AnyRow], dict[str, Any]]
 
 
 def page(message: str, fetch: Callable[[str | None, int], list[AnyRow]], render: Render[AnyRow]) -> Response:
-    """The records that `limit` and `cursor` of the query ask for, fewer where an answer is full. Raises Invalid."""
+    """The page that `limit` and `cursor` request, shorter if the response would be too large. Raises Invalid."""
     limit = messages.limit()
     rows = fetch(messages.cursor(), limit + 1)
-    records = messages.as_many_as_fit(map(render, rows[:limit]))
+    records = messages.take_fitting(map(render, rows[:limit]))
     more = messages.to_cursor(rows[len(records) - 1].keys[-1]) if len(rows) > len(records) else None
     return messages.listing(message, records, more)
 
 
-def whole_or_page(
+def all_or_page(
     message: str, fetch: Callable[[str | None, int | None], list[AnyRow]], render: Render[AnyRow]
 ) -> Response:
-    """All records without `limit` and `cursor`, a page with either. Raises Invalid; TooLarge for more than fit."""
+    """A page if the query has `limit` or `cursor`, otherwise all records.
+
+    Raises Invalid, and TooLarge if the records do not fit in a response.
+    """
     if messages.query_value("limit") is None and messages.query_value("cursor") is None:
         return messages.success(message, [*map(render, fetch(None, None))])
     return page(message, fetch, render)

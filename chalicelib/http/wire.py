@@ -1,8 +1,8 @@
-"""The base of every wire model: strict types, no unknown members, absent and null told apart.
+"""The base of all wire models: strict types, no unknown members, and a difference between absent and null.
 
-A request model lists the members a body may carry. All are optional unless said otherwise; `null`
-clears. A member that is read only is accepted and ignored, so that a record that was read can be
-sent back. Enumerations are `Literal` where the specification gives the full list, strings elsewhere.
+A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
+accepted and ignored, so a client can send back a record as it was read. Enumerations are `Literal` if the specification
+lists all values, otherwise strings.
 """
 
 import math
@@ -29,7 +29,7 @@ from chalicelib.ids import IDENTIFIER
 
 
 class _StrictNumber:
-    """A JSON number: 3 stays 3 and 3.5 stays 3.5; no boolean, no string, no NaN, no infinity."""
+    """A JSON number: 3 stays an int, 3.5 a float. Rejects booleans, strings, NaN and infinities."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -47,17 +47,17 @@ class _StrictNumber:
 Number = Annotated[int | float, _StrictNumber]
 
 
-def _whole(value: Any) -> Any:
+def _integral_float_to_int(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-# To JSON 60.0 is an integer, and JSON Schema says so.
-WHOLE = BeforeValidator(_whole)
+# JSON Schema counts 60.0 as an integer.
+INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
 _FiniteFloat = Annotated[float, Field(strict=True, allow_inf_nan=False)]
-# The first that fits; those first that are met most.
+# pydantic takes the first type that matches, so the most frequent types come first.
 _Json = TypeAliasType(
     "_Json",
     Annotated[
@@ -68,20 +68,20 @@ _Json = TypeAliasType(
 
 
 class _FiniteJson:
-    """Any JSON, checked while it is parsed: NaN is none, nor is 1e999, which the parser reads as infinity."""
+    """Any JSON value without NaN and infinities. The parser reads 1e999 as infinity."""
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        # All else that is JSON fits; without this it would be told what else it could have been.
-        whole = handler.generate_schema(_Json)
-        return core_schema.custom_error_schema(whole, "finite", custom_error_message="must be a finite number")
+        # Only a number that is not finite fails. The custom error replaces pydantic's one error per union member.
+        any_json = handler.generate_schema(_Json)
+        return core_schema.custom_error_schema(any_json, "finite", custom_error_message="must be a finite number")
 
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {}
 
 
-# Members that may be absent or null. `Open` is the specification's `any`: whatever JSON it is, it is kept.
+# Members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent.
 OptionalText = str | None
 OptionalNumber = Number | None
 OptionalFlag = bool | None
@@ -93,13 +93,13 @@ STRICT = ConfigDict(
     extra="forbid",
     allow_inf_nan=False,
     hide_input_in_errors=True,
-    # Validators are built at a model's first use: a function that never reads a body never pays for one.
+    # Validators are built at a model's first use, which keeps them out of the cold start.
     defer_build=True,
 )
 
 
 def read_only() -> Any:
-    """The default of a member that the service sets: accepted on write, and ignored."""
+    """The field of a member that the service sets: accepted in requests and ignored."""
     return Field(default=None, json_schema_extra={"readOnly": True})
 
 
@@ -109,16 +109,16 @@ class Wire(BaseModel):
     model_config = STRICT
 
     def __repr_args__(self) -> Any:
-        # Names only: half of these models carry a key, a token or a password.
+        # Names only: many models contain keys, tokens or passwords.
         return [(None, name) for name in sorted(self.model_fields_set)]
 
-    def given(self) -> dict[str, Any]:
-        """The writable members that the caller sent, as plain JSON, null included."""
+    def writable_members(self) -> dict[str, Any]:
+        """The writable members that the caller sent, including nulls, as plain JSON values."""
         names = self.model_fields_set - _read_only_members(type(self))
-        return {name: _plain(getattr(self, name)) for name in sorted(names)}
+        return {name: _to_json(getattr(self, name)) for name in sorted(names)}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """`document` with what the caller sent: objects merge, everything else replaces, null clears."""
+        """`document` changed by the members that the caller sent: objects merge, other values replace, null clears."""
         merged = dict(document)
         for name in sorted(self.model_fields_set - _read_only_members(type(self))):
             value = getattr(self, name)
@@ -127,31 +127,31 @@ class Wire(BaseModel):
             elif value is None:
                 merged.pop(name, None)
             else:
-                merged[name] = _plain(value)
+                merged[name] = _to_json(value)
         return merged
 
 
-Place = tuple[int | str, ...]
+Location = tuple[int | str, ...]
 
 
-def not_finite(raw: bytes) -> Iterator[Place]:
-    """The places of NaN and infinities in a JSON text; none for what is no JSON."""
+def find_non_finite(raw: bytes) -> Iterator[Location]:
+    """The locations of NaN and infinities in a JSON text; none if it is not valid JSON."""
     try:
         parsed = from_json(raw)
     except ValueError:
         return
-    yield from _not_finite(parsed, ())
+    yield from _find_non_finite(parsed, ())
 
 
-def _not_finite(value: Any, place: Place) -> Iterator[Place]:
+def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
     if isinstance(value, float) and not math.isfinite(value):
-        yield place
+        yield location
     elif isinstance(value, dict):
         for name, inner in value.items():
-            yield from _not_finite(inner, (*place, name))
+            yield from _find_non_finite(inner, (*location, name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from _not_finite(inner, (*place, index))
+            yield from _find_non_finite(inner, (*location, index))
 
 
 @cache
@@ -163,11 +163,11 @@ def _read_only_members(model: type[Wire]) -> set[str]:
     }
 
 
-def _plain(value: Any) -> Any:
+def _to_json(value: Any) -> Any:
     if isinstance(value, Wire):
-        # In a list, also what a record of its own would not take: an agent's copy of a tool has its id.
-        given = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
-        return {name: _plain(inner) for name, inner in given if inner is not None}
+        # Inside a list, read-only members are kept too: an agent's copy of a tool has its id.
+        members = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
+        return {name: _to_json(inner) for name, inner in members if inner is not None}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_to_json(item) for item in value]
     return value

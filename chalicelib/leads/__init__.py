@@ -1,1 +1,1 @@
-"""Leads: people whom an agent has got to know (§6, `lead_captured`)."""
+"""Leads: contact details that an agent has captured (§6, `lead_captured`)."""

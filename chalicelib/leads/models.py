@@ -1,4 +1,4 @@
-"""Leads on the wire: routes of our own, the specification has only their event (§6)."""
+"""Wire models of leads. The specification defines only their event (§6); the routes are ours."""
 
 from typing import Literal
 
@@ -11,10 +11,7 @@ Channel = Literal[
 
 
 class Lead(Wire):
-    """A lead. `channel` is `web-chat` when it is left out, `agentName` the agent's title when it was captured.
-
-    `createdAt` is in milliseconds.
-    """
+    """A lead. `agentName` is the title of the agent when the lead was captured."""
 
     id: OptionalText = read_only()
     agentId: Identifier

@@ -1,4 +1,4 @@
-"""Leads over HTTP: routes of our own. A lead is never changed: it stays as it was captured."""
+"""Leads over HTTP. The specification has no routes for leads (§6). Leads are immutable."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-_NEW = {"channel": "web-chat"}
+_DEFAULTS = {"channel": "web-chat"}
 
 
 @routes.route("/v3/leads", methods=["POST"])
@@ -29,20 +29,20 @@ _NEW = {"channel": "web-chat"}
     examples="leads.CREATE_LEAD",
 )
 def create_lead() -> Response:
-    """Capture a lead of an agent; webhooks send it as `lead_captured`."""
+    """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
     body: models.LeadIn = messages.body()
-    given = {**_NEW, **body.lead.merge_into({})}
-    workspace_id, agent_id = auth.caller().workspace_id, given["agentId"]
+    lead = {**_DEFAULTS, **body.lead.merge_into({})}
+    workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
     name = agents.display_name(agents.read(workspace_id, agent_id).open())
-    row = store.create(workspace_id, agent_id, {**given, "agentName": name} if name else given)
+    row = store.create(workspace_id, agent_id, {**lead, "agentName": name} if name else lead)
     return etag.tagged(messages.success("Lead created successfully", _render(row)), row)
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
 @operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
 def list_leads(agent_id: str) -> Response:
-    """List the leads of an agent, newest first. `nextCursor` is there when there are more."""
-    fetch = partial(store.listed, auth.caller().workspace_id, agent_id)
+    """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
+    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
     return pages.page("Leads retrieved successfully", fetch, _render)
 
 

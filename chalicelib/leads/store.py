@@ -1,4 +1,4 @@
-"""Leads in the database: one sealed document each, with those of their agent (`children`)."""
+"""Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
 
 from pynamodb.attributes import UnicodeAttribute
 
@@ -7,7 +7,7 @@ from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, sequenc
 
 
 class LeadRow(DocumentRow):
-    """A lead. Its document has the members of the wire, without the id."""
+    """A lead. Its document has the members of the wire model except the id."""
 
     class Meta:
         table_name = storage.table("leads")
@@ -17,20 +17,20 @@ class LeadRow(DocumentRow):
 
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
-    """The lead, or None. One request."""
+    """The lead, or None if it does not exist. One request."""
     return storage.find(LeadRow, parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
-    """The lead. Raises NotFound."""
+    """The lead. One request. Raises NotFound."""
     row = find(workspace_id, lead_id)
     if row is None:
         raise errors.NotFound.of("lead")
     return row
 
 
-def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
-    """At most `limit` leads of an agent, newest first, from the one before `before`. Raises NotFound without agent."""
+def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
+    """Up to `limit` leads of an agent before the id `before`, newest first. Raises NotFound for an unknown agent."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
@@ -40,7 +40,7 @@ def listed(workspace_id: str, agent_id: str, before: str | None, limit: int) -> 
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
-    """Stage a new lead of an agent. Fails with NotFound for an unknown agent."""
+    """Stage a new lead. The commit raises NotFound for an unknown agent."""
     row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     row.seal({**document, "createdAt": clock.milliseconds()})
     storage.put(row)
@@ -54,5 +54,5 @@ def delete(row: LeadRow) -> None:
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
-    """At most `limit` leads of an agent, to delete them."""
+    """Up to `limit` leads of an agent, for the cascading delete."""
     return storage.query(LeadRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

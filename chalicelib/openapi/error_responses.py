@@ -1,6 +1,6 @@
-"""Which errors an operation can answer with, and what they look like.
+"""The error responses of each operation, derived from its declaration (`http.operation`).
 
-They follow from its declaration (`http.operation`); a test drives every operation into every one of them.
+A test provokes every documented error of every operation.
 """
 
 from typing import Any, get_origin
@@ -11,69 +11,71 @@ from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
 from chalicelib.http.operation import operation
 from chalicelib.openapi.schemas import Schema, reference
-from chalicelib.openapi.text import public
+from chalicelib.openapi.text import without_sections
 
-# One component for each status, of the class that `errors` names first; the base class is what nobody has foreseen.
-_ALL: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
-_CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL)}
-_TEXT = {"schema": {"type": "string"}}
+# One response component per status: the first class with that status in `errors`. The base class is the 500.
+_ALL_ERRORS: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
+_CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL_ERRORS)}
+_STRING = {"schema": {"type": "string"}}
 _HEADERS = {
-    401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, **_TEXT}},
-    503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_TEXT}},
+    401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, **_STRING}},
+    503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_STRING}},
 }
-_FORMS = ("Error", "InteractionError")
-# Codes of the framework and of the gateway (infra/deploy/gateway_responses.py), which no operation answers with itself.
-_OF_OTHERS = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
-# The causes of a 409, each with a code of its own.
+_SCHEMAS = ("Error", "InteractionError")
+# Codes that only Chalice and the gateway use; no operation raises them.
+_GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
+# The causes of a 409, each with its own code.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
 _IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
 
-def _refused(code: str, message: str) -> dict[str, Any]:
-    """An error as it is answered."""
+def _error_body(code: str, message: str) -> dict[str, Any]:
+    """The body of an error response."""
     return {"success": False, "message": message, "code": code}
 
 
-def _invalid(path: str, rule: str) -> dict[str, Any]:
-    """The error for one member."""
-    return {**_refused("INVALID", f"{path} {rule}."), "issues": [{"path": path, "message": rule}]}
+def _invalid_body(path: str, rule: str) -> dict[str, Any]:
+    """The body of the error for one invalid member."""
+    return {**_error_body("INVALID", f"{path} {rule}."), "issues": [{"path": path, "message": rule}]}
 
 
-def _interaction(refused: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
-    """The same on the interaction route; with the platform where the agent is known by then."""
-    known = {"platformName": platform} if platform else {}
-    return {**refused, "appError": refused["message"], **known}
+def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
+    """The same error on the interaction route, with the platform if the agent has been read before the error."""
+    members = {"platformName": platform} if platform else {}
+    return {**body, "appError": body["message"], **members}
 
 
-_ID = _invalid("agent_id", _IDENTIFIER)
-_TOOL = _invalid("tool.name", "must be a string")
-_TURNS = _invalid("turns", "must be an array")
-_UNAUTHORIZED = _refused("UNAUTHORIZED", "A valid bearer token is required.")
-_FORBIDDEN = _refused("FORBIDDEN", "This credential does not open this route.")
-_NOT_FOUND = _refused("NOT_FOUND", "There is no such agent.")
-_STALE = _refused(errors.Stale.code, errors.Stale.sentence)
-_REUSED = _refused(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
-_CHANGED = _refused("PRECONDITION_FAILED", "If-Match does not name the record as it is now; read it and try again.")
-_RECORD = _refused("TOO_LARGE", "The record is too large to store.")
-_METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
-_MEDIA_TYPE = _refused(
+_INVALID_ID = _invalid_body("agent_id", _IDENTIFIER)
+_INVALID_TOOL = _invalid_body("tool.name", "must be a string")
+_INVALID_TURNS = _invalid_body("turns", "must be an array")
+_UNAUTHORIZED = _error_body("UNAUTHORIZED", "A valid bearer token is required.")
+_FORBIDDEN = _error_body("FORBIDDEN", "This credential does not permit this request.")
+_NOT_FOUND = _error_body("NOT_FOUND", "There is no such agent.")
+_STALE = _error_body(errors.Stale.code, errors.Stale.sentence)
+_REUSED = _error_body(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
+_PRECONDITION = _error_body(
+    "PRECONDITION_FAILED", "If-Match does not match the record's current ETag; read it and try again."
+)
+_RECORD_TOO_LARGE = _error_body("TOO_LARGE", "The record is too large to store.")
+_METADATA_TOO_LARGE = _error_body("TOO_LARGE", "metadata is too large to store.")
+_MEDIA_TYPE = _error_body(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
-_MOST = {
-    **_refused("LIMIT_REACHED", "A workspace may have 50 webhooks."),
+_WEBHOOK_LIMIT = {
+    **_error_body("LIMIT_REACHED", "A workspace may have 50 webhooks."),
     "limit": {"name": "webhooks", "max": 50, "used": 50, "left": 0},
 }
-_LIMIT = {
-    **_refused("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2."),
+_MESSAGE_LIMIT = {
+    **_error_body("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2."),
     "limit": {"name": "messagesLimit", "max": 1, "used": 0, "left": 1},
 }
-_FAILED = _refused("INTERNAL", "The service failed to answer; nothing is known to have changed.")
-_UNAVAILABLE = _refused("UNAVAILABLE", "The database does not answer; try again.")
+_FAILED = _error_body("INTERNAL", "An internal error occurred; the request may or may not have taken effect.")
+_UNAVAILABLE = _error_body("UNAVAILABLE", "The database is unavailable; try again.")
 
 _LIMIT_SCHEMA: Schema = {
     "type": "object",
-    "description": "The limit that is reached (429), and how much of it was used and left before the request.",
+    "description": "The limit that is reached (429), and how much of it was used and left before this request.",
     "properties": {
         "name": {"type": "string", "description": "The member of the agent record, or `webhooks`."},
         **{name: {"type": "number"} for name in ("max", "used", "left")},
@@ -82,37 +84,37 @@ _LIMIT_SCHEMA: Schema = {
     "additionalProperties": False,
 }
 
-# By the form of the error, its status and a name. A test provokes them all.
+# By schema, status and name. A test provokes each example.
 EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "Error": {
-        400: {"path": _ID, "body": _TOOL},
+        400: {"path": _INVALID_ID, "body": _INVALID_TOOL},
         401: {"token": _UNAUTHORIZED},
         403: {"credential": _FORBIDDEN},
         404: {"unknown": _NOT_FOUND},
         409: {
             "stale": _STALE,
-            "deleting": _refused(AgentBeingDeleted.code, AgentBeingDeleted.sentence),
-            "email": _refused(EmailTaken.code, EmailTaken.sentence),
-            "login": _refused(KeyTaken.code, KeyTaken.sentence),
+            "deleting": _error_body(AgentBeingDeleted.code, AgentBeingDeleted.sentence),
+            "email": _error_body(EmailTaken.code, EmailTaken.sentence),
+            "login": _error_body(KeyTaken.code, KeyTaken.sentence),
             "key": _REUSED,
         },
-        412: {"changed": _CHANGED},
-        413: {"record": _RECORD},
+        412: {"changed": _PRECONDITION},
+        413: {"record": _RECORD_TOO_LARGE},
         415: {"text": _MEDIA_TYPE},
-        429: {"limit": _MOST},
+        429: {"limit": _WEBHOOK_LIMIT},
         500: {"failed": _FAILED},
         503: {"busy": _UNAVAILABLE},
     },
     "InteractionError": {
-        400: {"path": _interaction(_ID), "body": _interaction(_TURNS)},
+        400: {"path": _interaction(_INVALID_ID), "body": _interaction(_INVALID_TURNS)},
         401: {"token": _interaction(_UNAUTHORIZED)},
         403: {"credential": _interaction(_FORBIDDEN)},
         404: {"unknown": _interaction(_NOT_FOUND)},
         409: {"stale": _interaction(_STALE, "vg"), "key": _interaction(_REUSED)},
-        412: {"changed": _interaction(_CHANGED, "vg")},
-        413: {"metadata": _interaction(_METADATA, "vg")},
+        412: {"changed": _interaction(_PRECONDITION, "vg")},
+        413: {"metadata": _interaction(_METADATA_TOO_LARGE, "vg")},
         415: {"text": _interaction(_MEDIA_TYPE)},
-        429: {"limit": _interaction(_LIMIT, "vg")},
+        429: {"limit": _interaction(_MESSAGE_LIMIT, "vg")},
         500: {"failed": _interaction(_FAILED)},
         503: {"busy": _interaction(_UNAVAILABLE)},
     },
@@ -120,7 +122,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 
 
 def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool) -> list[int]:
-    """The error statuses of an operation; a method that a route does not have (405) is no operation."""
+    """The error statuses of an operation. 405 is not among them, because an unsupported method is not an operation."""
     takes_body = declared.body is not None
     possible = {
         400: takes_body or "{" in path or bool(declared.query),
@@ -138,9 +140,9 @@ def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool)
 
 
 def responses(path: str, possible: list[int], declared: operation, *, repeatable: bool) -> dict[str, Schema]:
-    """The error answers of an operation: references to the shared ones, and for a conflict the causes of this one."""
-    form = _FORMS[_is_interaction(path)]
-    answers = {str(status): {"$ref": f"#/components/responses/{_name(form, status)}"} for status in possible}
+    """The error responses of an operation: references to the components, and the causes of a 409 as its description."""
+    schema_name = _SCHEMAS[_is_interaction(path)]
+    answers = {str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in possible}
     if "409" in answers:
         causes = [one for one in _CONFLICTS if one in declared.raises or (repeatable and one is idempotency.KeyReused)]
         answers["409"]["description"] = " ".join(f"`{one.code}`: {one.sentence}" for one in causes)
@@ -148,35 +150,43 @@ def responses(path: str, possible: list[int], declared: operation, *, repeatable
 
 
 def shared_responses(used: set[str]) -> dict[str, Schema]:
-    """The components that `responses` refers to, those that are used."""
-    made = {_name(form, status): _response(form, status) for form in _FORMS for status in sorted(_CLASSES)}
-    return {name: response for name, response in made.items() if f"#/components/responses/{name}" in used}
+    """The response components that the document references (`used`)."""
+    built = {
+        _name(schema_name, status): _response(schema_name, status)
+        for schema_name in _SCHEMAS
+        for status in sorted(_CLASSES)
+    }
+    return {name: response for name, response in built.items() if f"#/components/responses/{name}" in used}
 
 
 def schemas() -> dict[str, Schema]:
-    """The two forms of the error envelope."""
+    """The two schemas of the error envelope."""
     codes = sorted(
-        {one.code for one in _CLASSES.values()} | _OF_OTHERS | {one.code for one in _CONFLICTS} - {errors.Conflict.code}
+        {one.code for one in _CLASSES.values()}
+        | _GATEWAY_CODES
+        | {one.code for one in _CONFLICTS} - {errors.Conflict.code}
     )
     error = {
-        "description": "The one shape of every error. Values that were sent are never repeated in it.",
+        "description": "The envelope of every error. It never repeats values from the request.",
         "type": "object",
         "properties": {
             "success": {"type": "boolean", "const": False},
-            "message": {"type": "string", "description": "A sentence for people."},
+            "message": {"type": "string", "description": "What is wrong and what to do, for people."},
             "code": {
                 "type": "string",
-                "description": "For programs. Known: " + ", ".join(f"`{code}`" for code in codes) + ".",
+                "description": "The error code, for programs. Known codes: "
+                + ", ".join(f"`{code}`" for code in codes)
+                + ".",
                 "examples": codes,
             },
             "issues": {
                 "type": "array",
-                "description": "The rules that the request breaks.",
+                "description": "The violated rules.",
                 "items": {
                     "type": "object",
                     "properties": {
-                        "path": {"type": "string", "description": "The member, dotted."},
-                        "message": {"type": "string", "description": "The rule."},
+                        "path": {"type": "string", "description": "The dotted path of the member."},
+                        "message": {"type": "string", "description": "The violated rule."},
                     },
                     "required": ["path", "message"],
                     "additionalProperties": False,
@@ -187,37 +197,37 @@ def schemas() -> dict[str, Schema]:
         "required": ["success", "message", "code"],
         "additionalProperties": False,
     }
-    own = {
-        "appError": {"type": "string", "description": "The same sentence as `message`."},
+    interaction_members = {
+        "appError": {"type": "string", "description": "The same text as `message`."},
         "platformName": {
             "type": "string",
             "enum": ["vf", "vg"],
-            "description": "The agent's platform, once the agent is known.",
+            "description": "The agent's platform; absent if the error occurs before the agent is read.",
         },
     }
     interaction = {
         **error,
-        "description": "The error shape of the interaction route: two members more.",
-        "properties": {**error["properties"], **own},  # type: ignore[dict-item]
+        "description": "The error envelope of the interaction route, with two more members.",
+        "properties": {**error["properties"], **interaction_members},  # type: ignore[dict-item]
         "required": ["success", "message", "code", "appError"],
     }
     return {"Error": error, "InteractionError": interaction}
 
 
-def _response(form: str, status: int) -> Schema:
+def _response(schema_name: str, status: int) -> Schema:
     cls = _CLASSES[status]
-    content: Schema = {"schema": reference(form)}
-    if shown := EXAMPLES[form].get(status):
+    content: Schema = {"schema": reference(schema_name)}
+    if shown := EXAMPLES[schema_name].get(status):
         content["examples"] = {name: {"value": value} for name, value in shown.items()}
-    words = cls.sentence if cls is errors.ApiError else public(cls.__doc__ or "")
+    description = cls.sentence if cls is errors.ApiError else without_sections(cls.__doc__ or "")
     headers = {"headers": _HEADERS[status]} if status in _HEADERS else {}
-    return {"description": words, **headers, "content": {"application/json": content}}
+    return {"description": description, **headers, "content": {"application/json": content}}
 
 
-def _name(form: str, status: int) -> str:
+def _name(schema_name: str, status: int) -> str:
     cls = _CLASSES[status]
-    plain = "Failed" if cls is errors.ApiError else cls.__name__
-    return plain if form == "Error" else f"Interaction{plain}"
+    name = "Failed" if cls is errors.ApiError else cls.__name__
+    return name if schema_name == "Error" else f"Interaction{name}"
 
 
 def _is_interaction(path: str) -> bool:

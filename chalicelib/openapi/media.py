@@ -1,4 +1,4 @@
-"""The types of what the documentation's own routes answer."""
+"""The response types of the documentation routes."""
 
 from typing import Annotated, Any
 

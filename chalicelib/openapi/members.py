@@ -1,7 +1,7 @@
-"""What the types of the wire models do not say about their members. Data, by the name of the model.
+"""Descriptions of members, by model: data that the types of the wire models do not express.
 
-Known values of open enumerations are those of the specification's section 2; any other string is accepted
-and kept. An enumeration of which the specification gives the full list is closed by its type instead.
+The known values of open enumerations come from section 2 of the specification; any other string is accepted. If the
+specification lists all values, the type of the member is a closed enumeration instead.
 """
 
 from typing import Any
@@ -9,15 +9,15 @@ from typing import Any
 Note = dict[str, Any]
 
 
-def note(words: str) -> Note:
-    """Words on a member."""
-    return {"description": words}
+def note(description: str) -> Note:
+    """The note with this description of a member."""
+    return {"description": description}
 
 
 def known(*values: str) -> Note:
-    """The values that are known; others are accepted."""
-    listed = ", ".join(f"`{value}`" for value in values)
-    return {"description": f"Known: {listed}. Any other string is accepted.", "examples": list(values)}
+    """The note for an open enumeration with these known values."""
+    known_values = ", ".join(f"`{value}`" for value in values)
+    return {"description": f"Known values: {known_values}. Any other string is accepted.", "examples": list(values)}
 
 
 _MODEL: Note = {"description": "The identifier of a language model.", "examples": ["<model_id>"]}
@@ -28,39 +28,39 @@ _USER = note("The user or conversation id.")
 
 _AGENT = {
     "SECRET_API_KEY": note(
-        "The agent's own key, which opens its edge routes. Made when none is given; a text that is no key made by the "
-        "service is kept and opens nothing."
+        "The agent key, which opens the edge routes of the agent. The service generates one for a new agent without "
+        "it. A value that is not in the format of an agent key is stored, but opens nothing."
     ),
     "buttonsLayout": known("horizontal"),
     "vg_defaultModel": _MODEL,
 }
 _TOOL = {
     "method": known("GET"),
-    "serverUrl": note("The address that the tool calls."),
-    "serverUrlSecret": note("The secret that belongs to `serverUrl`."),
+    "serverUrl": note("The URL that the tool calls."),
+    "serverUrlSecret": note("The secret for `serverUrl`."),
     "createdAt": _MOMENT,
     "updatedAt": _MOMENT,
     "channels": known("web-chat"),
 }
 _CLIENT_SIGN_IN = {
-    "email": note("The name to sign in to the dashboard with; one client of the workspace only."),
-    "dashboardPassword": note("The password to sign in to the dashboard with; answered as it was given."),
+    "email": note("The user name for the dashboard. Unique in the workspace."),
+    "dashboardPassword": note("The password for the dashboard. Responses contain it as it was sent."),
 }
 _ORGANISATION = {
     "preferredLanguage": note("A two-letter ISO 639-1 code."),
     "widgetIDs": note("The ids of the organisation's agents."),
-    "lastModified": note("Unix seconds; the time of the write unless it is given."),
+    "lastModified": note("Unix seconds. The time of the write by default."),
 }
 _WEBHOOK = {
-    "url": note("A public https address, without user name, password and fragment."),
-    "events": note("The types of events that the endpoint is sent; one that stands there twice counts once."),
-    "enabled": note("Whether it is sent events now; `true` unless it is given."),
+    "url": note("A public https URL without user name, password and fragment."),
+    "events": note("The event types that the endpoint receives. Duplicates are ignored."),
+    "enabled": note("Whether the endpoint receives events. `true` by default."),
 }
 
 NOTES: dict[str, dict[str, Note]] = {
     "AgentV2": {
         **_AGENT,
-        "customThemeJSONString": note("The theme as an object. A request may carry its JSON text instead."),
+        "customThemeJSONString": note("The theme as an object. Requests may send its JSON text instead."),
     },
     "AgentV3": {
         **_AGENT,
@@ -68,14 +68,18 @@ NOTES: dict[str, dict[str, Note]] = {
         "lastModified": _UNIX,
         "region": known("eu"),
         "customThemeJSONString": note("The theme as JSON text."),
-        "messagesLimit": note("Above 0: how many messages a conversation may have (429 beyond)."),
-        "nodes": note("A change merges into the stored nodes by `id`."),
+        "messagesLimit": note(
+            "The maximum number of messages in a conversation (429 beyond it). 0 or less means no limit."
+        ),
+        "nodes": note("Merged into the stored nodes by `id`."),
     },
     "KnowledgeBaseModel": {"searchMethod": known("smart"), "modelId": _MODEL},
     "Ui": {"widgetType": known("direct-chat")},
     "Internal": {"accountCreationConfig": known("v2"), "websocketServer": known("edge")},
     "Limits": {
-        "maxInteractionsPerUserId": note("Above 0: how many messages of the user a conversation may have (429 beyond).")
+        "maxInteractionsPerUserId": note(
+            "The maximum number of user messages in a conversation (429 beyond it). 0 or less means no limit."
+        )
     },
     "FallbackSettings": {"model": _MODEL},
     "Transcriber": {"provider": known("transcriberA")},
@@ -87,7 +91,7 @@ NOTES: dict[str, dict[str, Note]] = {
     "Theme": {"themeType": known("dark")},
     "Tool": _TOOL,
     "NewTool": _TOOL,
-    "ToolField": {"in": note("Where the field is placed in the call."), "type": known("string")},
+    "ToolField": {"in": note("The position of the parameter in the call."), "type": known("string")},
     "ConvoMeta": {
         "userID": _USER,
         "state": known("requested_chat"),
@@ -98,12 +102,15 @@ NOTES: dict[str, dict[str, Note]] = {
         "lastModified": _UNIX,
     },
     "Message": {
-        "mid": note("The message's id: kept when it is given, made of what the message says when it is not."),
+        "mid": note("The message id. If absent, it is derived from the content of the message."),
         "from": known("human"),
         "type": known("launch"),
     },
-    "TurnIn": {"ts": note("Unix seconds; the time of the write unless it is given.")},
-    "TurnOut": {"from": known("bot"), "messages": note("One message; a turn of several is answered as several.")},
+    "TurnIn": {"ts": note("Unix seconds. The time of the write by default.")},
+    "TurnOut": {
+        "from": known("bot"),
+        "messages": note("One message. A turn with several messages is returned as several turns."),
+    },
     "StateOut": {
         "chatState": note("The conversation's metadata."),
         "turns": note("The turns of the conversation."),
@@ -112,7 +119,7 @@ NOTES: dict[str, dict[str, Note]] = {
     },
     "AnalyticsRecord": {
         "userID": _USER,
-        "ts": note("The time of the load, Unix seconds."),
+        "ts": note("The time of the page load, Unix seconds."),
         "interactionsNum": note("The user's own messages."),
         "firstMessageTS": note("The user's first message, Unix seconds."),
         "lastMessageTS": note("The user's last message, Unix seconds."),
@@ -121,53 +128,56 @@ NOTES: dict[str, dict[str, Note]] = {
     "CreatedConversation": {"createdAt": _MOMENT},
     "Client": {
         **_CLIENT_SIGN_IN,
-        "orgId": note("The organisation that the client belongs to."),
-        "canAccess": {**known("/overview"), "description": "Dashboard hrefs. Known: `/overview`."},
+        "orgId": note("The organisation of the client."),
+        "canAccess": {
+            **known("/overview"),
+            "description": "The dashboard pages that the client may open, as hrefs. Known values: `/overview`.",
+        },
     },
     "NotificationsSettings": {"notifyThrough": known("email"), "notifyIf": known("all")},
     "Organisation": _ORGANISATION,
     "OrganisationIn": _ORGANISATION,
-    "NewToken": {"readOnly": note("Whether the token may only read.")},
+    "NewToken": {"readOnly": note("Whether the token opens only `GET`.")},
     "Token": {
-        "token": note("The token itself; only in the answer that issues it."),
+        "token": note("The token itself. Only in the response that issues it."),
         "expiresAt": _MOMENT,
         "createdAt": _MOMENT,
         "lastUsedAt": _MOMENT,
     },
     "RotatedKey": {"expiresAt": _MOMENT, "createdAt": _MOMENT, "previousKeyExpiresAt": _MOMENT},
     "Lead": {
-        "agentName": note("The title that the agent had when the lead was captured."),
-        "channel": note("`web-chat` unless it is given."),
+        "agentName": note("The title of the agent when the lead was captured."),
+        "channel": note("`web-chat` by default."),
         "createdAt": _MILLISECONDS,
     },
     "NewWebhook": _WEBHOOK,
     "WebhookChange": _WEBHOOK,
     "Webhook": {
         **_WEBHOOK,
-        "signingSecret": note("What deliveries are signed with; only in the answers that create and rotate it."),
+        "signingSecret": note("The secret that signs deliveries. Only in the responses that create and rotate it."),
         "createdAt": _MILLISECONDS,
     },
     "Delivery": {
-        "eventId": note("The event; deliveries of the same event share it."),
-        "responseStatus": note("The HTTP status that the receiver answered; 200 alone acknowledges."),
-        "durationMs": note("How long the receiver took, in milliseconds."),
-        "error": note("What went wrong, for people."),
-        "createdAt": note("When the event happened, or the delivery was asked for, in Unix milliseconds."),
-        "payload": note("The payload of the event; where one delivery is read, while the event is kept."),
+        "eventId": note("The event. Deliveries of the same event have the same `eventId`."),
+        "responseStatus": note("The HTTP status of the receiver's response. Only 200 acknowledges the delivery."),
+        "durationMs": note("The response time of the receiver in milliseconds."),
+        "error": note("The cause of a failure, for people."),
+        "createdAt": note("The time of the event, or of the request for the delivery, in Unix milliseconds."),
+        "payload": note("The payload of the event. Only when a single delivery is read, and until the event expires."),
     },
 }
 
-# Members of closed objects that an answer may show as null; all others are left out instead.
-NULL_IN_ANSWERS: dict[str, tuple[str, ...]] = {
+# Members of closed objects that can be null in responses. Other empty members are omitted.
+NULL_IN_RESPONSES: dict[str, tuple[str, ...]] = {
     "CreatedConversation": ("title",),
     "Token": ("lastUsedAt",),
     "Webhook": ("description",),
     "Delivery": ("responseStatus", "durationMs", "error"),
 }
 
-# What an answer always has, beyond what the model itself requires, where the model is the answer's `data`.
-# (The copies of tools in an agent's record are as the caller sent them; they may lack all of these.)
-ALWAYS_ANSWERED: dict[str, tuple[str, ...]] = {
+# Members that a response always has when the model is its `data`, besides those that the model requires. They do not
+# apply to tools inside an agent record, which are stored as sent.
+ALWAYS_PRESENT: dict[str, tuple[str, ...]] = {
     "AgentV3": ("ID", "id", "createdAtUNIX", "lastModified"),
     "Tool": ("id", "agentId", "userId", "createdAt", "updatedAt"),
     "ConvoMeta": ("ID", "ts", "messagesNum", "interactionsNum", "lastModified"),

@@ -1,6 +1,6 @@
-"""The OpenAPI document and the page that shows it, open to everybody (`auth.OPEN_ROUTES`).
+"""The public OpenAPI document and its documentation page (`auth.OPEN_ROUTES`).
 
-Document and page are made when they are first asked for: no other request pays for them.
+Both are built on the first request for them, so other requests do not pay for them.
 """
 
 from functools import lru_cache
@@ -15,12 +15,12 @@ from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
 
-_OWN = Path(__file__).with_name("page")
-# The package's other files (of two more viewers) are not served.
+_PAGE_FOLDER = Path(__file__).with_name("page")
+# The package also contains two other viewers, which are not served.
 _SWAGGER = ("swagger_bundle.js", "swagger_style.css")
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _HEADERS = {
-    # Nothing from elsewhere, nothing sent elsewhere. Swagger UI sets styles on its elements.
+    # No third-party content and no requests to other origins. Swagger UI needs inline styles.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -31,24 +31,24 @@ _HEADERS = {
 @routes.route("/openapi.json", methods=["GET"])
 @operation(whole="media.Document")
 def read_document() -> Response:
-    """Read this document."""
+    """Read the OpenAPI document."""
     return _answer(_document(), "application/json", "no-cache")
 
 
 @routes.route("/docs", methods=["GET"])
 @operation(whole="media.Page")
 def read_page() -> Response:
-    """Read the page that shows this document."""
-    # Links are relative, so that they hold below any stage of a gateway; `/docs/` is the same page.
+    """Read the documentation page."""
+    # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
     at_slash = messages.request().context.get("path", "").endswith("/")
-    page = _read(_OWN / "docs.html").replace("{assets}", "" if at_slash else "docs/")
+    page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if at_slash else "docs/")
     return _answer(page, "text/html; charset=utf-8", "no-cache")
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
 @operation(whole="media.Asset", raises=(errors.NotFound,))
 def read_asset(asset: str) -> Response:
-    """Read a file of that page."""
+    """Read a file of the documentation page."""
     file = _assets().get(asset)
     if file is None:
         raise errors.NotFound.of("file")
@@ -64,11 +64,11 @@ def _document() -> str:
 
 @lru_cache
 def _assets() -> dict[str, Path]:
-    # Found without importing the package, which would read all of its 9 MB.
+    # Located without importing the package, which would load 9 MB.
     spec = find_spec("offapi")
-    places = spec.submodule_search_locations if spec else None
-    swagger = [Path(place) / name for place in places or () for name in _SWAGGER]
-    return {file.name: file for file in (*swagger, *_OWN.glob("page.*"))}
+    folders = spec.submodule_search_locations if spec else None
+    swagger = [Path(folder) / name for folder in folders or () for name in _SWAGGER]
+    return {file.name: file for file in (*swagger, *_PAGE_FOLDER.glob("page.*"))}
 
 
 @lru_cache

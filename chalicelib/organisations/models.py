@@ -1,4 +1,4 @@
-"""Organisations on the wire (§2.10)."""
+"""Wire models of organisations (§2.10)."""
 
 from typing import Annotated, Literal
 
@@ -8,7 +8,7 @@ from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, Opt
 
 
 class Organisation(Wire):
-    """A group of agents (`widgetIDs`) and admins."""
+    """An organisation: a group of agents (`widgetIDs`) and admins (`adminIDs`)."""
 
     ID: OptionalText = read_only()
     userId: OptionalText = read_only()
@@ -24,6 +24,6 @@ class Organisation(Wire):
 
 
 class OrganisationIn(Organisation):
-    """The body of POST: `name` is required, `lastModified` is now when it is left out."""
+    """The body of POST. `name` is required; `lastModified` defaults to the current time."""
 
     name: str

@@ -26,8 +26,8 @@ def read_organisation(org_id: str) -> Response:
     """Read an organisation."""
     workspace_id = auth.caller().workspace_id
     row = store.read(workspace_id, org_id)
-    shown = {"ID": org_id, "userId": workspace_id, **row.open()}
-    return etag.tagged(messages.success("Organization retrieved successfully", shown), row)
+    rendered = {"ID": org_id, "userId": workspace_id, **row.open()}
+    return etag.tagged(messages.success("Organization retrieved successfully", rendered), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
@@ -38,11 +38,11 @@ def read_organisation(org_id: str) -> Response:
     examples="organisations.SAVE_ORGANISATION",
 )
 def save_organisation(org_id: str) -> Response:
-    """Create the organisation of this id, or edit it: members that are left out stay, `null` clears."""
+    """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member."""
     change: models.OrganisationIn = messages.body()
     workspace_id = auth.caller().workspace_id
-    known = etag.check_preconditions(store.find(workspace_id, org_id))
-    row, before = (known, known.open()) if known else (store.new(workspace_id, org_id), {})
+    stored = etag.check_preconditions(store.find(workspace_id, org_id))
+    row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
     store.save(row, before, change.merge_into(before))
     return etag.tagged(messages.success("Organization updated successfully"), row)
 

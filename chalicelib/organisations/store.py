@@ -3,11 +3,11 @@
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 
 
 class OrganisationRow(DocumentRow):
-    """An organisation. Its document has the writable members of the wire."""
+    """An organisation. Its document has the writable members of the wire model."""
 
     class Meta:
         table_name = storage.table("organisations")
@@ -17,12 +17,12 @@ class OrganisationRow(DocumentRow):
 
 
 def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
-    """The organisation, or None. One request."""
+    """The organisation, or None if it does not exist. One request."""
     return storage.find(OrganisationRow, workspace_id, org_id)
 
 
 def read(workspace_id: str, org_id: str) -> OrganisationRow:
-    """The organisation. Raises NotFound."""
+    """The organisation. One request. Raises NotFound."""
     row = find(workspace_id, org_id)
     if row is None:
         raise errors.NotFound.of("organisation")
@@ -30,13 +30,13 @@ def read(workspace_id: str, org_id: str) -> OrganisationRow:
 
 
 def new(workspace_id: str, org_id: str) -> OrganisationRow:
-    """An organisation that is not stored yet."""
+    """A new organisation, not stored yet."""
     return OrganisationRow(workspace_id, org_id)
 
 
 def save(row: OrganisationRow, before: Document, after: Document) -> None:
-    """Stage an organisation. No change is no write."""
-    if same(after, before):
+    """Stage an organisation. An unchanged document is not written."""
+    if json_equal(after, before):
         return
     if after.get("lastModified") in (None, before.get("lastModified")):
         after = {**after, "lastModified": clock.seconds()}

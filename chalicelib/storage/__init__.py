@@ -1,15 +1,15 @@
-"""The database: rows, reads, sealed documents, and the unit of work that every conditional write belongs to.
+"""The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This is the package's public face. Its modules `sequence`, `parent_scoped_ids`, `keyring`, `client` and `encryption` are
-imported by name where they are needed.
+This module is the package's public interface. Callers import the modules `sequence`, `parent_scoped_ids`, `keyring`,
+`client` and `encryption` directly.
 """
 
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client
-from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, same, seal, unseal
+from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
 from chalicelib.storage.reads import find, find_many, find_serializable, query, scan
 from chalicelib.storage.retries import pause
-from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, parts, table
+from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
 from chalicelib.storage.unit import (
     current_unit,
     delete,
@@ -41,19 +41,19 @@ __all__ = [
     "find_many",
     "find_serializable",
     "in_unit_of_work",
+    "json_equal",
     "key",
-    "parts",
     "pause",
     "put",
     "put_first",
     "query",
     "require",
     "retry_on_conflict",
-    "same",
     "save_many",
     "scan",
     "sdk_client",
     "seal",
+    "split_key",
     "table",
     "unit_of_work",
     "unseal",

@@ -1,4 +1,4 @@
-"""Write many items at once, unconditionally and outside any unit of work (BatchWriteItem)."""
+"""Batch writes (BatchWriteItem): unconditional, and outside any unit of work."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ from pynamodb.models import BatchWrite
 from chalicelib.storage.client import translate_errors
 from chalicelib.storage.rows import Row
 
-_BATCH = 25  # items of one BatchWriteItem
+_BATCH = 25  # DynamoDB's limit of items per BatchWriteItem
 
 
 def save_many(rows: Sequence[Row]) -> None:
-    """Write items of one table, each with a key of its own, over anything stored. One request per 25 items."""
+    """Put items of one table with distinct keys; existing items are overwritten. One request per 25 items."""
     _write_many(rows, BatchWrite.save)
 
 
 def delete_many(rows: Sequence[Row]) -> None:
-    """Delete items of one table, changed or not. One request per 25 items."""
+    """Delete items of one table, whatever their version. One request per 25 items."""
     _write_many(rows, BatchWrite.delete)
 
 

@@ -1,4 +1,4 @@
-"""The process's SDK clients, and what the database's errors mean to a caller. Nothing else translates them."""
+"""The process's SDK clients, and the only translation of database errors into errors of the API."""
 
 import logging
 import re
@@ -18,7 +18,7 @@ from pynamodb.exceptions import CancellationReason, DoesNotExist, PutError, Pyna
 
 from chalicelib import clock, errors
 
-# At DEBUG they log whole requests and answers: that of KMS is the data key in clear.
+# At DEBUG level these libraries log whole responses, and the response of KMS contains the data key in plain text.
 for _name in ("pynamodb", "botocore"):
     logging.getLogger(_name).setLevel(logging.WARNING)
 
@@ -28,10 +28,10 @@ _session_lock = threading.Lock()
 
 @lru_cache
 def sdk_client(service: str) -> Any:
-    """The process's one SDK client for `service`.
+    """The process's only SDK client for `service`.
 
-    The default timeouts (60 s) exceed the gateway's 29 s: a caller would see the gateway give up while
-    the write still happens. Four attempts of at most 5 s stay inside, and `request_deadline` holds several calls there.
+    The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up during a write.
+    Four attempts of at most 5 s fit. `request_deadline` keeps a sequence of calls within the limit.
     """
     config = Config(
         connect_timeout=1,
@@ -39,39 +39,43 @@ def sdk_client(service: str) -> Any:
         parameter_validation=False,
         max_pool_connections=64,
         retries={"mode": "standard", "total_max_attempts": 4},
-        user_agent="cams",  # the SDK would put a long one together for each request, a fifth of its instructions
+        user_agent="cams",  # building the default for each request takes a fifth of the SDK's instructions
     )
     with _session_lock:
-        made = _session.create_client(service, config=config)
-    made.meta.events.register("request-created", _begin)
+        client = _session.create_client(service, config=config)
+    client.meta.events.register("request-created", _check_deadline)
     if service == "dynamodb":
-        made.meta.events.register("after-call.dynamodb", _count)
-    return made
+        client.meta.events.register("after-call.dynamodb", _record_capacity)
+    return client
 
 
-# The last attempt begins so late at most; it takes 5 s, and the SDK pauses 4 s before the one that is not begun.
-_ATTEMPTS_SECONDS = 18
-_no_attempt_after: ContextVar[float | None] = ContextVar("no_attempt_after", default=None)
+# No attempt starts later than this. The last attempt takes up to 5 s, and the SDK's backoff after it up to 4 s. The sum
+# of 27 s is within the gateway's 29 s.
+_DEADLINE_SECONDS = 18
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
 @contextmanager
 def request_deadline() -> Iterator[None]:
-    """Around what a gateway waits for, in this thread: Unavailable instead of an attempt that would outlast it."""
-    token = _no_attempt_after.set(clock.monotonic() + _ATTEMPTS_SECONDS)
+    """Bound the SDK calls of the block, in this thread, by the gateway's timeout.
+
+    An attempt that would start after 18 s raises Unavailable.
+    """
+    token = _deadline.set(clock.monotonic() + _DEADLINE_SECONDS)
     try:
         yield
     finally:
-        _no_attempt_after.reset(token)
+        _deadline.reset(token)
 
 
-def _begin(**_: Any) -> None:
-    end = _no_attempt_after.get()
-    if end is not None and clock.monotonic() > end:
-        raise errors.Unavailable("The cloud's services answer too slowly; try again.")
+def _check_deadline(**_: Any) -> None:
+    deadline = _deadline.get()
+    if deadline is not None and clock.monotonic() > deadline:
+        raise errors.Unavailable("A backing service is responding too slowly; try again.")
 
 
 class Meter:
-    """What the database was asked for: requests that it answered, and the capacity units that it says they took."""
+    """The number of database requests, and the read and write capacity units that they consumed."""
 
     def __init__(self) -> None:
         self.requests = 0
@@ -84,7 +88,7 @@ _READS = frozenset({"GetItem", "BatchGetItem", "Query", "Scan", "TransactGetItem
 
 @contextmanager
 def metered() -> Iterator[Meter]:
-    """Count what the block asks the database for, in this thread."""
+    """Count the database requests of the block, in this thread."""
     meter = Meter()
     token = _meter.set(meter)
     try:
@@ -93,37 +97,41 @@ def metered() -> Iterator[Meter]:
         _meter.reset(token)
 
 
-def _count(parsed: dict[str, Any], model: Any, **_: Any) -> None:
+def _record_capacity(parsed: dict[str, Any], model: Any, **_: Any) -> None:
     meter = _meter.get()
     if meter is not None:
-        meter.requests += 1  # PynamoDB asks each time what it took
-        told = parsed.get("ConsumedCapacity") or ()
+        meter.requests += 1
+        consumed = parsed.get("ConsumedCapacity") or ()  # PynamoDB requests it with every operation
         kind = "read" if model.name in _READS else "write"
-        meter.units[kind] += sum(one["CapacityUnits"] for one in ([told] if isinstance(told, dict) else told))
+        meter.units[kind] += sum(
+            one["CapacityUnits"] for one in ([consumed] if isinstance(consumed, dict) else consumed)
+        )
 
 
 connection = Connection()
-with suppress(BotoCoreError):  # no region in the environment: the first request says so, see _translation
-    connection._client = sdk_client("dynamodb")  # at import: start-up is the part that a caller does not wait for
+with suppress(BotoCoreError):  # without a region, the first request raises the error (`_to_api_error`)
+    connection._client = sdk_client("dynamodb")  # created at import, while the function initialises
 
 
 Item = dict[str, dict[str, Any]]
 
 
 class ConditionFailed(errors.Stale, ChaliceUnhandledError):
-    """Another write came first: whoever reads, decides and writes may run again (`unit.retry_on_conflict`).
+    """A conditional write failed because another write came first; `unit.retry_on_conflict` runs the function again.
 
-    Chalice hands it on to the middleware instead of answering it, which is why it is a ChaliceUnhandledError, too.
+    It is also a ChaliceUnhandledError because Chalice passes those to the middleware instead of handling them.
     """
 
-    # How often at most the function is run, and the longest backoff between two runs, as `retries.pause` counts.
+    # The maximum number of runs, and the highest backoff step (the `attempt` of `retries.pause`).
     runs = 10
     longest_backoff = 7
 
 
 class Rejected(Exception):
-    """A condition of a write failed. `reasons` has one entry for each item of the request, in its order; `None` for an
-    item whose condition held. For `storage.unit` alone."""
+    """A condition of a write failed. Only `storage.unit` handles it.
+
+    `reasons` has one entry per item of the request, in order; `None` for an item whose condition held.
+    """
 
     def __init__(self, reasons: Sequence[CancellationReason | None]) -> None:
         super().__init__()
@@ -131,27 +139,29 @@ class Rejected(Exception):
 
 
 class TransactionConflict(errors.Unavailable):
-    """A transaction of another writer holds an item; nothing has changed, and the SDK does not repeat the request."""
+    """Another transaction holds one of the items. Nothing has changed, and the SDK does not retry the request."""
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Around every call of the database: its errors become ours; Rejected where a condition failed."""
+    """Translate the database errors of the block into errors of the API, or Rejected for a failed condition."""
     try:
         yield
     except DoesNotExist:
         raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
-        raise _translation(error) from error
+        raise _to_api_error(error) from error
 
 
-def _translation(error: Exception) -> Exception:
+def _to_api_error(error: Exception) -> Exception:
     cause = error.cause if isinstance(error, PynamoDBException) else error
     if isinstance(cause, BotoCoreError):
-        endpoint = connection._client.meta.endpoint_url if connection._client else "any address: no region is set"
-        return errors.Unavailable(f"The database does not answer at {endpoint}.")
+        endpoint = (
+            connection._client.meta.endpoint_url if connection._client else "any address because no region is set"
+        )
+        return errors.Unavailable(f"The database is not reachable at {endpoint}.")
     if not isinstance(cause, ClientError):
-        # A batch of which the database has left something over again and again comes without a cause.
+        # PynamoDB gives up on a batch whose items repeatedly stay unprocessed with a PutError that has no cause.
         return errors.Unavailable() if isinstance(error, PutError) else error
     code = cause.response.get("Error", {}).get("Code", "")
     if code == "ConditionalCheckFailedException":
@@ -159,18 +169,18 @@ def _translation(error: Exception) -> Exception:
     if code == "TransactionCanceledException":
         return _cancelled(getattr(cause, "cancellation_reasons", ()))
     if code == "ResourceNotFoundException":
-        return errors.Unavailable("The tables of the service are not there; create them first.")
+        return errors.Unavailable("The service's tables do not exist; create them first.")
     if code == "TransactionConflictException":
         return TransactionConflict()
     if code == "ValidationException" and "size" in cause.response["Error"].get("Message", ""):
-        return errors.TooLarge("The record is too large to store.")  # an item of 400 KB, a transaction of 4 MB
-    # What stands before the database fails without a code; to the SDK its status is one.
-    if code in _PASSING or re.fullmatch(r"5\d\d", code):
+        return errors.TooLarge("The record is too large to store.")  # limits: 400 KB per item, 4 MB per transaction
+    # Errors of a proxy in front of the database have no error code; the SDK uses their HTTP status instead.
+    if code in _TRANSIENT or re.fullmatch(r"5\d\d", code):
         return errors.Unavailable()
     return error
 
 
-_PASSING = {
+_TRANSIENT = {
     "InternalServerError",
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
@@ -192,7 +202,7 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
 
 
 def _stored_item(error: ClientError) -> Item | None:
-    """The item that failed a single write's condition. PynamoDB's copy of the SDK's error drops it."""
+    """The stored item that failed the condition of a single write. PynamoDB's copy of the SDK error omits it."""
     cause = error.__cause__
     item: Item | None = cause.response.get("Item") if isinstance(cause, ClientError) else None
     return item

@@ -1,26 +1,29 @@
-"""Bytes to and from deflate, so that what grows at its end is not compressed again from its beginning.
+"""Incremental deflate compression: a text that grows at its end is compressed from its last whole part only.
 
-It is done in parts: each ends at a byte, and may refer to what stands before it, so that all are one stream. What
-begins alike begins with the same parts. No checksum: whoever keeps the bytes authenticates them.
+The text is compressed in parts of 16 KiB. Each part ends on a byte boundary and may refer back to earlier text, so the
+parts form one deflate stream. Texts with a common beginning have the same first parts. There is no checksum: AES-GCM
+authenticates the bytes (`encryption`).
 
-Layout: 2 bytes with the number of whole parts, 4 bytes for the length of each in the stream, the stream.
+Layout: 2 bytes for the number of whole parts, 4 bytes for the length of each in the stream, then the stream.
 """
 
 import struct
 import zlib
 
-_PART = 16_384  # bytes; a shorter one costs more at its ends, a longer one is compressed again more often
+_PART = 16_384  # bytes; smaller parts compress worse, larger parts are recompressed more often
 _WINDOW = 32_768
-# Levels. The dense one takes about twice as long on a transcript, for about a tenth less: for what is written once and
-# read often.
+# Compression levels. On transcripts DENSE takes twice as long as QUICK and saves a tenth: for data written once.
 QUICK, DENSE = 3, 6
 
 
 def pack(text: bytes, before: bytes = b"", packed: bytes | None = None, level: int = QUICK) -> bytes:
-    """`text`, compressed at this level. `packed` may hold something older that begins with `before`: the parts that
-    are alike are taken from it."""
-    lengths, stream = _opened(packed) if packed else ([], b"")
-    kept = _alike(text, before, len(lengths))
+    """Compress `text` at this level.
+
+    `packed`, if given, is an earlier result for a text that begins with `before`. The whole parts that `text` and
+    `before` have in common are copied from it.
+    """
+    lengths, stream = _split(packed) if packed else ([], b"")
+    kept = _common_parts(text, before, len(lengths))
     lengths = lengths[:kept]
     start = kept * _PART
     window = text[max(start - _WINDOW, 0) : start]
@@ -37,25 +40,25 @@ def pack(text: bytes, before: bytes = b"", packed: bytes | None = None, level: i
 
 
 def unpack(packed: bytes) -> bytes:
-    """What `pack` has compressed. Raises ValueError for what it has not made."""
+    """Decompress the result of `pack`. Raises ValueError for malformed bytes."""
     try:
-        return zlib.decompress(_opened(packed)[1], -zlib.MAX_WBITS)
+        return zlib.decompress(_split(packed)[1], -zlib.MAX_WBITS)
     except (struct.error, zlib.error) as error:
         raise ValueError from error
 
 
-def _opened(packed: bytes) -> tuple[list[int], bytes]:
-    """The lengths of the whole parts in the stream, and the stream."""
+def _split(packed: bytes) -> tuple[list[int], bytes]:
+    """The compressed lengths of the whole parts, and the stream."""
     (count,) = struct.unpack_from(">H", packed)
     return list(struct.unpack_from(f">{count}I", packed, 2)), packed[2 + 4 * count :]
 
 
-def _alike(text: bytes, before: bytes, most: int) -> int:
-    """With how many whole parts both begin."""
-    most = min(most, len(before) // _PART)
-    known = memoryview(before)
-    for index in range(most):
-        at = index * _PART
-        if not text.startswith(known[at : at + _PART], at):
+def _common_parts(text: bytes, before: bytes, limit: int) -> int:
+    """The number of whole parts that both texts begin with, up to `limit`."""
+    limit = min(limit, len(before) // _PART)
+    view = memoryview(before)
+    for index in range(limit):
+        start = index * _PART
+        if not text.startswith(view[start : start + _PART], start):
             return index
-    return most
+    return limit

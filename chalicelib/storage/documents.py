@@ -1,4 +1,4 @@
-"""Rows whose content is one sealed JSON document; stores build on it, and know documents, not fields."""
+"""Rows that store one sealed JSON document. Stores read and write whole documents and do not know their members."""
 
 import json
 from typing import Any
@@ -11,13 +11,13 @@ from chalicelib.storage.rows import Row, VersionedRow
 
 Document = dict[str, Any]
 
-# Made once, and what was JSON before holds no circle to look for.
+# Documents were parsed from JSON, so they cannot be circular. One shared encoder saves its setup per call.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":"))
 
-# An item ends at 400 KB with its keys and other attributes.
+# Bytes of a sealed attribute. DynamoDB's limit of 400 KB per item includes the keys and other attributes.
 _LIMIT = 390_000
-# As JSON a record is bounded, too: answers carry it as that, escaped once more, and end at 6 MB.
-_ANSWER_LIMIT = 3_000_000
+# Bytes of the document as an escaped JSON string: a Lambda response is JSON in a JSON string, 6 MB at most.
+_JSON_LIMIT = 3_000_000
 
 
 def encode_json(document: Any) -> bytes:
@@ -25,47 +25,49 @@ def encode_json(document: Any) -> bytes:
     return _ENCODER.encode(document).encode()
 
 
-def same(one: Document, other: Document) -> bool:
-    """Whether two documents are the same JSON; to Python 1, 1.0 and true are equal, too."""
-    return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def json_equal(left: Document, right: Document) -> bool:
+    """Whether two documents are the same JSON. Python's `==` also equates 1, 1.0 and true."""
+    return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 def seal(row: Row, attribute: str, document: Document) -> bytes:
-    """What an attribute of an item is to hold for `document`.
+    """`document`, compressed and encrypted for this attribute of this item.
 
-    Raises TooLarge for what does not compress to one item, or 3 MB of escaped JSON.
+    Raises TooLarge for more than 390,000 bytes sealed, or 3 MB of escaped JSON.
     """
     payload = encode_json(document)
-    sealed = encryption.seal(row.workspace_id, row.place(attribute), payload)
-    if len(sealed) > _LIMIT or _escaped_is_too_long(payload):
+    sealed = encryption.seal(row.workspace_id, row.associated_data(attribute), payload)
+    if len(sealed) > _LIMIT or _exceeds_json_limit(payload):
         raise errors.TooLarge("The record is too large to store.")
     return sealed
 
 
 def unseal(row: Row, attribute: str) -> Document:
-    """The document that an attribute of an item holds."""
-    document: Document = json.loads(encryption.unseal(row.workspace_id, row.place(attribute), getattr(row, attribute)))
+    """The document in a sealed attribute of an item. Raises encryption.DecryptionError."""
+    document: Document = json.loads(
+        encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute))
+    )
     return document
 
 
 class SealedRow(Row):
-    """An item with one document. `open()` reads it, `seal()` replaces it before a save."""
+    """An item with one sealed document."""
 
     document = BinaryAttribute(legacy_encoding=False)
 
     def seal(self, document: Document) -> None:
-        """Put `document` in. Raises TooLarge as `seal` does."""
+        """Replace the document; the row must still be put. Raises TooLarge as the function `seal` does."""
         self.document = seal(self, "document", document)
 
     def open(self) -> Document:
-        """The document as it was put in."""
+        """The decrypted document."""
         return unseal(self, "document")
 
 
 class DocumentRow(SealedRow, VersionedRow):
-    """The same for a document that is read, changed and saved: a stale save is a conflict."""
+    """An item with one sealed document, written under optimistic locking."""
 
 
-def _escaped_is_too_long(payload: bytes) -> bool:
-    # Escaping at most triples a JSON text's bytes, so that all but the largest need not be escaped to know.
-    return len(payload) * 3 > _ANSWER_LIMIT and len(json.dumps(payload.decode())) > _ANSWER_LIMIT
+def _exceeds_json_limit(payload: bytes) -> bool:
+    # Escaping at most triples the bytes of a JSON text, so only large documents have to be escaped to find out.
+    return len(payload) * 3 > _JSON_LIMIT and len(json.dumps(payload.decode())) > _JSON_LIMIT

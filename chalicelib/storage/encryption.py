@@ -1,11 +1,10 @@
-"""Documents to and from one encrypted, compressed attribute; nothing else encrypts.
+"""Envelope encryption of stored attributes; the only module that encrypts.
 
-JSON bytes -> deflate (`compression`) -> AES-256-GCM. The data key is made and wrapped by KMS, kept wrapped in
-the keyring table, and unwrapped once per process; every workspace has a key of its own derived from it. The item's
-place (table, key, attribute) is authenticated with the bytes, so that a ciphertext that is copied to
-another item, or another workspace, does not open.
+JSON bytes are compressed (`compression`), then encrypted with AES-256-GCM. KMS generates and wraps the data key
+(`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) names the
+table, item key and attribute: a ciphertext copied to another item or workspace does not decrypt.
 
-Layout: 1 byte of layout, 4 bytes of key id, 12 bytes of nonce, ciphertext and tag.
+Layout: 1 byte layout number, 4 bytes key id, 12 bytes nonce, then ciphertext and tag.
 """
 
 import hmac
@@ -21,43 +20,46 @@ _LAYOUT = b"\x02"
 _HEADER = 1 + 4 + 12
 
 
-class Unreadable(Exception):
-    """The bytes are not what was sealed at this place; they were altered, moved or cut."""
+class DecryptionError(Exception):
+    """The bytes do not decrypt with this associated data: altered, truncated, or copied from another item."""
 
 
-def seal(workspace_id: str, place: str, payload: bytes, level: int = compression.QUICK) -> bytes:
-    """Seal JSON bytes for one place of one workspace."""
-    return _closed(workspace_id, place, compression.pack(payload, level=level))
+def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK) -> bytes:
+    """Compress and encrypt JSON bytes with the workspace's key. `associated_data` comes from `Row.associated_data`."""
+    return _encrypt(workspace_id, associated_data, compression.pack(payload, level=level))
 
 
-def seal_again(workspace_id: str, place: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
-    """Seal JSON bytes in the place of `sealed`, whose payload begins with `before`: what is alike at the beginning is
-    not compressed again. Raises Unreadable as `unseal` does."""
-    return _closed(workspace_id, place, compression.pack(payload, before, _opened(workspace_id, place, sealed)))
+def reseal(workspace_id: str, associated_data: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
+    """`seal` for a payload that replaces `sealed`, whose payload begins with `before`.
+
+    Copies the compressed beginning that both payloads share. Raises DecryptionError.
+    """
+    packed = _decrypt(workspace_id, associated_data, sealed)
+    return _encrypt(workspace_id, associated_data, compression.pack(payload, before, packed))
 
 
-def unseal(workspace_id: str, place: str, sealed: bytes) -> bytes:
-    """The JSON bytes sealed for this place. Raises Unreadable for anything else."""
+def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
+    """The JSON bytes that were sealed with the same arguments. Raises DecryptionError."""
     try:
-        return compression.unpack(_opened(workspace_id, place, sealed))
+        return compression.unpack(_decrypt(workspace_id, associated_data, sealed))
     except ValueError as error:
-        raise Unreadable(place) from error
+        raise DecryptionError(associated_data) from error
 
 
-def _closed(workspace_id: str, place: str, packed: bytes) -> bytes:
+def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
     key = keyring.current()
     nonce = os.urandom(12)
-    return _LAYOUT + key.key_id + nonce + _cipher(key, workspace_id).encrypt(nonce, packed, place.encode())
+    return _LAYOUT + key.key_id + nonce + _cipher(key, workspace_id).encrypt(nonce, packed, associated_data.encode())
 
 
-def _opened(workspace_id: str, place: str, sealed: bytes) -> bytes:
+def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
     if sealed[:1] != _LAYOUT or len(sealed) < _HEADER:
-        raise Unreadable(place)
+        raise DecryptionError(associated_data)
     cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
     try:
-        return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], place.encode())
+        return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], associated_data.encode())
     except InvalidTag as error:
-        raise Unreadable(place) from error
+        raise DecryptionError(associated_data) from error
 
 
 @lru_cache(maxsize=1024)

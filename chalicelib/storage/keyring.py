@@ -1,7 +1,7 @@
-"""The data keys that documents are sealed with: made and wrapped by KMS, kept wrapped in a table.
+"""The data keys of the envelope encryption: KMS generates and wraps them, and a table stores them wrapped.
 
-The wrapped key stands in the database, not in the deployment's environment, so that a backup of the
-tables has all that is needed (beside KMS) to read them. A process unwraps a key once.
+The wrapped keys are in the database, not in the deployment's environment, so a backup of the tables needs only KMS to
+be readable. A process unwraps each key once.
 """
 
 import os
@@ -22,7 +22,7 @@ _CONTEXT = {"service": "cams"}
 
 
 class KeyRow(Row):
-    """A wrapped data key under the hex of its four-byte id, and the newest one once more as `current`."""
+    """A wrapped data key. Its name is its four-byte id in hex; the newest key is also stored as `current`."""
 
     class Meta:
         table_name = table("keyring")
@@ -34,7 +34,7 @@ class KeyRow(Row):
 
 
 class DataKey(NamedTuple):
-    """A key to seal with: the four bytes that name it, and its 32 secret bytes."""
+    """An unwrapped data key: its four-byte id and its 32 secret bytes."""
 
     key_id: bytes
     secret: bytes
@@ -45,27 +45,27 @@ class DataKey(NamedTuple):
 
 @lru_cache(maxsize=1)
 def current() -> DataKey:
-    """The key to seal with. Raises Unavailable when `ensure` has never been called."""
-    return _unwrapped(_CURRENT)
+    """The key for encryption. Raises Unavailable before the first `ensure_data_key`, or when KMS fails."""
+    return _unwrap(_CURRENT)
 
 
 @lru_cache(maxsize=64)
 def find(key_id: bytes) -> DataKey:
-    """The key with this id, to open what it sealed."""
+    """The key with this id, for decryption. Raises Unavailable when it is missing or KMS fails."""
     newest = current()
-    return newest if newest.key_id == key_id else _unwrapped(key_id.hex())
+    return newest if newest.key_id == key_id else _unwrap(key_id.hex())
 
 
-def ensure() -> None:
-    """Make the first data key where there is none. Needs `kms:GenerateDataKeyWithoutPlaintext`: operators only."""
+def ensure_data_key() -> None:
+    """Create the first data key if none exists. For operators: needs `kms:GenerateDataKeyWithoutPlaintext`."""
     if find_row(KeyRow, _CURRENT) is None:
         rotate()
 
 
 def rotate() -> None:
-    """Seal with a new data key from now on; what the older ones sealed stays readable.
+    """Create a data key and encrypt with it from now on. Older keys still decrypt what they encrypted.
 
-    Processes that already run go on with the key they know until they end.
+    Running processes encrypt with the key they have loaded until they end.
     """
     wrapped = _kms("generate_data_key_without_plaintext", KeyId=settings.encryption_key(), KeySpec="AES_256")
     key_id = os.urandom(4).hex()
@@ -73,17 +73,17 @@ def rotate() -> None:
         KeyRow(name, key_id=key_id, wrapped=wrapped["CiphertextBlob"], created_at=clock.seconds())
         for name in (_CURRENT, key_id)
     )
-    # An id that exists must never come to mean another key: what the old one sealed could not be opened again.
+    # Replacing the key of an existing id would make everything that it encrypted unreadable.
     with unit_of_work():
         put(own_row, KeyRow.name.does_not_exist())
         put(current_row)
     current.cache_clear()
 
 
-def _unwrapped(name: str) -> DataKey:
+def _unwrap(name: str) -> DataKey:
     row = find_row(KeyRow, name)
     if row is None:
-        raise errors.Unavailable("The keyring has no such key; create a workspace first.")
+        raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
     answer = _kms("decrypt", CiphertextBlob=row.wrapped)
     return DataKey(bytes.fromhex(row.key_id), answer["Plaintext"])
 
@@ -93,6 +93,6 @@ def _kms(operation: str, **parameters: Any) -> Any:
         return getattr(sdk_client("kms"), operation)(EncryptionContext=_CONTEXT, **parameters)
     except ClientError as error:
         code = error.response.get("Error", {}).get("Code", "")
-        raise errors.Unavailable(f"The encryption key cannot be used ({code}); see the key and its policy.") from error
+        raise errors.Unavailable(f"KMS refused the encryption key ({code}); check the key and its policy.") from error
     except BotoCoreError as error:
-        raise errors.Unavailable("The key service does not answer.") from error
+        raise errors.Unavailable("KMS is not reachable; try again.") from error

@@ -1,7 +1,7 @@
-"""Ids of what belongs to something else and is also found by its id alone, such as the tools of an agent.
+"""Ids of child records, such as the tools of an agent, that are also found by their own id alone.
 
-Such an id begins with eleven characters that are derived from its parent's, and so does its partition:
-one strongly consistent request finds it by its id, and one lists all of its parent's.
+A child's id and its partition key share an eleven-character prefix derived from the parent's id. One strongly
+consistent request finds a child by its id, and one lists the children of a parent.
 """
 
 import hashlib
@@ -14,21 +14,21 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(parent_id: str) -> str:
-    """A new id for something of this parent; ids of one parent sort by time of creation."""
+    """A new id for a child: the prefix and a ULID. The ids of one parent sort by creation time."""
     return _prefix(parent_id) + ids.new_id()
 
 
 def partition(workspace_id: str, parent_id: str) -> str:
-    """The partition of everything of this parent."""
+    """The partition key of the parent's children."""
     return rows.key(workspace_id, _prefix(parent_id))
 
 
 def partition_of(workspace_id: str, child_id: str) -> str:
-    """The partition that something with this id is in."""
+    """The partition key of the child with this id."""
     return rows.key(workspace_id, child_id[:_PREFIX])
 
 
 def _prefix(parent_id: str) -> str:
-    """55 bits of a hash: enough to tell the parents of one workspace apart."""
+    """55 bits of a hash: collisions between the parents of one workspace are negligible."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")
     return "".join(_DIGITS[(digest >> 5 * place) & 31] for place in range(_PREFIX))

@@ -1,6 +1,6 @@
-"""Read items: one by its key, many in a batch, a query, a scan.
+"""Reads: one item by key, a batch of items, a query, a scan.
 
-Reads are strongly consistent, except on an index and where the caller asks for eventual consistency at half the price.
+Reads are strongly consistent, except on an index or with `consistent=False`, which costs half as much.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key
 
 _ATTEMPTS = 12
-_BATCH = 100  # items of one BatchGetItem
+_BATCH = 100  # DynamoDB's limit of items per BatchGetItem
 
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
-    """The item with this key, or None. One request; half the price where eventual consistency will do."""
+    """The item with this key, or None. One request; eventual consistency costs half as much."""
     with translate_errors():
         try:
             return row.get(partition, sort, consistent_read=consistent)
@@ -27,7 +27,10 @@ def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consiste
 
 
 def find_serializable(key: Key) -> Any:
-    """The item as of a commit, or None: unlike `find` it never reads between the writes of one transaction."""
+    """The item, or None, read in a transaction: it never sees a commit of several items half applied.
+
+    Raises Unavailable after twelve conflicts with other transactions.
+    """
     arguments = {"TransactItems": [{"Get": key.row.get_operation_kwargs_from_class(*key[1:])}]}
     for attempt in range(_ATTEMPTS):
         try:
@@ -41,16 +44,16 @@ def find_serializable(key: Key) -> Any:
 
 
 def find_many(keys: Sequence[Key], *, consistent: bool = True) -> list[Any]:
-    """The items with these keys, of any tables, in the order asked for; None for each that does not exist.
+    """The items with these keys, of any tables, in the order of the keys; None for each that does not exist.
 
-    One request per 100 keys, and more for what the database leaves unprocessed. An eventually consistent read costs
-    half as much and may answer an item as it was a moment ago.
+    One request per 100 keys, plus one for each batch of unprocessed keys. Eventual consistency costs half as much and
+    may return a slightly older item. Raises Unavailable after twelve requests for the same batch.
     """
-    how = {"ConsistentRead": True} if consistent else {}
+    options = {"ConsistentRead": True} if consistent else {}
     found: dict[_Identity, dict[str, Any]] = {}
     wanted = [(key.row.Meta.table_name, key.row.get_operation_kwargs_from_class(*key[1:])["Key"]) for key in keys]
     for start in range(0, len(wanted), _BATCH):
-        found |= _batch(wanted[start : start + _BATCH], how)
+        found |= _batch(wanted[start : start + _BATCH], options)
     items = (found.get(_identity(name, item_key, item_key)) for name, item_key in wanted)
     return [item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True)]
 
@@ -63,11 +66,11 @@ def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Iden
     return (table_name, *(item[name]["S"] for name in sorted(item_key)))
 
 
-def _batch(wanted: list[tuple[str, _RawKey]], how: dict[str, bool]) -> dict[_Identity, dict[str, Any]]:
+def _batch(wanted: list[tuple[str, _RawKey]], options: dict[str, bool]) -> dict[_Identity, dict[str, Any]]:
     key_of_table = dict(wanted)
     rest: dict[str, Any] = {}
     for name, item_key in wanted:
-        rest.setdefault(name, {"Keys": [], **how})["Keys"].append(item_key)
+        rest.setdefault(name, {"Keys": [], **options})["Keys"].append(item_key)
     found: dict[_Identity, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
         with translate_errors():
@@ -90,9 +93,9 @@ def query(
     index: str | None = None,
     newest_first: bool = False,
 ) -> list[AnyRow]:
-    """The items of a partition in the order of their sort key: at most `limit`, all of them without.
+    """The items of a partition in the order of their sort key, at most `limit`; None for all.
 
-    One request for each MB read. Strongly consistent, but for an index, which lags behind its table.
+    One request per MB read. An index is eventually consistent.
     """
     with translate_errors():
         return list(
@@ -109,6 +112,6 @@ def query(
 
 
 def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
-    """The items of a whole table for which the condition holds, in no order; all of it is read and paid for."""
+    """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():
         return list(row.scan(condition, consistent_read=True))

@@ -1,4 +1,4 @@
-"""Exponential backoff with jitter between the attempts at something that another writer got in the way of."""
+"""Exponential backoff with jitter between attempts that conflict with other writers."""
 
 import random
 
@@ -6,5 +6,5 @@ from chalicelib import clock
 
 
 def pause(attempt: int) -> None:
-    """Wait before the next attempt: a random time, up to twice as long each time and a second at most."""
+    """Sleep for a random time of at most 10 ms * 2**`attempt`, and at most one second."""
     clock.sleep(random.uniform(0, min(1.0, 0.01 * 2**attempt)))

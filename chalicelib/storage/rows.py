@@ -1,7 +1,6 @@
-"""The base of every table: what an item is, its keys, how it is read, and its version tag.
+"""The base classes of all rows: keys, deserialisation, associated data and version tags.
 
-Every partition key begins with a workspace id that came from a credential, so a record of another
-workspace is not found rather than refused.
+Every partition key begins with the workspace id of the credential, so records of other workspaces cannot be found.
 """
 
 from typing import Any, NamedTuple, TypeVar
@@ -13,23 +12,23 @@ from pynamodb.models import Model
 from chalicelib import settings
 from chalicelib.storage.client import connection
 
-_SEPARATOR = "#"  # no identifier may contain it, see http.identifier
+_SEPARATOR = "#"  # `ids.IDENTIFIER` excludes it
 
 AnyRow = TypeVar("AnyRow", bound="Row")
 
 
 def table(name: str) -> str:
-    """The physical name of a table of the template."""
+    """The physical name of a table: the prefix of the settings and its name in the template."""
     return settings.table_prefix() + name
 
 
 def key(workspace_id: str, *parts: str) -> str:
-    """A partition key: the workspace id first, then the identifiers that narrow it down."""
+    """A partition key: the workspace id and further identifiers, joined by `#`."""
     return _SEPARATOR.join((workspace_id, *parts))
 
 
-def parts(partition: str) -> list[str]:
-    """What a partition key was made of."""
+def split_key(partition: str) -> list[str]:
+    """The workspace id and the identifiers in a partition key."""
     return partition.split(_SEPARATOR)
 
 
@@ -38,15 +37,15 @@ class Row(Model):
 
     @classmethod
     def _get_connection(cls) -> TableConnection:
-        new = cls._connection is None
-        own = super()._get_connection()
-        if new:
-            own.connection._client = connection._client
-        return own
+        is_new = cls._connection is None
+        table_connection = super()._get_connection()
+        if is_new:  # all models share one SDK client
+            table_connection.connection._client = connection._client
+        return table_connection
 
     @classmethod
     def from_raw_data(cls: type[AnyRow], data: dict[str, dict[str, Any]]) -> AnyRow:
-        """The row of a stored item. A page has twenty: PynamoDB's own way goes over all attributes three times."""
+        """The row of a stored item. PynamoDB's own method is slower: it makes three passes over the attributes."""
         row = cls.__new__(cls)
         row.attribute_values = {}
         for name, attribute in cls.get_attributes().items():
@@ -59,36 +58,36 @@ class Row(Model):
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The item's partition key, and its sort key where the table has one."""
+        """The item's partition key and, if the table has one, its sort key."""
         names = (self._hash_keyname, self._range_keyname)
         return tuple([self.attribute_values[name] for name in names if name])
 
     @property
     def workspace_id(self) -> str:
-        """The workspace that the item belongs to."""
-        return parts(self.keys[0])[0]
+        """The workspace id in the partition key."""
+        return split_key(self.keys[0])[0]
 
-    def place(self, attribute: str) -> str:
-        """Where an attribute is stored; what is sealed for one place opens at no other."""
+    def associated_data(self, attribute: str) -> str:
+        """The associated data (AAD) of a sealed attribute: its table, item key and name."""
         return "/".join((self.Meta.table_name, *self.keys, attribute))
 
     def __repr__(self) -> str:
-        # PynamoDB's own prints every value, and some of them are credentials.
+        # PynamoDB's repr prints every value, and some of them are credentials.
         return f"{type(self).__name__}({'/'.join(self.keys)})"
 
 
 class TaggedRow(Row):
-    """An item with a version tag: a ULID, new at each write. Callers see it as the record's `ETag`."""
+    """An item with a version tag: a ULID, replaced at every write. Callers see it as the record's `ETag`."""
 
     version_tag = UnicodeAttribute()
 
 
 class VersionedRow(TaggedRow):
-    """An item that is read, changed and written under optimistic locking: only as it was read, by its version tag."""
+    """An item under optimistic locking: a write succeeds only if the stored version tag is the one that was read."""
 
 
 class Key(NamedTuple):
-    """One item to read: its row class, partition key and sort key."""
+    """The key of one item: its row class, partition key and sort key."""
 
     row: type[Row]
     partition: str

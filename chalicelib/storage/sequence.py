@@ -1,9 +1,8 @@
-"""The sequence row of an agent: the numbers of its conversations, and the proof that the agent exists.
+"""The sequence row of an agent: it numbers the agent's conversations and exists as long as the agent does.
 
-A conversation takes the next number in the transaction that creates it, so numbers have no gap and no duplicate. The
-list of conversations is ordered by them, and page N is a range of them. `recent` names the last conversations by id,
-newest first: the index that the list reads lags behind its table in the cloud, and what it does not show yet is found
-by key.
+The transaction that creates a conversation assigns the next number, so numbers have no gaps and no duplicates. Lists
+are ordered by number, and page N is a range of numbers. `recent` holds the ids of the newest conversations. The index
+is eventually consistent, and the list reads by key what the index does not have yet.
 """
 
 import json
@@ -19,15 +18,15 @@ from chalicelib.storage.reads import find as find_row
 from chalicelib.storage.rows import Key, Row
 from chalicelib.storage.unit import put, require, update
 
-# As many ids of our own length as keep the row within one capacity unit.
+# With ids of 26 characters the row stays within one write capacity unit.
 _RECENT = 32
 _ITEM = "sequence"
 
 
 class SequenceRow(Row):
-    """The row; `high` is the number of the newest conversation, 0 before the first.
+    """`high` is the number of the newest conversation, 0 before the first.
 
-    After the deletion of its agent it is a tombstone, with `closed_at` and no `high`, until the cascade is complete.
+    Deleting the agent turns the row into a tombstone, with `closed_at` and without `high`, until the cascade completes.
     """
 
     class Meta:
@@ -43,8 +42,11 @@ class SequenceRow(Row):
 
 
 class NumberTaken(ConditionFailed):
-    """Another conversation of the agent took the number first. Creators take turns, so they need many runs and short
-    pauses: with long ones those who come later would always be first."""
+    """Another conversation of the agent took the number first.
+
+    Only one creation succeeds per number, so creations need many runs. The pauses stay short because long ones would
+    let later requests overtake.
+    """
 
     STATUS_CODE = 503
     code = errors.Unavailable.code
@@ -53,39 +55,39 @@ class NumberTaken(ConditionFailed):
     longest_backoff = 2
 
 
-def first(workspace_id: str, agent_id: str) -> SequenceRow:
-    """The row of a new agent."""
+def new(workspace_id: str, agent_id: str) -> SequenceRow:
+    """The row of a new agent, not stored yet."""
     return SequenceRow(rows.key(workspace_id, agent_id), high=0)
 
 
 def key(workspace_id: str, agent_id: str) -> Key:
-    """What to ask `storage.find_many` for."""
+    """The key of the row, for `storage.find_many`."""
     return Key(SequenceRow, rows.key(workspace_id, agent_id), _ITEM)
 
 
 def find(workspace_id: str, agent_id: str) -> SequenceRow | None:
-    """The row, or None when there is no such agent. One request."""
+    """The row, or None for an unknown or deleted agent. One request."""
     return unless_deleted(find_row(SequenceRow, rows.key(workspace_id, agent_id), _ITEM))
 
 
 def unless_deleted(row: SequenceRow | None) -> SequenceRow | None:
-    """The row, but None for a tombstone."""
+    """The row, or None if it is a tombstone."""
     return None if row is None or row.closed_at is not None else row
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> SequenceRow | None:
-    """The tombstone of a deleted agent whose cascade is not complete, or None."""
+    """The tombstone of a deleted agent whose cascade is not complete, or None. One request."""
     row = find_row(SequenceRow, rows.key(workspace_id, agent_id), _ITEM)
     return row if row is not None and row.closed_at is not None else None
 
 
 def create(workspace_id: str, agent_id: str, error: errors.ApiError) -> None:
-    """Stage the row of a new agent; `error` says that a tombstone of this id is in its place."""
-    put(first(workspace_id, agent_id), SequenceRow.conversation.does_not_exist(), error)
+    """Stage the row of a new agent. Raises `error` at the commit if a row or tombstone of this id exists."""
+    put(new(workspace_id, agent_id), SequenceRow.conversation.does_not_exist(), error)
 
 
-def close(row: SequenceRow) -> None:
-    """Stage the tombstone; once it is there nothing can be created for the agent."""
+def mark_deleted(row: SequenceRow) -> None:
+    """Stage the tombstone. Once committed, no record of the agent can be created."""
     actions = [
         SequenceRow.high.remove(),
         SequenceRow.closed_at.set(clock.seconds()),
@@ -95,28 +97,30 @@ def close(row: SequenceRow) -> None:
 
 
 def count(row: SequenceRow) -> int:
-    """How many conversations the agent has, or had when it was closed."""
+    """The number of the agent's conversations; of a tombstone, at the time of the deletion."""
     if row.high is None:
         return int(row.created or 0)
     return int(row.high) - sum(last - first + 1 for first, last in holes(row))
 
 
 def require_agent(workspace_id: str, agent_id: str) -> None:
-    """Stage the condition that the agent exists; its failure is NotFound."""
+    """Stage the condition that the agent exists. The commit raises NotFound otherwise."""
     require(key(workspace_id, agent_id), SequenceRow.high.exists(), errors.NotFound.of("agent"))
 
 
 def advance(row: SequenceRow, conversation_id: str) -> int:
-    """Stage that a conversation takes the next number; returns it. Its failure is NumberTaken, or NotFound when the
-    agent was deleted."""
+    """Stage the assignment of the next number to a conversation, and return the number.
+
+    The commit raises NumberTaken if another conversation took it, and NotFound if the agent was deleted.
+    """
     recent = " ".join([conversation_id, *row.recent.split()][:_RECENT])
     number = int(row.high) + 1
     actions = [SequenceRow.high.set(number), SequenceRow.recent.set(recent)]
-    update(row, actions, SequenceRow.high == row.high, _taken)
+    update(row, actions, SequenceRow.high == row.high, _advance_error)
     return number
 
 
-def _taken(item: Item | None) -> errors.ApiError:
+def _advance_error(item: Item | None) -> errors.ApiError:
     return NumberTaken() if item and "high" in item else errors.NotFound.of("agent")
 
 
@@ -125,15 +129,15 @@ def holes(row: SequenceRow) -> list[tuple[int, int]]:
     return [(first, last) for first, last in json.loads(zlib.decompress(row.holes))] if row.holes else []
 
 
-def leave_hole(row: SequenceRow, number: int) -> None:
-    """Stage that a number is deleted; fails when another one was deleted first."""
+def record_hole(row: SequenceRow, number: int) -> None:
+    """Stage the deletion of a number. The commit raises ConditionFailed if another one was deleted first."""
     packed = zlib.compress(json.dumps(_with_hole(holes(row), number), separators=(",", ":")).encode())
-    as_read = SequenceRow.holes == row.holes if row.holes else SequenceRow.holes.does_not_exist()
-    update(row, [SequenceRow.holes.set(packed)], as_read & SequenceRow.high.exists())
+    unchanged = SequenceRow.holes == row.holes if row.holes else SequenceRow.holes.does_not_exist()
+    update(row, [SequenceRow.holes.set(packed)], unchanged & SequenceRow.high.exists())
 
 
 def _with_hole(ranges: Sequence[tuple[int, int]], number: int) -> list[tuple[int, int]]:
-    """Neighbouring ranges grow together, so that deleting everything leaves one."""
+    """The ranges with `number` added. Adjacent ranges are merged, so deleting everything leaves one range."""
     merged: list[tuple[int, int]] = []
     for first, last in sorted([*ranges, (number, number)]):
         if merged and first <= merged[-1][1] + 1:
@@ -144,6 +148,6 @@ def _with_hole(ranges: Sequence[tuple[int, int]], number: int) -> list[tuple[int
 
 
 def recent_id(row: SequenceRow, number: int) -> str | None:
-    """The conversation with this number, when it is one of the last ones."""
+    """The id of the conversation with this number, or None if it is not among the most recent."""
     ids, back = row.recent.split(), int(row.high) - number
     return ids[back] if 0 <= back < len(ids) else None

@@ -5,13 +5,13 @@
         row.seal(...)
         storage.put(row)
 
-One staged write is sent as a single put, update or delete; several are one transaction. A step says with its `error`
-what a failure of its condition means; the first staged step that failed decides. Without an `error` it means that
-another write came first: `ConditionFailed`, after which `retry_on_conflict` runs the function again.
+A single staged write is sent as a conditional put, update or delete; several writes are sent as one transaction. If
+conditions fail, the commit raises the `error` of the first failed step in staging order. The default error is
+`ConditionFailed`: another write came first, and `retry_on_conflict` runs the function again.
 
-When the answer to a write is lost, the SDK repeats it, and the repetition fails its own condition. It is recognised
-here, and nowhere else, by the version tag that it wrote. The biggest downside: a transaction costs twice the write
-units of its items.
+When the response to a write is lost, the SDK repeats the write, and the repetition fails its own condition. Only this
+module detects that: the stored version tag is the one that the write itself set. The main downside: a transaction
+consumes twice the write units of its items.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -36,17 +36,17 @@ from chalicelib.storage.client import (
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
-_MAX_STEPS = 100  # items of one transaction
-_ATTEMPTS = 12  # at one request, while other transactions hold its items
+_MAX_STEPS = 100  # DynamoDB's limit of items per transaction
+_ATTEMPTS = 12  # of one request while other transactions hold its items
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
-# What the failure of a condition means: an error, or a function that makes one from the stored item.
+# The error of a failed condition, or a function that returns it for the stored item.
 Failure = errors.ApiError | Callable[[Item | None], errors.ApiError]
 
 
 class Step(NamedTuple):
-    """A staged write of one item, or a check of one. `arguments` makes those of the request, when it is sent."""
+    """A staged write or condition check of one item. `arguments` builds the request's arguments at the commit."""
 
     action: Literal["Put", "Update", "Delete", "ConditionCheck"]
     arguments: Callable[[], dict[str, Any]]
@@ -54,40 +54,40 @@ class Step(NamedTuple):
     error: Failure | None
 
     def wrote(self, item: Item | None) -> bool:
-        """Whether the item, which failed the step's condition, is what this very step has written."""
+        """Whether this step itself wrote the item that now fails its condition."""
         return item is not None and "version_tag" in item and item["version_tag"]["S"] == self.version_tag
 
     def failure(self, item: Item | None) -> errors.ApiError:
-        """What the failed condition means; `item` is what is stored."""
+        """The error of the failed condition; `item` is the stored item."""
         if self.error is None:
             return ConditionFailed()
         return self.error(item) if callable(self.error) else self.error
 
 
 class Unit:
-    """The writes that a function has staged, and the queue messages to send after their commit."""
+    """The staged writes of a function, and the queue messages to send after the commit."""
 
     def __init__(self) -> None:
         self._steps: list[Step] = []
         self.messages: list[tuple[str, str]] = []
 
     def stage(self, step: Step) -> None:
-        """Add a step; the order decides which failure counts."""
+        """Add a step. If several conditions fail, the step that was staged first decides the error."""
         self._steps.append(step)
 
     def stage_first(self, step: Step) -> None:
-        """Add a step whose failure counts before that of all others."""
+        """Add a step whose error takes precedence over those of all other steps."""
         self._steps.insert(0, step)
 
     def discard(self) -> None:
-        """Drop what was staged: nothing is written."""
+        """Drop the staged writes and messages."""
         self._steps, self.messages = [], []
 
     def commit(self) -> None:
-        """Write everything that was staged, or nothing.
+        """Write all staged steps atomically.
 
-        Raises what the first failed step says, ConditionFailed by default; TooLarge for more than 100 steps or 4 MB;
-        Unavailable when the outcome is unknown, or when other transactions hold the items for too long.
+        Raises the error of the first failed step, ConditionFailed by default. Raises TooLarge for more than 100 steps
+        or 4 MB. Raises Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
             return
@@ -109,25 +109,25 @@ class Unit:
         raise errors.Unavailable("Too many writers at the same record; try again.")
 
     def _request(self) -> tuple[str, dict[str, Any]]:
-        """The operation and its arguments; `Put` and the like are both the names of steps and of single writes."""
+        """The database operation and its arguments. A step's action is also the prefix of the single-item operation."""
         (first, *others) = self._steps
         if not others and first.action != "ConditionCheck":
             return f"{first.action}Item", first.arguments()
         steps = [{step.action: step.arguments()} for step in self._steps]
-        # With its token the SDK may repeat the transaction: the engine recognises it for ten minutes.
+        # The token makes repetitions by the SDK idempotent for ten minutes.
         return "TransactWriteItems", {"TransactItems": steps, "ClientRequestToken": ids.new_id()}
 
     def _is_done(self, rejected: Rejected) -> bool:
-        """Whether an earlier attempt at this very request was applied, and only its answer was lost."""
+        """Whether an earlier attempt of this request was applied and only its response was lost."""
         pairs = zip(self._steps, rejected.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
             return True
-        # A deletion leaves no tag; of a single one that finds nothing, the purpose is achieved.
+        # A deleted item has no tag to compare. If a single deletion finds no item, its goal is reached.
         (first, *others), (reason, *_) = self._steps, rejected.reasons
         return not others and first.action == "Delete" and reason is not None and not reason.raw_item
 
     def _raise_unless_conflict(self, rejected: Rejected) -> None:
-        """Raise what the first failed step says; return where a transaction of another writer held its item."""
+        """Raise the error of the first failed step; return if another transaction held its item."""
         for step, reason in zip(self._steps, rejected.reasons, strict=True):
             if reason is not None:
                 if reason.code == "TransactionConflict":
@@ -140,8 +140,10 @@ _open: ContextVar[Unit | None] = ContextVar("unit_of_work", default=None)
 
 @contextmanager
 def unit_of_work() -> Iterator[Unit]:
-    """Open a unit of its own, inside another one too. What the block stages is committed at its end; nothing is written
-    when the block raises. Raises what `Unit.commit` does."""
+    """Open a new unit, even inside another one. Commits at the end of the block; writes nothing if the block raises.
+
+    Raises the errors of `Unit.commit`.
+    """
     unit = Unit()
     token = _open.set(unit)
     try:
@@ -152,7 +154,7 @@ def unit_of_work() -> Iterator[Unit]:
 
 
 def current_unit() -> Unit:
-    """The innermost open unit. Raises RuntimeError where none is open: every write belongs to one."""
+    """The innermost open unit. Raises RuntimeError if no unit is open."""
     unit = _open.get()
     if unit is None:
         raise RuntimeError("A write was staged outside any unit of work.")
@@ -160,9 +162,9 @@ def current_unit() -> Unit:
 
 
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
-    """The result of `action`, which reads, decides and writes; run again when another write came first.
+    """The result of `action`, which reads, decides and writes. Runs it again, with backoff, after a ConditionFailed.
 
-    Raises ConditionFailed after ten runs.
+    Raises the conflict after its maximum number of runs, ten by default.
     """
     for run in count(1):
         try:
@@ -175,8 +177,10 @@ def retry_on_conflict(action: Callable[[], Result]) -> Result:
 
 
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a store function that operators call, too: it joins the open unit, or opens one and commits it, with
-    further runs after a conflict."""
+    """Decorate a store function that views and operators' commands call.
+
+    It joins the open unit; without one, it opens and commits its own and retries on conflict.
+    """
 
     @wraps(function)
     def joined(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
@@ -190,14 +194,14 @@ def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Paramete
 
 
 def put(row: Row, condition: Condition | None = None, error: Failure | None = None) -> None:
-    """Stage the write of an item; a versioned one is written only as it was read. Sets its new version tag."""
+    """Stage a put and set the new version tag. A VersionedRow also requires the version tag that was read."""
     condition = _unchanged(row, condition)
     tag = _set_version_tag(row)
     current_unit().stage(_put_step(row, condition, tag, error))
 
 
 def put_first(row: TaggedRow, condition: Condition, error: Failure) -> None:
-    """Stage the write of an item whose failure counts before that of every other step."""
+    """Stage a put whose error takes precedence over those of all other steps."""
     tag = _set_version_tag(row)
     current_unit().stage_first(_put_step(row, condition, tag, error))
 
@@ -205,7 +209,7 @@ def put_first(row: TaggedRow, condition: Condition, error: Failure) -> None:
 def update(
     row: Row, actions: Sequence[Action], condition: Condition | None = None, error: Failure | None = None
 ) -> None:
-    """Stage a change of single attributes of an item, whatever its version."""
+    """Stage an update of single attributes, whatever the version of the item. Sets the new version tag."""
     tag = _set_version_tag(row)
     changes = [*actions, type(row).version_tag.set(tag)] if isinstance(row, TaggedRow) and tag else list(actions)
     current_unit().stage(
@@ -214,13 +218,13 @@ def update(
 
 
 def delete(row: Row, condition: Condition | None = None, error: Failure | None = None) -> None:
-    """Stage the deletion of an item; a versioned one is deleted only as it was read."""
+    """Stage a deletion. A VersionedRow also requires the version tag that was read."""
     condition = _unchanged(row, condition)
     current_unit().stage(Step("Delete", lambda: row.get_delete_kwargs_from_instance(condition, "ALL_OLD"), None, error))
 
 
 def require(key: Key, condition: Condition, error: Failure | None = None) -> None:
-    """Stage a condition on an item that is not written."""
+    """Stage a condition on an item that the unit does not write."""
     current_unit().stage(
         Step("ConditionCheck", lambda: key.row.get_operation_kwargs_from_class(*key[1:], condition), None, error)
     )
@@ -231,7 +235,7 @@ def _put_step(row: Row, condition: Condition | None, tag: str | None, error: Fai
 
 
 def _unchanged(row: Row, condition: Condition | None) -> Condition | None:
-    """Optimistic locking: `condition`, and that a versioned item is as it was read, or absent if it is new."""
+    """`condition` and, for a VersionedRow, the optimistic lock: the tag that was read, or no item if it is new."""
     if isinstance(row, VersionedRow):
         tag = type(row).version_tag
         condition &= tag.does_not_exist() if row.version_tag is None else tag == row.version_tag

@@ -1,15 +1,15 @@
-"""Tools on the wire (§2.2, §2.3, §4.1)."""
+"""Wire models of tools (§2.2, §2.3, §4.1)."""
 
 from pydantic import create_model
 
 from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
 
-# A class body cannot name a member `in`, a keyword of the language.
-_Placed = create_model("_Placed", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
+# A class body cannot declare the member `in`, which is a Python keyword.
+_WithIn = create_model("_WithIn", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
 
 
-class ToolField(_Placed):  # type: ignore[misc,valid-type]
-    """A value that a call of the tool carries, and where (`in`); `id` is made when it is not given (§2.3)."""
+class ToolField(_WithIn):  # type: ignore[misc,valid-type]
+    """A parameter of a tool call; `in` is its position. The service generates a missing `id` (§2.3)."""
 
     id: OptionalText = None
     type: OptionalText = None
@@ -27,7 +27,7 @@ class ToolField(_Placed):  # type: ignore[misc,valid-type]
 
 
 class Tool(Wire):
-    """A tool (§2.2). What the service sets is accepted back, and ignored."""
+    """A tool (§2.2). Read-only members are accepted in requests and ignored."""
 
     id: OptionalText = read_only()
     isDefault: OptionalFlag = None
@@ -51,7 +51,7 @@ class Tool(Wire):
 
 
 class NewTool(Tool):
-    """A tool to create: `name` is required; `variablesIds` is not part of this body and is ignored (§4.1)."""
+    """A new tool. `name` is required; `variablesIds` is ignored when a tool is created (§4.1)."""
 
     name: str
     variablesIds: OptionalTexts = read_only()
@@ -64,6 +64,6 @@ class ToolIn(Wire):
 
 
 class ToolChange(Wire):
-    """The body of PATCH: members that are left out stay, `fields` is replaced as a whole."""
+    """The body of PATCH. Members that are left out keep their values; `fields` is replaced as a whole."""
 
     tool: Tool

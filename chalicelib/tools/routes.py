@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-_NEW = {"method": "GET"}
+_DEFAULTS = {"method": "GET"}
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
@@ -24,10 +24,11 @@ _NEW = {"method": "GET"}
 def list_tools(agent_id: str) -> Response:
     """List the tools of an agent, oldest first.
 
-    All at once; with `limit` or `cursor` in pages, and `nextCursor` is there when there are more.
+    Without `limit` and `cursor` the response has all tools. With either it has a page, and `nextCursor` unless it is
+    the last page.
     """
-    fetch = partial(store.listed, auth.caller().workspace_id, agent_id)
-    return pages.whole_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
+    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
+    return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
@@ -39,9 +40,9 @@ def list_tools(agent_id: str) -> Response:
     examples="tools.CREATE_TOOL",
 )
 def create_tool(agent_id: str) -> Response:
-    """Create a tool of an agent. `name` is required, `method` is `GET` when it is left out."""
-    given: models.ToolIn = messages.body()
-    row = store.create(auth.caller().workspace_id, agent_id, _with_field_ids(given.tool.merge_into(_NEW)))
+    """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
+    body: models.ToolIn = messages.body()
+    row = store.create(auth.caller().workspace_id, agent_id, _with_field_ids(body.tool.merge_into(_DEFAULTS)))
     return etag.tagged(messages.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 
@@ -62,7 +63,10 @@ def read_tool(tool_id: str) -> Response:
     examples="tools.CHANGE_TOOL",
 )
 def change_tool(tool_id: str) -> Response:
-    """Change a tool: members that are left out stay, `fields` is replaced as a whole, `null` clears."""
+    """Change a tool. Members that you leave out keep their values, and `null` clears a member.
+
+    `fields` is replaced as a whole.
+    """
     change: models.ToolChange = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()

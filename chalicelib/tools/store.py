@@ -1,13 +1,13 @@
-"""Tools in the database: one sealed document each, with those of their agent (`children`)."""
+"""Tools in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
 
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, same, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids, sequence
 
 
 class ToolRow(DocumentRow):
-    """A tool. Its document has the members of the wire, without the id."""
+    """A tool. Its document has the members of the wire model except the id."""
 
     class Meta:
         table_name = storage.table("tools")
@@ -17,20 +17,23 @@ class ToolRow(DocumentRow):
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
-    """The tool, or None. One request."""
+    """The tool, or None if it does not exist. One request."""
     return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), tool_id)
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
-    """The tool. Raises NotFound."""
+    """The tool. One request. Raises NotFound."""
     row = find(workspace_id, tool_id)
     if row is None:
         raise errors.NotFound.of("tool")
     return row
 
 
-def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
-    """At most `limit` tools of an agent, oldest first, from the one after `after`; all without. Raises NotFound."""
+def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
+    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all.
+
+    One request per MB. Raises NotFound for an unknown agent.
+    """
     condition = ToolRow.tool_id > after if after else None
     rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
     if not rows and sequence.find(workspace_id, agent_id) is None:
@@ -39,7 +42,7 @@ def listed(workspace_id: str, agent_id: str, after: str | None = None, limit: in
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
-    """Stage a new tool of an agent. Fails with NotFound for an unknown agent."""
+    """Stage a new tool. The commit raises NotFound for an unknown agent."""
     row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
@@ -49,8 +52,8 @@ def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Stage a changed document; returns it. No change is no write."""
-    if same(after, before):
+    """Stage a changed document and return it. An unchanged document is not written."""
+    if json_equal(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
     row.seal(after)
@@ -64,5 +67,5 @@ def delete(row: ToolRow) -> None:
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
-    """At most `limit` tools of an agent, to delete them."""
+    """Up to `limit` tools of an agent, for the cascading delete."""
     return storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

@@ -42,7 +42,7 @@ def from_record(record: dict[str, Any]) -> Change:
     """
     stream = record["dynamodb"]
     old, new = _image(stream.get("OldImage")), _image(stream.get("NewImage"))
-    saved = ids.moment_of(mark) if (mark := _mark(new or old or {})) else 0
+    saved = ids.timestamp_of(mark) if (mark := _mark(new or old or {})) else 0
     told = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
     return Change(

@@ -3,7 +3,7 @@
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 from chalicelib.webhooks import signature
 
 # How long a replaced secret signs beside its successor, and how many sign at most.
@@ -97,7 +97,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
     """Stage a changed endpoint. No change is no write."""
-    if not same(before, after):
+    if not json_equal(before, after):
         row.seal(after)
         storage.put(row)
 

@@ -12,7 +12,7 @@ from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import store as conversations
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
-from chalicelib.storage import Document, DocumentRow, same
+from chalicelib.storage import Document, DocumentRow, json_equal
 from chalicelib.webhooks.change import Change
 
 Type = Literal[
@@ -151,7 +151,7 @@ def _operations(change: Change, kind: type[DocumentRow]) -> Iterator[tuple[str, 
             yield "deleted", old, old.open()
     elif old is None:
         yield "created", new, new.open()
-    elif not same(_lasting(old.open()), _lasting(after := new.open())):
+    elif not json_equal(_lasting(old.open()), _lasting(after := new.open())):
         yield "updated", new, after
 
 

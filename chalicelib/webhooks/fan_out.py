@@ -70,6 +70,6 @@ def _subscribed(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Docum
     for row in endpoints.listed(workspace_id):
         try:
             yield row, row.open()
-        except encryption.Unreadable:
+        except encryption.DecryptionError:
             # Altered or restored without its key: the other endpoints must not wait until the stream gives up.
             _log.exception("An endpoint cannot be read, and is passed over: %s", row)

@@ -56,7 +56,7 @@ class DeliveryRow(storage.TaggedRow):
     @property
     def created_at(self) -> int:
         """When its event happened, or when it was asked for, in Unix milliseconds."""
-        return ids.moment_of(self.delivery_id)
+        return ids.timestamp_of(self.delivery_id)
 
     @property
     def status(self) -> str:
@@ -65,7 +65,7 @@ class DeliveryRow(storage.TaggedRow):
             return str(self.outcome)
         now = clock.milliseconds()
         if self.claim is not None:
-            return UNKNOWN if now > ids.moment_of(self.claim) + _CLAIM_MILLISECONDS else PENDING
+            return UNKNOWN if now > ids.timestamp_of(self.claim) + _CLAIM_MILLISECONDS else PENDING
         return EXPIRED if now > self.created_at + _WAIT_MILLISECONDS else PENDING
 
 
@@ -75,7 +75,7 @@ def record(events: Iterable[Event]) -> None:
 
 
 def _row(event: Event) -> EventRow:
-    row = EventRow(event.workspace_id, event.id, expires_at=clock.moment(clock.seconds() + _KEPT_SECONDS))
+    row = EventRow(event.workspace_id, event.id, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
     row.seal({"type": event.type, "payload": event.payload})
     return row
 
@@ -98,7 +98,7 @@ def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_
         delivery_id,
         event_id=event_id,
         type=type_,
-        expires_at=clock.moment(clock.seconds() + _KEPT_SECONDS),
+        expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS),
     )
 
 

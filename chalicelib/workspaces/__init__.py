@@ -1,1 +1,1 @@
-"""Workspaces and the credentials that open them (§5)."""
+"""Workspaces: their access tokens and workspace key (§5)."""

@@ -1,22 +1,19 @@
-"""Tokens and keys on the wire: routes of our own, the specification leaves them open (§5)."""
+"""Wire models of tokens and keys. The specification leaves their routes open (§5)."""
 
 from typing import Annotated
 
 from pydantic import Field
 
-from chalicelib.http.wire import WHOLE, OptionalFlag, OptionalText, Wire
+from chalicelib.http.wire import INTEGRAL_FLOAT_AS_INT, OptionalFlag, OptionalText, Wire
 
 YEAR = 365 * 24 * 60 * 60
 
 
 class NewToken(Wire):
-    """A v3 access token to issue. It ends after 30 days unless told otherwise, a year at most.
-
-    `readOnly` narrows it to reading.
-    """
+    """The settings of a new v3 access token. It expires after 30 days by default, and after a year at most."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), WHOLE] | None = None
+    expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
 
 
@@ -27,10 +24,7 @@ class TokenIn(Wire):
 
 
 class Token(Wire):
-    """A v3 access token; `token` itself is shown once, when it is issued. Times are ISO 8601.
-
-    `lastUsedAt` is exact to ten minutes.
-    """
+    """A v3 access token. Times are ISO 8601; `lastUsedAt` is accurate to ten minutes."""
 
     id: str
     name: str
@@ -42,13 +36,13 @@ class Token(Wire):
 
 
 class Rotation(Wire):
-    """The body of POST /v3/workspace/key/rotate; how long the old key goes on, a day unless told otherwise."""
+    """The body of POST /v3/workspace/key/rotate. The old key works for `overlapSeconds` more, one day by default."""
 
-    overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), WHOLE] | None = None
+    overlapSeconds: Annotated[int, Field(ge=0, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class RotatedKey(Wire):
-    """The new workspace key, shown this once, and when the one that called ends. Times are ISO 8601."""
+    """The new workspace key, which is shown only once, and the expiry of the old one. Times are ISO 8601."""
 
     id: str
     key: str

@@ -1,4 +1,4 @@
-"""Tokens and the workspace key over HTTP. Only the workspace key opens these (`auth.ROUTE_CREDENTIALS`)."""
+"""Access tokens and the workspace key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -20,31 +20,31 @@ routes = Blueprint(__name__)
 @routes.route("/v3/tokens", methods=["POST"])
 @operation(body="models.TokenIn", data="models.Token", always=("token",), examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
-    """Issue a v3 access token. `token` is shown in this answer only."""
-    given: models.TokenIn = messages.body()
-    wanted = given.token
-    lifetime = wanted.expiresInSeconds or credentials.TOKEN_LIFETIME
+    """Issue a v3 access token. Only this response contains `token`; it cannot be read again."""
+    body: models.TokenIn = messages.body()
+    settings = body.token
+    lifetime = settings.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
-    issued = store.issue(workspace_id, tokens.ACCESS, wanted.name, lifetime, read_only=bool(wanted.readOnly))
+    issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, read_only=bool(settings.readOnly))
     return messages.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
 
 
 @routes.route("/v3/tokens", methods=["GET"])
 @operation(data="list[models.Token]", query=("limit", "cursor"), examples="workspaces.LIST_TOKENS")
 def list_tokens() -> Response:
-    """List the workspace's access tokens that have not ended, oldest first.
+    """List the active access tokens of the workspace, oldest first.
 
-    `nextCursor` is there when there are more. One that has just ended may leave its page shorter.
+    The response has `nextCursor` unless this is the last page. Tokens that have just expired may make a page shorter.
     """
     rows, more = credentials.list_page(auth.caller().workspace_id, tokens.ACCESS, messages.cursor(), messages.limit())
-    shown = [_render(row) for row in rows]
-    return messages.listing("Tokens retrieved successfully", shown, more and messages.to_cursor(more))
+    rendered = [_render(row) for row in rows]
+    return messages.listing("Tokens retrieved successfully", rendered, more and messages.to_cursor(more))
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
 @operation(raises=(errors.NotFound,), examples="workspaces.REVOKE_TOKEN")
 def revoke_token(token_id: str) -> Response:
-    """Revoke an access token; it opens nothing after 30 seconds at most."""
+    """Revoke an access token. It stops working within 30 seconds."""
     credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
     return messages.success("Token deleted successfully")
 
@@ -58,21 +58,24 @@ def revoke_token(token_id: str) -> Response:
     examples="workspaces.ROTATE_KEY",
 )
 def rotate_key() -> Response:
-    """Replace the workspace key that calls; the old one works until its overlap ends. A body is not needed."""
-    given: models.Rotation = messages.body()
-    overlap = credentials.OVERLAP if given.overlapSeconds is None else given.overlapSeconds
+    """Replace the workspace key of this request. The old key works until its overlap ends. The body is optional.
+
+    After a leak, ask the operator to revoke the key instead: a rotated key keeps working during its overlap.
+    """
+    body: models.Rotation = messages.body()
+    overlap = credentials.OVERLAP if body.overlapSeconds is None else body.overlapSeconds
     caller = auth.caller()
     old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
     issued = credentials.rotate(old, overlap)
-    shown = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
-    return messages.success("Key rotated successfully", {**shown, "previousKeyExpiresAt": _times(old)["expiresAt"]})
+    rendered = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
+    return messages.success("Key rotated successfully", {**rendered, "previousKeyExpiresAt": _times(old)["expiresAt"]})
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:
-    shown = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
-    return {**shown, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
+    rendered = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
+    return {**rendered, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
 
 
 def _times(row: credentials.CredentialRow) -> dict[str, Any]:
-    ends = {"expiresAt": clock.iso(row.ends_at)} if row.ends_at else {}
-    return {**ends, "createdAt": clock.iso(int(row.created_at))}
+    expiry = {"expiresAt": clock.iso(row.ends_at)} if row.ends_at else {}
+    return {**expiry, "createdAt": clock.iso(int(row.created_at))}

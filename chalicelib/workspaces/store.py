@@ -1,4 +1,4 @@
-"""Workspaces in the database, and the credentials that are issued to them (§5)."""
+"""Workspaces in the database, and the credentials issued to them (§5)."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ _WORKSPACE = "workspace"
 
 
 class WorkspaceRow(DocumentRow):
-    """A workspace: `{name, createdAt, workspaceSecret}`."""
+    """A workspace. Its document is `{name, createdAt, workspaceSecret}`."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -23,7 +23,7 @@ class WorkspaceRow(DocumentRow):
 
 
 class NewWorkspace(NamedTuple):
-    """What `create` hands over, once."""
+    """The result of `create`. The key and tokens in it cannot be read again."""
 
     workspace_id: str
     workspace_key: str
@@ -38,8 +38,8 @@ class NewWorkspace(NamedTuple):
 def create(
     name: str, key_lifetime: int | None = credentials.KEY_LIFETIME, token_lifetime: int = credentials.TOKEN_LIFETIME
 ) -> NewWorkspace:
-    """A new workspace with a first workspace key and v3 access token; lifetimes in seconds, None for no end."""
-    keyring.ensure()
+    """Create a workspace with a workspace key and a v3 access token. Lifetimes are in seconds; None means no expiry."""
+    keyring.ensure_data_key()
     workspace_id, secret = ids.new_id(), tokens.new_webhook_secret()
     row = WorkspaceRow(workspace_id)
     row.seal({"name": name, "createdAt": clock.seconds(), "workspaceSecret": secret})
@@ -52,12 +52,12 @@ def create(
 
 
 def key(workspace_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """The key of the workspace, for `storage.find_many`."""
     return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
 
 
 def read(workspace_id: str) -> Document:
-    """A workspace's document. Raises NotFound."""
+    """The document of a workspace. One request. Raises NotFound."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     if row is None:
         raise errors.NotFound.of("workspace")
@@ -65,7 +65,7 @@ def read(workspace_id: str) -> Document:
 
 
 def list_all() -> dict[str, Document]:
-    """The documents of all workspaces by id, oldest first. Reads the whole table: for an operator's command."""
+    """The documents of all workspaces by id, oldest first. Scans the whole table; for operators' commands only."""
     rows = storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
     return {row.workspace: row.open() for row in sorted(rows, key=lambda row: row.workspace)}
 
@@ -74,7 +74,7 @@ def list_all() -> dict[str, Document]:
 def issue(
     workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False
 ) -> credentials.Issued:
-    """A new credential of a workspace, stored. Raises NotFound for an unknown workspace."""
+    """Issue a credential of a workspace; `lifetime` in seconds. Raises NotFound for an unknown workspace."""
     issued = credentials.prepare(workspace_id, kind, name, lifetime, read_only=read_only)
     storage.require(key(workspace_id), WorkspaceRow.workspace.exists(), errors.NotFound.of("workspace"))
     credentials.stage(issued)

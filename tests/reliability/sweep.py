@@ -226,7 +226,7 @@ def conversations_(there: World) -> Any:
         return None
     workspace_id = there.workspace.workspace_id
     indexed = conversations.batch_to_delete(workspace_id, "support", 100)
-    names = [storage.parts(row.conversation)[2] for row in reversed(indexed)]
+    names = [storage.split_key(row.conversation)[2] for row in reversed(indexed)]
     assert [one["ID"] for one in listed] == names, "the list and the index do not agree"
     (numbers,) = _items("conversations", "conversation", there, "support")
     states = {name: there.api.post(f"/agents/support/interact/{name}/state", {}) for name in names}

@@ -1,4 +1,4 @@
-"""Examples of every operation. All of them run as tests, in the order of this page (`tests/test_openapi.py`)."""
+"""Examples of every operation. A test runs them all, in the order of `_PAGES` (`tests/test_openapi.py`)."""
 
 from chalicelib.openapi.examples import (
     agents,
@@ -16,10 +16,10 @@ from chalicelib.openapi.examples.shared import Example
 
 __all__ = ["EXAMPLES", "Example"]
 
-# In the order in which they build on one another. The declaration of an endpoint names its constant.
+# In execution order: later examples depend on the records of earlier ones.
 _PAGES = (agents, tools, conversations, analytics, clients, organisations, leads, webhooks, workspaces, deletions)
 
-# By the name of the view, which the constant has in capitals.
+# By view name. The constant has the name of the view in capitals.
 EXAMPLES: dict[str, dict[str, Example]] = {
     name.lower(): value
     for page in _PAGES

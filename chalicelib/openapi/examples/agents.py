@@ -1,4 +1,4 @@
-"""Examples of the agent operations. Each answers what the ones before it have left behind."""
+"""Examples of the agent operations. Each response reflects the requests before it."""
 
 from chalicelib.openapi.examples.shared import (
     AGENT,
@@ -74,17 +74,17 @@ _CHANGED = {
     **{name: value for name, value in _SUPPORT_V3.items() if name != "vg_temperature"},
     **{name: value for name, value in _CHANGE.items() if value is not None},
 }
-SUPPORT_V2_IN_THE_END = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
+SUPPORT_V2_FINAL = {name: value for name, value in SUPPORT_V2.items() if name != "vg_temperature"}
 
 SAVE_AGENT: Examples = {
-    "create": Example("An id that is not known yet: create", success("Agent created successfully", _CREATED), _GIVEN),
+    "create": Example("A new id creates an agent", success("Agent created successfully", _CREATED), _GIVEN),
     "edit": Example(
-        "A known id: edit; null clears",
+        "A known id changes the agent; null clears a member",
         success("Agent updated successfully", SUPPORT_V2),
         {"proactiveMessage": "Can I help you?", "description": None},
     ),
 }
-READ_AGENT_V2: Examples = {"agent": Example("The agent, unwrapped", SUPPORT_V2)}
+READ_AGENT_V2: Examples = {"agent": Example("The agent, without envelope", SUPPORT_V2)}
 READ_AGENT: Examples = {
     "agent": Example("The same agent in the v3 form", success("Agent retrieved successfully", _SUPPORT_V3))
 }
@@ -95,7 +95,9 @@ CREATE_AGENT: Examples = {
 }
 CHANGE_AGENT: Examples = {
     "merge": Example(
-        "Objects and nodes merge, null clears", success("Agent updated successfully", _CHANGED), {"agent": _CHANGE}
+        "Objects and nodes merge; null clears a member",
+        success("Agent updated successfully", _CHANGED),
+        {"agent": _CHANGE},
     )
 }
 LIST_AGENTS: Examples = {

@@ -27,7 +27,7 @@ WRITE_ANALYTICS: Examples = {
 }
 READ_ANALYTICS: Examples = {
     "both": Example(
-        "The conversation, completed with the page load",
+        "The conversation record merged over the page load",
         success("Analytics retrieved successfully", {**_LOAD, **_CONVERSATION}),
     )
 }

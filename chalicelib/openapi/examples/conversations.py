@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from chalicelib.openapi.examples.agents import SUPPORT_V2_IN_THE_END
+from chalicelib.openapi.examples.agents import SUPPORT_V2_FINAL
 from chalicelib.openapi.examples.shared import AGENT, CONVERSATION_ID, NOW, NOW_ISO, VISITOR, Example, Examples, success
 
 _HELLO = {"mid": "m-1", "from": "human", "type": "text", "item": {"text": "Where is my order?"}, "ts": NOW - 60}
@@ -38,7 +38,7 @@ def _state(done: str, metadata: dict[str, Any], turns: list[Any], old: list[Any]
         "message": f"Conversation state {done} successfully",
         "chatState": metadata,
         "actionMessages": [],
-        "agentData": SUPPORT_V2_IN_THE_END,
+        "agentData": SUPPORT_V2_FINAL,
         **origin,
         "userID": VISITOR,
         "agentID": AGENT,
@@ -63,7 +63,7 @@ EXCHANGE_STATE: Examples = {
         _state("saved", _COUNTED, _TURNS, []),
         {"turns": _GIVEN},
     ),
-    "read": Example("Read: no member at all", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
+    "read": Example("Read: an empty object", _state("retrieved", _COUNTED, _TURNS, _TURNS), {}),
     "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
     "shorten": Example(
         "Delete a message by its id",

@@ -1,10 +1,10 @@
-"""Examples of the operations that delete; they come last, when there is something to delete."""
+"""Examples of the delete operations. They run last, on the records of the other examples."""
 
 from chalicelib.openapi.examples.shared import Example, Examples, success
 
 
 def _deleted(what: str) -> dict[str, Example]:
-    return {"deleted": Example(f"The {what.lower()} is gone", success(f"{what} deleted successfully"))}
+    return {"deleted": Example(f"The {what.lower()} is deleted", success(f"{what} deleted successfully"))}
 
 
 DELETE_TOOL: Examples = _deleted("Tool")

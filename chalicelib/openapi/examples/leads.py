@@ -13,7 +13,7 @@ _SHOWN = {
 
 CREATE_LEAD: Examples = {
     "lead": Example(
-        "A lead; the channel and the agent's name are filled in",
+        "A lead; the service adds the channel and the agent's name",
         success("Lead created successfully", _SHOWN),
         {"lead": _GIVEN},
     )

@@ -1,10 +1,10 @@
-"""What the examples have in common: their form, their moment, and the values that the service makes up."""
+"""The form of examples, and the values that they share: the time, identifiers and generated values."""
 
 from typing import Any, NamedTuple
 
 
 class Example(NamedTuple):
-    """One exchange. `request` is None where there is no body."""
+    """A request and its response. `request` is None if there is no body."""
 
     summary: str
     answer: dict[str, Any]
@@ -12,9 +12,9 @@ class Example(NamedTuple):
 
 
 Examples = dict[str, Example]
-"""Those of one operation by a name of their own, in the order in which they would be sent."""
+"""The examples of one operation by name, in execution order."""
 
-# Everything happens at one moment.
+# All examples run at this time.
 NOW = 1793611800
 NOW_MILLISECONDS = NOW * 1000
 NOW_ISO = "2026-11-02T09:30:00Z"
@@ -27,31 +27,31 @@ VISITOR = "visitor-1"
 CLIENT = "client-1"
 ORGANISATION = "org-1"
 
-# What the service makes up. A real answer has something else there, but the same thing everywhere.
+# Placeholders for generated values. A real value differs, but is the same wherever its placeholder occurs.
 WORKSPACE_ID = "06fgz0x9w4h2d7kq5t8n3v6c1a"
 NEW_AGENT_ID = "06fgz0x9w4j8r1m6y3p5s7f2eb"
 TOOL_ID = "k7q2m9x4v1h06fgz0x9w4n5t2w8d6g3z1cqr"
 FIELD_ID = "06fgz0x9w4p9k4b7x2h8v5j3md"
 CONVERSATION_ID = "06fgz0x9w4r6c1n8q4t7w2y5fe"
-FIRST_TOKEN_ID = "06fgz0x9w4s3g9d5z1m6k8p4hf"  # noqa: S105 - an id, it opens nothing
-TOKEN_ID = "06fgz0x9w4t7x2v8b5r1j9n3qg"  # noqa: S105 - an id, it opens nothing
+FIRST_TOKEN_ID = "06fgz0x9w4s3g9d5z1m6k8p4hf"  # noqa: S105 - an id, not a token
+TOKEN_ID = "06fgz0x9w4t7x2v8b5r1j9n3qg"  # noqa: S105 - an id, not a token
 KEY_ID = "06fgz0x9w4v4h6y1c9w3f7s5kh"
 LEAD_ID = "k7q2m9x4v1h06fgz0x9w4w3p8b5r1n6t9y4dm"
 WEBHOOK_ID = "06fgz0x9w4x5k2n7d9q4t1v8zc"
 EVENT_ID = "06fgz0x9w4y1t6b3m8r5h2w7gj"
 DELIVERY_ID = "06fgz0x9w4z8d4v1k6p9n3c5xq"
 SECOND_DELIVERY_ID = "06fgz0x9w509m7s2y4f8j1t6bk"
-# Tokens that are no tokens: the form of real ones is longer and ends in a checksum.
+# Invalid tokens on purpose: real ones are longer and end in a checksum.
 SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
 NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
-ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - no token
+ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - a placeholder
 NEW_WORKSPACE_KEY = "cams_workspace_EXAMPLE"
-SIGNING_SECRET = "whsec_EXAMPLE"  # noqa: S105 - no secret
-NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - no secret
+SIGNING_SECRET = "whsec_EXAMPLE"  # noqa: S105 - a placeholder
+NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - a placeholder
 IDEMPOTENCY_KEY = "8e03978e-40d5-43dd-bc93-6894a57f9324"
 ETAG = '"06fgz0x9w52n6p1x4c9r3k7thb"'
 
-MADE_UP = frozenset(
+GENERATED = frozenset(
     {
         WORKSPACE_ID,
         NEW_AGENT_ID,
@@ -74,7 +74,7 @@ MADE_UP = frozenset(
         NEW_SIGNING_SECRET,
     }
 )
-"""The only values in which a real answer may differ from its example."""
+"""The only values in which a real response may differ from its example."""
 
 
 def success(message: str, data: Any = None) -> dict[str, Any]:

@@ -41,7 +41,7 @@ _CHANGED = {
 
 CREATE_TOOL: Examples = {
     "tool": Example(
-        "A tool with one field; method and the field's id are filled in",
+        "A tool with one field; the service adds the method and the field's id",
         success("Tool created successfully", _CREATED),
         {"tool": _GIVEN},
     )
@@ -50,6 +50,8 @@ LIST_TOOLS: Examples = {"tools": Example("The agent's tools", success("Tools ret
 READ_TOOL: Examples = {"tool": Example("The tool", success("Tool retrieved successfully", _CREATED))}
 CHANGE_TOOL: Examples = {
     "merge": Example(
-        "What is left out stays, null clears", success("Tool updated successfully", _CHANGED), {"tool": _CHANGE}
+        "Omitted members keep their values; null clears a member",
+        success("Tool updated successfully", _CHANGED),
+        {"tool": _CHANGE},
     )
 }

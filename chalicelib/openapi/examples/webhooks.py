@@ -1,4 +1,4 @@
-"""Examples of the webhook operations. What is sent is still on its way when it is looked at."""
+"""Examples of the webhook operations. Deliveries are still pending in the responses."""
 
 from typing import Any
 
@@ -48,7 +48,7 @@ LIST_WEBHOOKS: Examples = {"webhooks": Example("All endpoints", success("Webhook
 READ_WEBHOOK: Examples = {"webhook": Example("The endpoint", success("Webhook retrieved successfully", _SHOWN))}
 CHANGE_WEBHOOK: Examples = {
     "pause": Example(
-        "What is left out stays, null clears",
+        "Omitted members keep their values; null clears a member",
         success("Webhook updated successfully", _CHANGED),
         {"webhook": _CHANGE},
     )
@@ -60,10 +60,10 @@ ROTATE_WEBHOOK: Examples = {
     )
 }
 TEST_WEBHOOK: Examples = {
-    "sent": Example("A test is on its way", success("Webhook test queued successfully", _DELIVERY)),
+    "sent": Example("A queued test delivery", success("Webhook test queued successfully", _DELIVERY)),
 }
 REDELIVER: Examples = {
-    "again": Example("The same event once more", success("Delivery queued successfully", _REPEATED)),
+    "again": Example("A new delivery of the same event", success("Delivery queued successfully", _REPEATED)),
 }
 LIST_DELIVERIES: Examples = {
     "newest": Example("The newest first", success("Deliveries retrieved successfully", [_REPEATED, _DELIVERY]))

@@ -40,15 +40,15 @@ _KEY = {
 
 ISSUE_TOKEN: Examples = {
     "week": Example(
-        "A token that may read for a week",
+        "A read-only token that expires after a week",
         success("Token created successfully", {**_TOKEN, "token": ACCESS_TOKEN}),
         {"token": {"name": "reporting", "expiresInSeconds": 604800, "readOnly": True}},
     )
 }
 LIST_TOKENS: Examples = {"tokens": Example("All tokens", success("Tokens retrieved successfully", [_FIRST, _TOKEN]))}
-REVOKE_TOKEN: Examples = {"revoked": Example("The token is gone", success("Token deleted successfully"))}
+REVOKE_TOKEN: Examples = {"revoked": Example("The token is revoked", success("Token deleted successfully"))}
 ROTATE_KEY: Examples = {
     "hour": Example(
-        "The old key goes on for an hour", success("Key rotated successfully", _KEY), {"overlapSeconds": 3600}
+        "The old key works for one more hour", success("Key rotated successfully", _KEY), {"overlapSeconds": 3600}
     )
 }

@@ -1,18 +1,18 @@
-// Shows the document of this deployment. Everything is found from this file's own address, so that the page
-// works below any stage of a gateway.
-const document_address = new URL("../openapi.json", document.currentScript.src).href;
+// Shows the OpenAPI document of this deployment. The URL is relative to this file, so the page works below any stage of a
+// gateway.
+const documentUrl = new URL("../openapi.json", document.currentScript.src).href;
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
-const follow = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
-dark.addEventListener("change", follow);
-follow();
+const applyScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", applyScheme);
+applyScheme();
 
 SwaggerUIBundle({
-  url: document_address,
+  url: documentUrl,
   dom_id: "#interface",
   presets: [SwaggerUIBundle.presets.apis],
   layout: "BaseLayout",
-  validatorUrl: null, // the badge would send the document to somebody else
+  validatorUrl: null, // the badge would send the document to a third party
   persistAuthorization: true,
   tryItOutEnabled: true,
   displayRequestDuration: true,

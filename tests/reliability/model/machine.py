@@ -22,8 +22,8 @@ picks = st.integers(0, 11)
 callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "nobody"])
 conditions = st.sampled_from([None] * 8 + ["match", "match", "stale", "any", "none", "unless", "weak"])
 _START = 1_800_000_000_000
-_FAILED = "If-Match does not name the record as it is now; read it and try again."
-_RULED_OUT = "If-None-Match rules out the record, which is there."
+_FAILED = "If-Match does not match the record's current ETag; read it and try again."
+_RULED_OUT = "If-None-Match matches the existing record; read it and try again."
 
 
 def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., Any]:
@@ -176,7 +176,7 @@ class Machine(RuleBasedStateMachine):
         is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
         reads = who != "read only" or name.startswith("GET ")
         if needed not in opens or not is_own or not reads:
-            raise Refused(403, "This credential does not open this route.")
+            raise Refused(403, "This credential does not permit this request.")
 
     def _check(self, condition: str, record: Record | None, method: str) -> None:
         matches = {"match": record is not None, "any": record is not None, "stale": False}
