@@ -44,7 +44,10 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
     examples="analytics.READ_ANALYTICS",
 )
 def read_analytics(agent_id: str, convo_id: str) -> Response:
-    """Read the conversation record merged over the page load record. One of the two records is sufficient."""
+    """Read the analytics of a conversation: its conversation record, merged over its page load record.
+
+    Either record is enough.
+    """
     workspace_id = auth.caller().workspace_id
     agent, row = storage.find_many([agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)])
     agents.require_found(agent)
