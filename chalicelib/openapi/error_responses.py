@@ -56,7 +56,7 @@ _STALE = _refused(errors.Stale.code, errors.Stale.sentence)
 _REUSED = _refused(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
 _CHANGED = _refused("PRECONDITION_FAILED", "If-Match does not name the record as it is now; read it and try again.")
 _RECORD = _refused("TOO_LARGE", "The record is too large to store.")
-_METADATA = _refused("TOO_LARGE", "metadata is too large to store.")
+_METADATA = _refused("TOO_LARGE", "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
 _MEDIA_TYPE = _refused(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
