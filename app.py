@@ -22,7 +22,7 @@ app = Chalice(app_name="cams")
 
 # Outermost first: an error of any inner one leaves in the one envelope.
 for middleware in (
-    telemetry.measured,
+    telemetry.log_request,
     envelope.envelope,
     auth.authenticate,
     envelope.decode_path,

@@ -65,7 +65,7 @@ def deliver_slow(event: SQSEvent) -> None:
 
 
 def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
-    telemetry.of_function(event)
+    telemetry.begin_invocation(event)
     records: list[dict[str, Any]] = event.to_dict()["Records"]
     return records
 
