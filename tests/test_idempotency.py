@@ -350,7 +350,7 @@ def test_a_delivery_that_was_claimed_meanwhile_stays_claimed(case_id: str, here:
 def test_the_last_webhook_that_a_workspace_may_have_is_not_one_too_many(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(endpoints, "MOST", 2)
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
     first = lost(here, named("webhook create"))
     assert here.send(named("webhook create"), KEY).text == first.text
     assert here.send(named("webhook create"), "another").status == 429

@@ -61,7 +61,7 @@ _MEDIA_TYPE = _refused(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
 _MOST = {
-    **_refused("LIMIT_REACHED", "A workspace may have 50 webhooks."),
+    **_refused("LIMIT_REACHED", "A workspace may have 50 webhooks; delete one first."),
     "limit": {"name": "webhooks", "max": 50, "used": 50, "left": 0},
 }
 _LIMIT = {

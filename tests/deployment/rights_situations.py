@@ -17,7 +17,7 @@ from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.requests import refused_by_the_engine
-from tests.test_deletions import fill, sweep_messages
+from tests.test_deletions import cascade_messages, fill
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of, small
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
@@ -65,19 +65,19 @@ def a_whole_agent_is_deleted() -> None:
 def a_whole_agent_is_swept(patch: pytest.MonkeyPatch) -> None:
     """By the function alone, as the process that deleted it has ended at once; and not with the first run."""
     api = Api(workspaces.create("Swept").workspace_key)
-    sweep_messages()
+    cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
         ending.setattr(agents, "revoke_all", _end)
         assert api.delete("/v3/agents/support").status == 500
-    (message,) = sweep_messages()
+    (message,) = cascade_messages()
     with patch.context() as hurried:
         moments = iter(range(0, 1_000, 100))
         hurried.setattr(clock, "monotonic", lambda: float(next(moments)))
         functions.resume_cascade({"Records": [message]}, None)
-    (message,) = sweep_messages()
+    (message,) = cascade_messages()
     functions.resume_cascade({"Records": [message]}, None)
-    assert sweep_messages() == []
+    assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
 
@@ -107,21 +107,21 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         endpoints.move_to_slow_queue(new.workspace_id, slow)
         pipeline.fan_out(records)  # repeated, now that an endpoint is in the other lane
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
-        assert len(pipeline.waiting(queue.DEAD)) == len(records)
-        delete_now(ledger.EventRow(new.workspace_id, pipeline.told(records)[0].id))
+        assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
+        delete_now(ledger.EventRow(new.workspace_id, pipeline.events_of(records)[0].id))
         for lane in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(lane)).messages:
                 held.run()
                 held.run()  # the queue repeats itself
                 held.delete()
             pipeline.Held(lane, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
-            assert pipeline.waiting(queue.DEAD) == ["junk"]
+            assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
         patch.setattr(delivery, "SLOW_SECONDS", 0)
         for lane in (queue.FAST, queue.SLOW):
             assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
             pipeline.Held(lane, pipeline.take(queue.FAST).messages).run()
     for webhook_id in (quick, slow):
-        rows, _ = ledger.listed(new.workspace_id, webhook_id, None, 100, None)
+        rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}
     assert endpoints.read(new.workspace_id, hanging).is_slow
 
