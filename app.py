@@ -22,7 +22,7 @@ app = Chalice(app_name="cams")
 
 # Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (
-    telemetry.measured,
+    telemetry.log_request,
     envelope.envelope,
     auth.authenticate,
     envelope.decode_path,

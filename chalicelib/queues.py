@@ -1,4 +1,4 @@
-"""Messages to functions that run later: one text each, on a queue of the template."""
+"""Messages to functions that run asynchronously, on the SQS queues of the template."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -12,14 +12,15 @@ _BATCH = 10
 
 
 def name(queue: str) -> str:
-    """The physical name of a queue of the template."""
+    """Return the physical name of a queue of the template."""
     return storage.table(queue)
 
 
 def send(queue: str, texts: Sequence[str], delay_seconds: int = 0) -> None:
-    """Put texts on a queue, ten with a request. Raises Unavailable when it did not take all of them.
+    """Send texts to a queue, ten per request; receivers see them after `delay_seconds` (0 to 900).
 
-    Some may have been taken then, and what is on a queue may come twice: readers must be able to bear it.
+    Raises Unavailable if the queue does not accept all of them; it may have accepted some. Delivery is at-least-once: a
+    receiver must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [
@@ -29,9 +30,9 @@ def send(queue: str, texts: Sequence[str], delay_seconds: int = 0) -> None:
         try:
             answer = client.sdk_client("sqs").send_message_batch(QueueUrl=_url(queue), Entries=entries)
         except (BotoCoreError, ClientError) as error:
-            raise errors.Unavailable("The queue does not answer; try again.") from error
+            raise errors.Unavailable("The queue did not respond; try again.") from error
         if answer.get("Failed"):
-            raise errors.Unavailable("The queue does not take all messages; try again.")
+            raise errors.Unavailable("The queue did not accept all messages; try again.")
 
 
 @lru_cache

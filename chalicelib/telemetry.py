@@ -1,7 +1,7 @@
-"""What the service says about itself: one JSON line for each request and delivery, and one for each error.
+"""Logs and metrics: one JSON line for each request, each delivery and each error.
 
-Names, ids, counts and times only: no body, no token, no secret. A line of numbers is a metric at the same
-time, in the embedded format that the cloud's log service reads
+Lines contain only names, ids, counts and times: no body, no token, no secret. A line with numbers is also a metric, in
+CloudWatch's embedded metric format
 (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
 """
 
@@ -19,14 +19,14 @@ from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
 _MEMBERS = "members"
-# Ours, and Chalice's own by the name of the app: it says what a view has raised.
+# Our own logger, and the one of the Chalice app, which logs the exceptions of views.
 LOGGERS = ("chalicelib", "cams")
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
-class _Line(logging.Formatter):
-    """A log record as one JSON object; with what `log_metrics` was given, where it comes from there."""
+class _JsonFormatter(logging.Formatter):
+    """Formats a log record as one JSON object: the members given to `log_metrics`, else logger and message."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, Any] = {"level": record.levelname, "requestId": _request_id.get()}
@@ -36,36 +36,36 @@ class _Line(logging.Formatter):
         return json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False)
 
 
-class _Output(logging.StreamHandler[TextIO]):
-    """What the process prints; looked up for each line, as whoever runs the process may have replaced it."""
+class _StdoutHandler(logging.StreamHandler[TextIO]):
+    """Writes to `sys.stdout`, looked up for each line, because the Lambda runtime or a test may replace it."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
-        self.setFormatter(_Line())
+        self.setFormatter(_JsonFormatter())
 
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
         return sys.stdout
 
 
-_output = _Output()
+_handler = _StdoutHandler()
 for _name in LOGGERS:
-    logging.getLogger(_name).addHandler(_output)
-    # A function's runtime prints what reaches the root once more, as text.
+    logging.getLogger(_name).addHandler(_handler)
+    # The Lambda runtime would print the record again, as text, from the root logger.
     logging.getLogger(_name).propagate = False
 _log = logging.getLogger(__name__)
 _log.setLevel(logging.INFO)
 
 
-def measured(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Outermost middleware: every answer carries the request's id, and a line says what was asked and what it took.
+def log_request(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Log each request and its cost, and put its id into the answer. This is the outermost middleware.
 
-    `route` is the pattern and not the path: an id in it may be somebody's email. Capacity is in DynamoDB's units.
+    `route` is the pattern, not the path: an id in the path may be an email. Capacity is in DynamoDB's units.
     """
-    # The gateway's id, which its own log and header have; where nobody gave one, that of the invocation.
+    # The gateway's id, as in its own log and header; without a gateway, the id of the invocation.
     request_id = request.context.get("requestId") or getattr(request.lambda_context, "aws_request_id", None)
     start = clock.monotonic()
-    begin(request_id)
+    set_request_id(request_id)
     with client.metered() as meter, client.request_deadline():
         response = get_response(request)
     if request_id:
@@ -84,20 +84,22 @@ def measured(request: Request, get_response: Callable[[Request], Response]) -> R
     return response
 
 
-def of_function(event: BaseLambdaEvent) -> None:
-    """From here on lines are of this invocation of an event function."""
-    begin(getattr(event.context, "aws_request_id", None))
+def begin_invocation(event: BaseLambdaEvent) -> None:
+    """Put the id of an event function's invocation into all lines that follow."""
+    set_request_id(getattr(event.context, "aws_request_id", None))
 
 
-def begin(request_id: str | None) -> None:
-    """From here on lines are of the request, or of the invocation, with this id."""
+def set_request_id(request_id: str | None) -> None:
+    """Put the id of a request or invocation into all lines that follow; None leaves it out."""
     _request_id.set(request_id)
 
 
 def log_metrics(metrics: dict[str, str], **members: Any) -> None:
-    """Log one line of members; those that `metrics` names, each with its unit, are metrics at the same time."""
-    about = [{"Name": name, "Unit": unit} for name, unit in metrics.items()]
-    # The namespace is the deployment's, such as `cams-prod`: an alarm of one stage must not hear of another.
-    # No dimension: a metric for each route or workspace would cost more than the requests.
-    sets = [{"Namespace": settings.table_prefix().removesuffix("-"), "Dimensions": [[]], "Metrics": about}]
-    _log.info("", extra={_MEMBERS: {"_aws": {"Timestamp": clock.milliseconds(), "CloudWatchMetrics": sets}, **members}})
+    """Log one line with `members`. Those named in `metrics`, which maps a name to its unit, are also metrics."""
+    definitions = [{"Name": name, "Unit": unit} for name, unit in metrics.items()]
+    # A namespace per stage, such as `cams-prod`, so that an alarm of one stage does not see metrics of another.
+    # No dimensions: a metric for each route or workspace would cost more than the requests.
+    directives = [{"Namespace": settings.table_prefix().removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}]
+    _log.info(
+        "", extra={_MEMBERS: {"_aws": {"Timestamp": clock.milliseconds(), "CloudWatchMetrics": directives}, **members}}
+    )

@@ -133,7 +133,7 @@ def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
     message = {"mid": mid, "type": "any", "item": {"own": value}, "of message": value}
     turn = {"from": "human", "ts": 1, "of turn": value, "messages": message}
     written = api.post(STATE, {"turns": [{**turn, "messages": [message]}]}).json["turns"]
-    (told,) = [one for record in stream.read("conversations") for one in events.of(change.from_record(record))]
+    (told,) = [one for record in stream.read("conversations") for one in events.from_change(change.from_record(record))]
     read = api.post(STATE).json["turns"]
     old = api.post(STATE, {"turns": []}).json["oldTurns"]
     assert {canonical(one) for one in (written, read, old)} == {canonical([turn])}

@@ -751,7 +751,7 @@ def test_of_a_state_that_is_too_large_names_the_platform(service: Service) -> No
     body = {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]}
     with harmless():
         answer = service.api.post(STATE, body)
-    assert refused(answer, 413, interaction=True, platform="vg") == "turns may have 2 MiB of JSON at most."
+    assert refused(answer, 413, interaction=True, platform="vg") == "turns must be at most 2 MiB of JSON."
 
 
 def test_of_a_limit_of_the_agent_names_the_platform(service: Service) -> None:

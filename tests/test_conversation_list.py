@@ -1,4 +1,4 @@
-"""The list of conversations: 20 on a page, newest first, all of them once, at constant cost (§4.2)."""
+"""The list of conversations: 20 per page, newest first, each conversation once (§4.2)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +18,7 @@ LIST = "/v2/agents/support/convos"
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """Every test here has the agent `support`."""
+    """The agent `support`, for every test of this module."""
 
 
 def create(workspace: NewWorkspace, number: int) -> None:
@@ -44,7 +44,7 @@ def test_an_agent_without_conversations_has_an_empty_page(api: Api) -> None:
     assert "nextCursor" not in answer.json
 
 
-def test_the_pages_are_every_conversation_once_newest_first(api: Api, workspace: NewWorkspace) -> None:
+def test_the_pages_have_every_conversation_once_newest_first(api: Api, workspace: NewWorkspace) -> None:
     create(workspace, 45)
     pages = [api.get(f"{LIST}?page={page}").data for page in (1, 2, 3, 4)]
     assert [len(page) for page in pages] == [20, 20, 5, 0]
@@ -56,7 +56,7 @@ def test_the_first_page_is_the_default(api: Api, workspace: NewWorkspace) -> Non
     assert api.get(LIST).data == api.get(f"{LIST}?page=1").data
 
 
-def test_a_cursor_goes_on_behind_the_last_one_whatever_is_created_meanwhile(api: Api, workspace: NewWorkspace) -> None:
+def test_a_cursor_is_not_affected_by_new_conversations(api: Api, workspace: NewWorkspace) -> None:
     create(workspace, 41)
     seen, cursor = [], None
     while True:
@@ -78,22 +78,22 @@ def test_the_last_page_has_no_cursor(api: Api, workspace: NewWorkspace) -> None:
 @pytest.mark.parametrize(
     "cursor", ["x", "MA", "eA", "%ff", "LTE"], ids=["not encoded", "0", "a letter", "no text", "-1"]
 )
-def test_a_cursor_that_is_none_is_refused_or_beyond_the_end(cursor: str, api: Api) -> None:
+def test_a_malformed_cursor_is_refused_or_gives_an_empty_page(cursor: str, api: Api) -> None:
     answer = api.get(f"{LIST}?cursor={cursor}")
     assert answer.status == 400 or answer.data == []
 
 
-def test_an_unknown_agent_has_no_list(api: Api) -> None:
-    assert api.get("/v2/agents/nobody/convos").status == 404
+def test_the_list_of_an_unknown_agent_is_404(api: Api) -> None:
+    assert api.get("/v2/agents/unknown/convos").status == 404
 
 
-def test_an_entry_has_only_the_members_of_the_metadata(api: Api) -> None:
+def test_an_entry_has_only_members_of_the_metadata(api: Api) -> None:
     api.post("/v3/agents/support/convos", {"conversation": {"title": "First", "ts": 5}})
     (entry,) = api.get(LIST).data
     assert set(entry) == {"ID", "userID", "ts", "messagesNum", "interactionsNum", "lastModified"}
 
 
-def test_an_entry_follows_its_conversation(api: Api) -> None:
+def test_an_entry_shows_the_current_metadata(api: Api) -> None:
     api.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Ann", "origin": "chatapp"}})
     api.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Anna"}})
     (entry,) = api.get(LIST).data
@@ -107,14 +107,14 @@ def test_conversations_that_the_index_does_not_show_yet_are_on_the_page(
     create(workspace, 45)
     real = store._indexed
 
-    def behind_its_table(agent: str, numbers: range) -> dict[int, Any]:
+    def lagging_index(agent: str, numbers: range) -> dict[int, Any]:
         return {number: row for number, row in real(agent, numbers).items() if number <= 45 - behind}
 
-    monkeypatch.setattr(store, "_indexed", behind_its_table)
+    monkeypatch.setattr(store, "_indexed", lagging_index)
     assert ids(api.get(LIST).data) == newest_first(45)[:20]
 
 
-def test_a_page_is_never_short_when_the_index_is_far_behind(
+def test_a_page_is_503_rather_than_short_when_the_index_is_far_behind(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(workspace, 60)
@@ -125,22 +125,22 @@ def test_a_page_is_never_short_when_the_index_is_far_behind(
 
 @one_of_each(lambda high: high > 20)
 @pytest.mark.parametrize("high", [0, 1, 19, 20, 21, 40, 41, 1001])
-def test_the_numbers_of_all_pages_are_every_number_once(high: int) -> None:
+def test_the_pages_have_every_number_once(high: int) -> None:
     pages = [listing.Numbers(high).page(page) for page in range(1, high // 20 + 2)]
     assert [number for page in pages for number in page] == list(range(high, 0, -1))
     assert all(len(page) == 20 for page in pages[:-1])
 
 
-def test_a_page_does_not_wait_for_a_conversation_that_is_deleted_meanwhile(
+def test_a_page_does_not_wait_for_a_conversation_that_is_deleted_concurrently(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(workspace, 3)
     real = store._indexed
 
-    def deleted_first(agent: str, numbers: Sequence[int]) -> dict[int, Any]:
+    def delete_first(agent: str, numbers: Sequence[int]) -> dict[int, Any]:
         monkeypatch.setattr(store, "_indexed", real)
         assert api.delete("/v3/agents/support/convos/c1").status == 200
         return real(agent, numbers)
 
-    monkeypatch.setattr(store, "_indexed", deleted_first)
+    monkeypatch.setattr(store, "_indexed", delete_first)
     assert ids(api.get(LIST).data) == ["c2", "c0"]

@@ -1,4 +1,4 @@
-"""Conversations over HTTP: creation, the state route, and what is stored (§4.1, §4.3)."""
+"""The routes of conversations: creation, the state route, and their stored items (§4.1, §4.3)."""
 
 import copy
 import json
@@ -47,13 +47,13 @@ def items(table: str = "cams-conversations") -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def agent(agent_id: str) -> None:
-    """Every test here has the agent `support`."""
+    """The agent `support`, for every test of this module."""
 
 
 # ---- creation -------------------------------------------------------------------------------------
 
 
-def test_a_created_conversation_answers_its_id_title_and_time(api: Api) -> None:
+def test_creating_a_conversation_returns_its_id_title_and_time(api: Api) -> None:
     created = api.post(
         "/v3/agents/support/convos", {"conversation": {"title": "First", "ts": 12, "userID": "ann"}}
     ).data
@@ -62,7 +62,7 @@ def test_a_created_conversation_answers_its_id_title_and_time(api: Api) -> None:
     assert created["createdAt"].endswith("Z")
 
 
-def test_a_created_conversation_stands_in_the_list_with_what_was_given(api: Api) -> None:
+def test_a_created_conversation_is_in_the_list_with_its_members(api: Api) -> None:
     given = {"ts": 12, "messagesNum": 3, "title": "First", "userID": "ann"}
     created = api.post("/v3/agents/support/convos", {"conversation": given}).data
     (listed,) = api.get("/v2/agents/support/convos").data
@@ -70,18 +70,18 @@ def test_a_created_conversation_stands_in_the_list_with_what_was_given(api: Api)
     assert "title" not in listed
 
 
-def test_all_members_of_a_conversation_to_create_are_optional(api: Api) -> None:
+def test_all_members_of_a_new_conversation_are_optional(api: Api) -> None:
     created = api.post("/v3/agents/support/convos", {"conversation": {}}).data
     assert api.get("/v2/agents/support/convos").data[0]["userID"] == created["id"]
 
 
 def test_a_conversation_of_an_unknown_agent_is_not_created(api: Api) -> None:
     before = items()
-    assert api.post("/v3/agents/nobody/convos", {"conversation": {}}).status == 404
+    assert api.post("/v3/agents/unknown/convos", {"conversation": {}}).status == 404
     assert items() == before
 
 
-def test_a_created_conversation_is_addressed_by_its_id_in_the_state_route(api: Api) -> None:
+def test_the_state_route_accepts_the_id_of_a_created_conversation(api: Api) -> None:
     created = api.post("/v3/agents/support/convos", {"conversation": {"title": "First"}}).data
     answer = api.post(f"/agents/support/interact/{created['id']}/state", {"turns": turns(message("a"))})
     assert mids(answer) == ["a"]
@@ -103,26 +103,26 @@ def test_the_answer_has_exactly_the_documented_members(api: Api) -> None:
 
 
 @pytest.mark.parametrize("body", [None, {}], ids=["no body", "no member"])
-def test_without_a_member_it_reads_and_creates_nothing(body: Any, api: Api) -> None:
+def test_without_a_member_the_route_only_reads(body: Any, api: Api) -> None:
     before = items()
     answer = api.post(STATE, body)
     assert (answer.status, answer.json["turns"], answer.json["oldTurns"]) == (200, [], [])
     assert items() == before
 
 
-def test_what_is_written_is_read_back_and_stored(api: Api, workspace: NewWorkspace) -> None:
+def test_written_turns_are_stored_and_read_back(api: Api, workspace: NewWorkspace) -> None:
     written = api.post(STATE, {"turns": turns(message("a", ts=1), message("b", "bot", ts=2))})
     assert api.post(STATE).json["turns"] == written.json["turns"]
     assert json.loads(stored(workspace).turns) == written.json["turns"]
 
 
-def test_old_turns_are_the_state_before(api: Api) -> None:
+def test_old_turns_are_the_turns_before_the_change(api: Api) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     answer = api.post(STATE, {"turns": turns(message("b"))})
     assert (mids(answer, "oldTurns"), mids(answer)) == (["a"], ["b"])
 
 
-def test_deleting_and_describing_in_one_request(api: Api, workspace: NewWorkspace) -> None:
+def test_one_request_deletes_messages_and_merges_metadata(api: Api, workspace: NewWorkspace) -> None:
     api.post(STATE, {"turns": turns(message("a"), message("b"))})
     answer = api.post(STATE, {"delete": {"mids": ["a"]}, "metadata": {"userName": "Ann"}})
     assert mids(answer) == ["b"]
@@ -133,12 +133,12 @@ def test_deleting_and_describing_in_one_request(api: Api, workspace: NewWorkspac
 def test_a_change_that_changes_nothing_writes_nothing(api: Api) -> None:
     api.post(STATE, {"turns": turns(message("a")), "metadata": {"userName": "Ann"}})
     before = items()
-    api.post(STATE, {"metadata": {"userName": "Ann"}, "delete": {"mids": ["nobody"]}})
+    api.post(STATE, {"metadata": {"userName": "Ann"}, "delete": {"mids": ["unknown"]}})
     assert items() == before
 
 
-def test_an_unknown_agent_is_not_found_in_the_interaction_shape(api: Api) -> None:
-    answer = api.post("/agents/nobody/interact/user-1/state", {"turns": []})
+def test_an_unknown_agent_is_404_in_the_interaction_shape(api: Api) -> None:
+    answer = api.post("/agents/unknown/interact/user-1/state", {"turns": []})
     assert (answer.status, answer.json["success"], answer.json["code"]) == (404, False, "NOT_FOUND")
     assert answer.json["appError"] == answer.json["message"]
 
@@ -153,14 +153,14 @@ def test_a_limit_answers_429_and_writes_nothing(api: Api) -> None:
     assert items() == before
 
 
-def test_two_workspaces_have_conversations_of_the_same_ids(api: Api, other_workspace: NewWorkspace) -> None:
+def test_two_workspaces_may_have_conversations_with_the_same_id(api: Api, other_workspace: NewWorkspace) -> None:
     other = Api(other_workspace.workspace_key)
     other.post("/v2/agents/support", {})
     api.post(STATE, {"turns": turns(message("ours"))})
     assert other.post(STATE).json["turns"] == []
 
 
-def test_the_members_of_a_turn_survive_whatever_they_are(api: Api) -> None:
+def test_any_members_of_a_turn_are_kept(api: Api) -> None:
     item = {"": None, "deep": [[[{"x": 1e300}]]], "😀": "é\u2028", "big": 10**30, "three": 3, "half": 3.5}
     written = api.post(STATE, {"turns": turns(message("a", item=item, own=[1, {}]))})
     (turn,) = api.post(STATE).json["turns"]
@@ -172,15 +172,15 @@ def test_the_members_of_a_turn_survive_whatever_they_are(api: Api) -> None:
 # ---- concurrent writers ---------------------------------------------------------------------------
 
 
-def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, somebody_else: Any) -> None:
-    """Let somebody else write between our read and our save, the first `times` times."""
+def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, write: Any) -> None:
+    """Call `write`, a concurrent writer, between the read and the save of the first `times` attempts."""
     real, left = store.save, [times]
 
     def save(*arguments: Any) -> None:
         if left[0]:
             left[0] -= 1
             monkeypatch.setattr(store, "save", real)
-            somebody_else()
+            write()
             monkeypatch.setattr(store, "save", save)
         real(*arguments)
 
@@ -190,7 +190,7 @@ def interrupted(monkeypatch: pytest.MonkeyPatch, times: int, somebody_else: Any)
 @pytest.mark.parametrize(
     "change", [{"metadata": {"userName": "Ann"}}, {"delete": {"mids": ["a"]}}], ids=["metadata", "delete"]
 )
-def test_a_merge_is_applied_to_what_somebody_else_wrote_meanwhile(
+def test_a_merge_is_applied_to_the_version_of_a_concurrent_writer(
     change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.post(STATE, {"turns": turns(message("a"), message("b"))})
@@ -201,9 +201,7 @@ def test_a_merge_is_applied_to_what_somebody_else_wrote_meanwhile(
     assert after["chatState"].get("userName") == change.get("metadata", {}).get("userName")
 
 
-def test_a_replacement_of_turns_that_somebody_else_replaced_is_a_conflict(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_concurrent_replacements_of_turns_conflict(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 1, lambda: api.post(STATE, {"turns": turns(message("theirs"))}))
     answer = api.post(STATE, {"turns": turns(message("ours"))})
@@ -212,7 +210,7 @@ def test_a_replacement_of_turns_that_somebody_else_replaced_is_a_conflict(
 
 
 @pytest.mark.parametrize("condition", [{"If-Match": "*"}, {"If-None-Match": '"other"'}], ids=["any", "all but one"])
-def test_a_condition_that_names_no_record_does_not_undo_what_somebody_wrote_meanwhile(
+def test_a_precondition_without_a_version_does_not_undo_a_concurrent_write(
     condition: dict[str, str], api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
@@ -225,16 +223,16 @@ def test_a_condition_that_names_no_record_does_not_undo_what_somebody_wrote_mean
 
 @pytest.mark.parametrize("change", [{"metadata": {"userName": "Ann"}}, {"turns": turns(message("ours"))}], ids=str)
 @pytest.mark.parametrize("before", [10, 300_000], ids=["short", "long"])
-def test_a_conversation_that_was_deleted_and_made_anew_is_another_one(
+def test_a_recreated_conversation_is_not_mistaken_for_the_deleted_one(
     before: int, change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.post(STATE, {"turns": turns(message("old", text=os.urandom(before).hex()))})
 
-    def made_anew() -> None:
+    def recreate() -> None:
         assert api.delete("/v3/agents/support/convos/user-1").status == 200
         assert api.post(STATE, {"turns": turns(message("new"))}).status == 200
 
-    interrupted(monkeypatch, 1, made_anew)
+    interrupted(monkeypatch, 1, recreate)
     assert api.post(STATE, change).status == (409 if "turns" in change else 200)
     read = api.post(STATE)
     assert (mids(read), read.json["chatState"].get("userName")) == (["new"], change.get("metadata", {}).get("userName"))
@@ -242,7 +240,7 @@ def test_a_conversation_that_was_deleted_and_made_anew_is_another_one(
     assert (listed["ID"], len(items())) == ("user-1", 2)
 
 
-def test_a_merge_gives_up_after_ten_runs(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_merge_gives_up_after_ten_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 99, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
     assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 409
@@ -252,7 +250,7 @@ def test_a_merge_gives_up_after_ten_runs(api: Api, monkeypatch: pytest.MonkeyPat
 
 
 def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
-    """Turns of exactly `size` bytes of JSON that do not compress."""
+    """Return turns of exactly `size` bytes of JSON, most of it incompressible."""
     sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
     sent[0]["messages"][0]["fill"] = ""
     sent[0]["messages"][0]["fill"] = "x" * (size - len(encode_json(sent)))
@@ -261,7 +259,7 @@ def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
 
 
 def sent_back(read: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Turns of an answer as a request has them."""
+    """Convert turns of an answer to turns of a request."""
     return [{**turn, "messages": [turn["messages"]]} for turn in read]
 
 
@@ -278,7 +276,7 @@ def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
         assert messages.fits(read.text)
 
 
-def test_one_byte_more_is_too_large_and_changes_nothing(api: Api) -> None:
+def test_one_byte_more_is_too_large_and_nothing_is_written(api: Api) -> None:
     api.post(STATE, {"turns": turns(message("a"))})
     before = items()
     answer = api.post(STATE, {"turns": long_turns(LIMIT + 1)})
@@ -286,20 +284,20 @@ def test_one_byte_more_is_too_large_and_changes_nothing(api: Api) -> None:
     assert items() == before
 
 
-def test_every_item_of_a_long_conversation_stays_under_the_limit_of_an_item(api: Api) -> None:
+def test_every_item_of_a_long_conversation_is_below_the_item_limit(api: Api) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT)})
     assert len(chunk_items()) > 2
     assert max(len(item["part"]["B"]) for item in chunk_items()) < 400_000
 
 
-def test_a_conversation_that_gets_short_again_leaves_no_chunk_behind(api: Api) -> None:
+def test_a_conversation_that_becomes_short_has_no_chunks(api: Api) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT)})
     api.post(STATE, {"turns": turns(message("a"))})
     assert chunk_items() == []
     assert mids(api.post(STATE)) == ["a"]
 
 
-def test_a_shorter_long_conversation_leaves_only_its_own_chunks(api: Api) -> None:
+def test_a_long_conversation_that_becomes_shorter_has_fewer_chunks(api: Api) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT)})
     before = len(chunk_items())
     sent = long_turns(LIMIT // 4, "b")
@@ -308,7 +306,7 @@ def test_a_shorter_long_conversation_leaves_only_its_own_chunks(api: Api) -> Non
     assert mids(api.post(STATE)) == [one["mid"] for one in sent[0]["messages"]]
 
 
-def test_a_long_conversation_that_grows_writes_its_own_item_and_nothing_twice(api: Api) -> None:
+def test_appending_to_a_long_conversation_writes_only_its_own_item(api: Api) -> None:
     sent = long_turns(LIMIT // 2)
     read = api.post(STATE, {"turns": sent}).json["turns"]
     before = chunk_items()
@@ -323,7 +321,7 @@ def test_a_long_conversation_that_grows_writes_its_own_item_and_nothing_twice(ap
     assert mids(api.post(STATE)) == [*(turn["messages"]["mid"] for turn in read), "new"]
 
 
-def test_a_change_in_the_middle_of_a_long_conversation_writes_what_stands_behind_it(api: Api) -> None:
+def test_a_change_in_the_middle_of_a_long_conversation_rewrites_only_the_later_chunks(api: Api) -> None:
     read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
     before = chunk_items()
     gone = read.pop(len(read) // 2)["messages"]["mid"]
@@ -334,8 +332,8 @@ def test_a_change_in_the_middle_of_a_long_conversation_writes_what_stands_behind
 
 
 @pytest.mark.parametrize("step", [25_000, 200_000, 2_000_000])
-def test_a_conversation_that_grows_has_no_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
-    """Its deletion is one transaction of 100 items at most. Turns have 2 MiB, and up to 5.5 MB as they are stored."""
+def test_a_growing_conversation_never_has_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
+    """Its deletion is one transaction of up to 100 items. 2 MiB of turns may be 5.5 MB in their stored form."""
     row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "user-1"))
     text = os.urandom(3_000_000).hex().encode()
     for end in range(step, len(text) + 1, step):
@@ -343,18 +341,18 @@ def test_a_conversation_that_grows_has_no_more_items_than_a_transaction(workspac
             turns_.stage(row, text[: end - step], State({}, text[:end]))
             unit.discard()
         assert len(turns_.chunks(row)) < 75
-        assert end - sum(chunk.length for chunk in turns_.chunks(row)) > 8_000  # the last turns may be done over
+        assert end - sum(chunk.length for chunk in turns_.chunks(row)) > 8_000  # room to rewrite the last turns
         assert len(row.turns) < 300_000
 
 
-def test_a_cut_through_a_character_is_healed(api: Api) -> None:
+def test_a_chunk_may_end_within_a_character(api: Api) -> None:
     sent = turns(message("a"), message("b", text="x" + "".join(map(chr, range(0x10000, 0x10000 + 40_000)))))
     api.post(STATE, {"turns": sent})
     assert chunk_items()
     assert api.post(STATE).json["turns"][1]["messages"] == sent[0]["messages"][1]
 
 
-def test_describing_a_long_conversation_does_not_write_its_turns_again(api: Api) -> None:
+def test_merging_metadata_of_a_long_conversation_does_not_rewrite_its_turns(api: Api) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT // 2)})
     before = chunk_items()
     api.post(STATE, {"metadata": {"userName": "Ann"}})
@@ -366,37 +364,37 @@ find_many = storage.find_many
 
 
 def eventual_reads(monkeypatch: pytest.MonkeyPatch, read: Callable[[Any], Any]) -> None:
-    """Let `read` answer the eventually consistent batch reads."""
+    """Replace eventually consistent batch reads with `read`."""
     monkeypatch.setattr(
         storage, "find_many", lambda keys, *, consistent=True: find_many(keys) if consistent else read(keys)
     )
 
 
-def test_a_reader_never_joins_chunks_of_two_writings(
+def test_a_reader_never_combines_chunks_of_two_writes(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api.post(STATE, {"turns": long_turns(LIMIT // 2, "a")})
     others = iter([long_turns(LIMIT // 2 - 100_000, "b")])
 
-    def glance(keys: Any) -> Any:
+    def write_first(keys: Any) -> Any:
         for other in others:
             api.post(STATE, {"turns": other})
         return find_many(keys)
 
-    eventual_reads(monkeypatch, glance)
+    eventual_reads(monkeypatch, write_first)
     read = api.post(STATE)
     assert read.status == 200
     assert {mid[0] for mid in mids(read)} == {"b"}
     assert read.json["chatState"]["messagesNum"] == len(mids(read))
 
 
-def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
+def test_a_stale_chunk_is_read_again_with_strong_consistency(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An eventually consistent read may miss the last write: of a chunk that was not there yet, and of one that was."""
+    """An eventually consistent read may miss the last write, of a new chunk and of a replaced one."""
     seen = []
 
-    def late(keys: Any) -> Any:
+    def stale_read(keys: Any) -> Any:
         seen.append(len(keys))
         return [stale.get(key.sort) for key in keys]
 
@@ -406,7 +404,7 @@ def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
         one.item: one for one in find_many([storage.Key(store.ChunkRow, *one.keys) for one in turns_.chunk_rows(row)])
     }
     sent = api.post(STATE, {"turns": long_turns(LIMIT // 2, "b")}).json["turns"]
-    eventual_reads(monkeypatch, late)
+    eventual_reads(monkeypatch, stale_read)
     assert len(stale) < len(chunk_items())
     with metered() as meter:
         assert api.post(STATE).json["turns"] == sent
@@ -414,7 +412,7 @@ def test_a_chunk_that_is_seen_as_it_was_is_read_once_more(
     assert meter.requests == {"BatchGetItem": 2}
 
 
-def test_only_the_chunks_that_a_replacement_does_not_have_are_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replacement_reads_only_the_chunks_that_it_changes(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     read = api.post(STATE, {"turns": long_turns(LIMIT // 2)}).json["turns"]
     asked: list[int] = []
     eventual_reads(monkeypatch, lambda keys: asked.append(len(keys)) or find_many(keys))
@@ -426,7 +424,7 @@ def test_only_the_chunks_that_a_replacement_does_not_have_are_read(api: Api, mon
     assert asked in ([1], [2])
 
 
-def test_old_turns_are_left_out_where_the_answer_would_not_fit(api: Api) -> None:
+def test_old_turns_are_omitted_if_the_answer_would_be_too_large(api: Api) -> None:
     quotes = turns(message("a", text='"' * (LIMIT // 2 - 1000)))
     api.post(STATE, {"turns": quotes})
     answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
@@ -435,7 +433,7 @@ def test_old_turns_are_left_out_where_the_answer_would_not_fit(api: Api) -> None
     assert len(json.dumps(answer.text)) < messages.RESPONSE_LIMIT
 
 
-def test_a_state_that_could_never_be_answered_is_refused_and_not_stored(api: Api) -> None:
+def test_a_state_too_large_for_an_answer_is_refused_and_not_stored(api: Api) -> None:
     before = items()
     many = turns(*({} for _ in range(200_000)))
     assert len(encode_json(many)) < LIMIT
@@ -443,17 +441,17 @@ def test_a_state_that_could_never_be_answered_is_refused_and_not_stored(api: Api
     assert items() == before
 
 
-def test_metadata_beyond_what_a_page_of_the_list_can_carry_is_refused(api: Api) -> None:
+def test_metadata_too_large_for_a_page_of_the_list_is_refused(api: Api) -> None:
     before = items()
     answer = api.post(STATE, {"metadata": {"userName": os.urandom(40_000).hex()}})
     assert answer.status == 413
     assert items() == before
 
 
-# ---- what went wrong once -------------------------------------------------------------------------
+# ---- regressions -------------------------------------------------------------------------
 
 
-def test_a_message_that_says_the_same_again_can_be_appended_to_what_was_read(api: Api) -> None:
+def test_an_equal_message_can_be_appended_to_the_turns_of_an_answer(api: Api) -> None:
     yes = {"from": "human", "type": "text", "item": {"text": "yes"}}
     read = api.post(STATE, {"turns": turns(yes)}).json["turns"]
     appended = [{"messages": [turn["messages"]]} for turn in read] + turns(yes)
@@ -461,28 +459,28 @@ def test_a_message_that_says_the_same_again_can_be_appended_to_what_was_read(api
     assert (answer.status, len(set(mids(answer)))) == (200, 2)
 
 
-def test_a_small_request_cannot_ask_for_a_huge_answer(api: Api) -> None:
+def test_a_small_request_cannot_produce_a_huge_answer(api: Api) -> None:
     before = items()
     answer = api.post(STATE, {"turns": [{"note": "x" * 500_000, "messages": [{}] * 300}]})
     assert answer.status == 413
     assert items() == before
 
 
-def test_deleting_messages_of_an_unknown_conversation_creates_none(api: Api) -> None:
+def test_deleting_messages_of_an_unknown_conversation_does_not_create_it(api: Api) -> None:
     before = items()
     assert api.post(STATE, {"delete": {"mids": ["a"]}}).status == 200
     assert items() == before
 
 
 @pytest.mark.promise("limits")
-def test_the_number_a_creator_gives_does_not_lift_a_limit(api: Api) -> None:
+def test_the_initial_message_count_of_a_new_conversation_does_not_lift_a_limit(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
     created = api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": 1000}}).data["id"]
     three = turns(message("a"), message("b"), message("c"))
     assert api.post(f"/agents/support/interact/{created}/state", {"turns": three}).status == 429
 
 
-def test_a_stored_state_can_be_read_however_large_its_agent_becomes(api: Api) -> None:
+def test_a_stored_state_can_be_read_after_its_agent_has_grown(api: Api) -> None:
     many = turns(*({"item": {"t": "hi"}, "ts": number} for number in range(42_000)))
     assert api.post(STATE, {"turns": many}).status == 200
     for name in ("branding", "lang"):
@@ -492,12 +490,12 @@ def test_a_stored_state_can_be_read_however_large_its_agent_becomes(api: Api) ->
     assert "agentData" not in answer.json
 
 
-def test_metadata_that_compresses_well_is_bounded_all_the_same(api: Api) -> None:
+def test_compressible_metadata_is_limited_by_its_json(api: Api) -> None:
     assert api.post(STATE, {"metadata": {"userName": "a" * 70_000}}).status == 413
 
 
-def test_what_a_write_receives_fits_its_transaction_however_much_it_is(api: Api) -> None:
-    """Quotes take two bytes once they stand in the text of a message, and a long text a part of its own."""
+def test_any_number_of_new_messages_fits_the_transaction(api: Api) -> None:
+    """A quote takes two bytes in the JSON of a message, and a long message is a part of its own."""
     noise = (os.urandom(600).hex() for _ in count())
     sent = turns(*(message(f"m{number}", item={"x": next(noise) + '"' * 12_300}) for number in range(80)))
     assert api.post(STATE, {"turns": sent}).status == 200
@@ -507,16 +505,18 @@ def test_what_a_write_receives_fits_its_transaction_however_much_it_is(api: Api)
     assert api.post(STATE, {"turns": long}).status == 200
 
 
-def test_what_is_there_is_received_once_however_many_marks_are_kept(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(received, "_MOST_SEEN", 20)
+def test_a_stored_message_is_received_once_even_if_its_digest_was_dropped(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(received, "_MAX_SEEN", 20)
     brought: list[list[str]] = []
     stage = store._stage_received
 
-    def noted(row: Any, state: Any, name: Any) -> None:
+    def recording(row: Any, state: Any, name: Any) -> None:
         brought.append([one["mid"] for one in state.received])
         stage(row, state, name)
 
-    monkeypatch.setattr(store, "_stage_received", noted)
+    monkeypatch.setattr(store, "_stage_received", recording)
     for last in (25, 26, 27):
         api.post(STATE, {"turns": turns(*(message(str(number)) for number in range(last)))})
     assert brought == [[str(number) for number in range(25)], ["25"], ["26"]]

@@ -1,4 +1,4 @@
-"""Deleting: what is gone, what goes with it, and that nothing of it is left in any table."""
+"""Deletion: of single records, and the cascading deletion of agents, which must leave no item in any table."""
 
 import json
 import os
@@ -37,13 +37,13 @@ def items(*tables: str) -> list[dict[str, Any]]:
 
 
 def create(api: Api, number: int) -> list[str]:
-    """So many conversations; their ids, newest first."""
+    """Create conversations; return their ids, newest first."""
     made = [api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"] for _ in range(number)]
     return made[::-1]
 
 
-def walked(api: Api) -> list[list[str]]:
-    """The ids on each page of the list, by page number up to the first empty one."""
+def pages_of(api: Api) -> list[list[str]]:
+    """Return the ids on each page of the list, up to the first empty page."""
     pages: list[list[str]] = []
     while page := api.get(f"{LIST}?page={len(pages) + 1}").data:
         pages.append([one["ID"] for one in page])
@@ -61,28 +61,28 @@ def walked(api: Api) -> list[list[str]]:
     ],
     ids=["client", "organisation"],
 )
-def test_what_is_deleted_is_gone_and_leaves_nothing(api: Api, make: str, body: Any, read: str, delete: str) -> None:
+def test_a_deleted_record_is_gone_and_leaves_no_item(api: Api, make: str, body: Any, read: str, delete: str) -> None:
     api.post(make, body)
     assert api.delete(delete).status == 200
     assert (api.get(read).status, api.delete(delete).status) == (404, 404)
     assert items("clients", "organisations") == []
 
 
-def test_a_deleted_tool_is_gone_from_the_list_too(api: Api, agent_id: str) -> None:
+def test_a_deleted_tool_is_gone_from_the_list(api: Api, agent_id: str) -> None:
     gone, stays = (api.post("/v3/agents/support/tools", {"tool": {"name": name}}).data["id"] for name in ("a", "b"))
     assert api.delete(f"/v3/tools/{gone}").status == 200
     assert [tool["id"] for tool in api.get("/v3/agents/support/tools").data] == [stays]
     assert api.get(f"/v3/tools/{gone}").status == 404
 
 
-def test_the_email_of_a_deleted_client_can_be_taken(api: Api) -> None:
+def test_the_email_of_a_deleted_client_can_be_used_again(api: Api) -> None:
     api.post("/v2/clients/ann", {"email": "a@x.test"})
     api.delete("/v3/clients/ann")
     assert api.post("/v2/clients/bo", {"email": "a@x.test"}).status == 200
 
 
 @pytest.mark.parametrize("path", ["/v3/clients/x", "/v3/orgs/x", "/v3/agents/support"])
-def test_nobody_deletes_what_is_another_workspaces(
+def test_a_record_of_another_workspace_cannot_be_deleted(
     api: Api, agent_id: str, other_workspace: NewWorkspace, path: str
 ) -> None:
     api.post("/v2/clients/x", {})
@@ -95,7 +95,7 @@ def test_nobody_deletes_what_is_another_workspaces(
 # ---- conversations --------------------------------------------------------------------------------
 
 
-def test_a_deleted_conversation_leaves_no_item_behind(api: Api, agent_id: str) -> None:
+def test_a_deleted_conversation_leaves_no_item(api: Api, agent_id: str) -> None:
     before = len(items("conversations"))
     long = [{"messages": [{"text": os.urandom(500_000).hex()}]}]
     api.post("/agents/support/interact/ann/state", {"turns": long})
@@ -105,26 +105,26 @@ def test_a_deleted_conversation_leaves_no_item_behind(api: Api, agent_id: str) -
     assert api.delete("/v3/agents/support/convos/ann").status == 404
 
 
-def test_the_pages_stay_exact_when_conversations_are_deleted(api: Api, agent_id: str) -> None:
+def test_pages_stay_exact_after_conversations_are_deleted(api: Api, agent_id: str) -> None:
     ids = create(api, 50)
     for gone in (ids[0], ids[7], ids[8], ids[21], ids[49]):
         api.delete(f"/v3/agents/support/convos/{gone}")
         ids = [one for one in ids if one != gone]
-    pages = walked(api)
+    pages = pages_of(api)
     assert [len(page) for page in pages] == [20, 20, 5]
     assert [one for page in pages for one in page] == ids
 
 
-def test_a_deleted_conversations_id_can_be_used_again_and_is_new(api: Api, agent_id: str) -> None:
+def test_the_id_of_a_deleted_conversation_can_be_used_again(api: Api, agent_id: str) -> None:
     api.post("/agents/support/interact/ann/state", {"turns": HUMAN})
     create(api, 1)
     api.delete("/v3/agents/support/convos/ann")
     assert api.post("/agents/support/interact/ann/state").json["turns"] == []
     api.post("/agents/support/interact/ann/state", {"turns": []})
-    assert walked(api)[0][0] == "ann"
+    assert pages_of(api)[0][0] == "ann"
 
 
-def test_no_cursor_is_given_when_only_deleted_conversations_follow(api: Api, agent_id: str) -> None:
+def test_a_page_has_no_cursor_when_only_deleted_conversations_follow(api: Api, agent_id: str) -> None:
     ids = create(api, 21)
     api.delete(f"/v3/agents/support/convos/{ids[-1]}")
     assert "nextCursor" not in api.get(LIST).json
@@ -132,7 +132,7 @@ def test_no_cursor_is_given_when_only_deleted_conversations_follow(api: Api, age
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("holes", [[], [1], [40], [20, 21, 22], list(range(1, 41)), list(range(2, 40, 2))])
-def test_the_numbers_of_all_pages_are_every_living_number_once(holes: list[int]) -> None:
+def test_the_pages_have_every_existing_number_once(holes: list[int]) -> None:
     ranges: list[tuple[int, int]] = []
     for number in holes:
         ranges = sequence._with_hole(ranges, number)
@@ -142,7 +142,7 @@ def test_the_numbers_of_all_pages_are_every_living_number_once(holes: list[int])
     assert all(len(page) == 20 for page in pages[: (40 - len(holes)) // 20])
 
 
-def test_deleting_everything_leaves_one_hole() -> None:
+def test_deleting_all_conversations_leaves_one_hole() -> None:
     ranges: list[tuple[int, int]] = []
     for number in (3, 1, 2, 5, 4):
         ranges = sequence._with_hole(ranges, number)
@@ -153,7 +153,7 @@ def test_deleting_everything_leaves_one_hole() -> None:
 
 
 def fill(api: Api) -> None:
-    """Everything that an agent can have."""
+    """Create every kind of record that an agent can have."""
     create(api, 25)
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
     api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
@@ -162,11 +162,11 @@ def fill(api: Api) -> None:
         api.post("/v2/agents/support/analytics/ann", {"record": kind})
 
 
-def test_a_deleted_agent_leaves_nothing_behind(api: Api, workspace: NewWorkspace) -> None:
+def test_a_deleted_agent_leaves_no_item(api: Api, workspace: NewWorkspace) -> None:
     tables = ("agents", "tools", "conversations", "leads", "analytics", "credentials", "workspaces")
     before = {str(item) for item in items(*tables)}
     key = api.post("/v2/agents/support", {}).json["data"]["SECRET_API_KEY"]
-    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first one has its overlap
+    api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})  # the first key is now in its overlap
     fill(api)
     answer = api.delete("/v3/agents/support")
     assert answer.json == {"success": True, "message": "Agent deleted successfully"}
@@ -175,7 +175,7 @@ def test_a_deleted_agent_leaves_nothing_behind(api: Api, workspace: NewWorkspace
     assert Api(key).get("/v2/agents/support").status in (401, 404)
 
 
-def test_a_deleted_agent_is_not_found_anywhere(api: Api, agent_id: str) -> None:
+def test_a_deleted_agent_is_404_on_every_route(api: Api, agent_id: str) -> None:
     api.delete("/v3/agents/support")
     assert api.get("/v3/agents/support").status == 404
     assert api.get(LIST).status == 404
@@ -187,7 +187,7 @@ def test_a_deleted_agent_is_not_found_anywhere(api: Api, agent_id: str) -> None:
     assert api.delete("/v3/agents/support").status == 404
 
 
-def test_a_deletion_leaves_other_agents_alone(api: Api, agent_id: str) -> None:
+def test_a_deletion_does_not_affect_other_agents(api: Api, agent_id: str) -> None:
     api.post("/v2/agents/support2", {})
     api.post("/agents/support2/interact/ann/state", {"turns": HUMAN})
     api.post("/v3/agents/support2/tools", {"tool": {"name": "t"}})
@@ -195,14 +195,14 @@ def test_a_deletion_leaves_other_agents_alone(api: Api, agent_id: str) -> None:
     assert len(api.get("/v2/agents/support2/convos").data) == len(api.get("/v3/agents/support2/tools").data) == 1
 
 
-def test_an_id_can_be_used_again_and_has_nothing_of_the_old_agent(api: Api, agent_id: str) -> None:
+def test_a_new_agent_with_the_id_of_a_deleted_one_is_empty(api: Api, agent_id: str) -> None:
     fill(api)
     api.delete("/v3/agents/support")
     assert api.post("/v2/agents/support", {}).status == 200
     assert (api.get(LIST).data, api.get("/v3/agents/support/tools").data) == ([], [])
 
 
-def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
+def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_same_request(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(api)
@@ -212,7 +212,7 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
     assert (answer.status, "still being deleted" in answer.json["message"]) == (200, True)
     assert api.get("/v3/agents/support").status == 404
     refused(api.post("/v2/agents/support", {}), 409, code="AGENT_BEING_DELETED")
-    # Some conversations went with the first sweep, so the second cannot tell that it saw all, and waits for the index.
+    # The first run deleted some conversations, so the second cannot know that the index showed it all, and waits.
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now + 61_000)
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
@@ -221,19 +221,19 @@ def test_a_sweep_that_runs_out_of_time_goes_on_with_the_next_request(
 
 
 def as_record(body: str) -> dict[str, str]:
-    """A message as the function gets it."""
+    """Return a message as the function receives it."""
     return {"body": body, "receiptHandle": ""}
 
 
 def cascade_messages() -> list[dict[str, str]]:
-    """What waits for the sweep function, as the queue hands it over; with the delay behind us."""
+    """Take the messages of the cascade function off their queue, ignoring their delay."""
     waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("cascades")]
     taken = [as_record(message.body) for message in waiting._messages]
     waiting._messages = []
     return taken
 
 
-def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
+def test_a_cascade_that_runs_out_of_time_is_resumed_by_the_queue(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(api)
@@ -253,7 +253,7 @@ def test_a_sweep_that_runs_out_of_time_goes_on_by_itself(
     assert api.post("/v2/agents/support", {}).status == 200
 
 
-def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
+def test_the_cascade_message_is_sent_before_the_agent_is_deleted(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -264,7 +264,9 @@ def test_the_sweep_is_on_its_queue_before_anything_is_deleted(
     assert api.get("/v3/agents/support").status == 200
 
 
-def test_a_sweep_of_an_agent_that_is_there_deletes_nothing(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
+def test_a_cascade_message_for_an_existing_agent_deletes_nothing(
+    api: Api, agent_id: str, workspace: NewWorkspace
+) -> None:
     fill(api)
     before = items()
     functions.resume_cascade({"Records": [as_record(json.dumps([workspace.workspace_id, "support"]))]}, None)
@@ -272,7 +274,7 @@ def test_a_sweep_of_an_agent_that_is_there_deletes_nothing(api: Api, agent_id: s
     assert cascade_messages() == []
 
 
-def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_them_when_it_is_repeated(
+def test_a_repeated_deletion_revokes_the_keys_that_an_interrupted_one_left(
     api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: str) -> None:
@@ -286,7 +288,7 @@ def test_a_deletion_that_was_interrupted_before_the_keys_were_revoked_revokes_th
     assert credentials.list_active(workspace.workspace_id, tokens.AGENT) == []
 
 
-def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
+def test_conversations_that_the_index_does_not_show_yet_are_deleted(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(api, 5)
@@ -295,10 +297,10 @@ def test_what_the_index_does_not_show_yet_is_swept_all_the_same(
     assert items("conversations") == []
 
 
-def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
+def test_a_cascade_that_stops_within_a_conversation_deletes_the_rest_later(
     api: Api, workspace: NewWorkspace, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent's row remembers the last conversations only, the index those that have their own item."""
+    """The sequence row names only the last conversations; the index has only those whose own item exists."""
     api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(300_000).hex()}]}]})
     create(api, 33)
     monkeypatch.setattr(bulk, "_BATCH", 1)
@@ -321,10 +323,10 @@ def test_a_sweep_that_ends_in_the_middle_of_a_conversation_finds_the_rest_again(
     assert items("conversations") == []
 
 
-def test_a_conversation_that_is_written_during_the_cascade_is_deleted_too(
+def test_a_conversation_written_during_the_cascade_is_deleted(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By a request that read the agent before its deletion."""
+    """The writer is a request that read the agent before its deletion."""
     state = "/agents/support/interact/ann/state"
     api.post(state, {"turns": HUMAN})
     commit, delete_many = Unit.commit, storage.delete_many
@@ -346,9 +348,7 @@ def test_a_conversation_that_is_written_during_the_cascade_is_deleted_too(
     assert items("conversations") == []
 
 
-def test_a_write_that_is_committed_after_the_cascade_is_refused(
-    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_after_the_cascade_is_refused(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     state = "/agents/support/interact/ann/state"
     api.post(state, {"turns": HUMAN})
     deletions = iter(["/v3/agents/support"])
@@ -357,10 +357,10 @@ def test_a_write_that_is_committed_after_the_cascade_is_refused(
     assert items("conversations") == []
 
 
-def test_a_sweep_comes_again_for_what_the_index_does_not_show_yet(
+def test_a_cascade_is_not_complete_before_the_index_has_caught_up(
     api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sequence, "_RECENT", 1)  # the one before it is found by the index only
+    monkeypatch.setattr(sequence, "_RECENT", 1)  # older ones are found only through the index
     create(api, 2)
     with monkeypatch.context() as lagging:
         lagging.setattr(conversations, "batch_to_delete", lambda *_: [])

@@ -21,8 +21,8 @@ def attributes(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("waiting", "dead"),
     [
-        pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
-        pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
+        pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
+        pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )

@@ -201,7 +201,7 @@ def test_415(stage: Stage) -> None:
 
 
 def test_429(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST", 0)
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 0)
     stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     assert refused(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
 
@@ -264,7 +264,7 @@ def test_every_example_of_an_error_is_what_the_service_really_answers(
         "InteractionError limit": api.post("/agents/support/interact/visitor-2/state", two),
     }
     with monkeypatch.context() as patch:
-        patch.setattr(endpoints, "listed", lambda _: [SimpleNamespace(webhook_id="w")] * endpoints.MOST)
+        patch.setattr(endpoints, "list_all", lambda _: [SimpleNamespace(webhook_id="w")] * endpoints.MAX_ENDPOINTS)
         hook = webhook_body("https://example.com/hook", "agent_created")
         answers["Error limit"] = api.post("/v3/webhooks", hook)
     with monkeypatch.context() as patch:

@@ -205,7 +205,7 @@ def told_of(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, An
         "lead": api.get(f"/v3/leads/{lead.data['id']}").data,
         "leads": api.get("/v3/agents/support/leads").data,
         "queued": queued.bodies,
-        "buried": pipeline.waiting(queue.DEAD),
+        "buried": pipeline.waiting(queue.DEAD_LETTER),
     }
 
 

@@ -1,4 +1,4 @@
-"""The pure heart of the state route: what a change does to a state (§4.3)."""
+"""The pure core of the state route: how a change applies to a state (§4.3)."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def turns_of(state: State) -> Any:
     return json.loads(state.turns)
 
 
-def test_no_member_gives_the_state_itself() -> None:
+def test_a_change_without_members_returns_the_same_state() -> None:
     before = empty("c")
     assert apply(before, change(), NOW) is before
 
@@ -46,16 +46,16 @@ def made_mids(*messages: dict[str, Any], sender: str = "human") -> list[str]:
     return [one["messages"]["mid"] for one in turns_of(after)]
 
 
-def test_the_same_message_sent_once_more_gets_the_same_id() -> None:
+def test_a_message_that_is_sent_again_gets_the_same_id() -> None:
     first, second = {"item": {"text": "a", "n": 1}, "ts": 1}, {"ts": 2}
     assert made_mids({"ts": 1, "item": {"n": 1, "text": "a"}}, second, {"ts": 3})[:2] == made_mids(first, second)
 
 
-def test_messages_that_say_the_same_get_ids_of_their_own() -> None:
+def test_equal_messages_get_different_ids() -> None:
     assert len({*made_mids({}, {}, {"ts": 1}), *made_mids({}, sender="bot")}) == 4
 
 
-def test_a_message_keeps_what_it_carries_and_gets_an_id_when_it_has_none() -> None:
+def test_a_message_keeps_its_members_and_gets_an_id_if_it_has_none() -> None:
     message = {
         "from": "bot",
         "type": "text",
@@ -69,7 +69,7 @@ def test_a_message_keeps_what_it_carries_and_gets_an_id_when_it_has_none() -> No
     assert re.fullmatch(r"[\w-]{12}", answered["messages"]["mid"])
 
 
-def test_what_else_a_turn_carries_is_kept() -> None:
+def test_other_members_of_a_turn_are_kept() -> None:
     (answered,) = turns_of(apply(empty("c"), change(turns=[turn({"mid": "a"}, channel="x")]), NOW))
     assert answered["channel"] == "x"
 
@@ -79,36 +79,36 @@ def test_a_turn_without_messages_is_kept() -> None:
     assert answered == [{"from": "bot", "ts": 5}]
 
 
-def test_a_turns_time_is_its_messages_then_its_own_then_that_of_the_write() -> None:
+def test_the_time_of_a_turn_is_that_of_its_message_else_its_own_else_that_of_the_write() -> None:
     sent = [turn({"ts": 7}, {}, ts=6), turn({})]
     assert [one["ts"] for one in turns_of(apply(empty("c"), change(turns=sent), NOW))] == [7, 6, 1000]
 
 
-def test_turns_replace_all_that_was_there() -> None:
+def test_turns_replace_all_earlier_turns() -> None:
     before = apply(empty("c"), change(turns=[turn({"mid": "old"})]), NOW)
     after = apply(before, change(turns=[turn({"mid": "new"})]), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["new"]
 
 
-def test_turns_that_are_sent_back_as_they_were_answered_change_nothing() -> None:
+def test_turns_sent_back_unchanged_change_nothing() -> None:
     sent = turn({"type": "text", "own": 1}, {"item": {}, "ts": 2}, **{"own": 2, "from": "human"})
     before = apply(empty("c"), change(turns=[sent, {"own": 3}]), NOW)
     back = [{**one, "messages": [one["messages"]]} if "messages" in one else one for one in turns_of(before)]
     assert apply(before, change(turns=back), NOW + 1) is before
 
 
-def test_deleting_takes_the_named_messages_and_ignores_unknown_ones() -> None:
+def test_deleting_removes_the_named_messages_and_ignores_unknown_ones() -> None:
     before = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})]), NOW)
-    after = apply(before, change(delete={"mids": ["a", "nobody"]}), NOW)
+    after = apply(before, change(delete={"mids": ["a", "unknown"]}), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
 
 def test_deleting_only_unknown_messages_changes_nothing() -> None:
     before = apply(empty("c"), change(turns=[turn({"mid": "a"})]), NOW)
-    assert apply(before, change(delete={"mids": ["nobody"]}), NOW) is before
+    assert apply(before, change(delete={"mids": ["unknown"]}), NOW) is before
 
 
-def test_replacing_comes_before_deleting() -> None:
+def test_turns_are_replaced_before_messages_are_deleted() -> None:
     after = apply(empty("c"), change(turns=[turn({"mid": "a"}, {"mid": "b"})], delete={"mids": ["a"]}), NOW)
     assert [one["messages"]["mid"] for one in turns_of(after)] == ["b"]
 
@@ -124,13 +124,13 @@ def test_metadata_merges_and_null_clears() -> None:
 @pytest.mark.parametrize(
     "member", ["ID", "messagesNum", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified"]
 )
-def test_what_the_service_sets_cannot_be_set(member: str) -> None:
+def test_read_only_members_of_metadata_cannot_be_set(member: str) -> None:
     value: Any = "mine" if member == "ID" else 77
     after = apply(empty("c"), change(turns=[], metadata={member: value}), NOW)
     assert after.metadata.get(member) != value
 
 
-def test_all_messages_are_counted_and_the_users_own_with_their_first_and_last_time() -> None:
+def test_the_counters_have_all_messages_and_the_users_messages_with_their_times() -> None:
     sent = [
         turn({"from": "human", "ts": 5}, {"from": "bot", "ts": 6}),
         turn({"ts": 7}, **{"from": "human"}),
@@ -141,26 +141,26 @@ def test_all_messages_are_counted_and_the_users_own_with_their_first_and_last_ti
     assert counted == {"messagesNum": 4, "interactionsNum": 2, "firstMessageTS": 5, "lastMessageTS": 7}
 
 
-def test_deleting_counts_again() -> None:
+def test_deleting_updates_the_counters() -> None:
     before = apply(empty("c"), change(turns=[turn({"mid": "a", "from": "human", "ts": 1})]), NOW)
     after = apply(before, change(delete={"mids": ["a"]}), NOW)
     assert (after.metadata["messagesNum"], after.metadata["interactionsNum"]) == (0, 0)
     assert "firstMessageTS" not in after.metadata
 
 
-def test_a_message_id_that_stands_there_twice_is_refused() -> None:
-    with pytest.raises(errors.Invalid, match=r"turns\.1\.messages\.0\.mid"):
+def test_a_duplicate_message_id_is_refused() -> None:
+    with pytest.raises(errors.Invalid, match=r"turns\.1\.messages\.0\.mid is duplicated"):
         apply(empty("c"), change(turns=[turn({"mid": "a"}), turn({"mid": "a"})]), NOW)
 
 
-def test_no_turns_at_all_create_a_conversation_once() -> None:
+def test_an_empty_list_of_turns_creates_a_conversation_once() -> None:
     created = apply(empty("c"), change(turns=[]), NOW)
     assert created is not empty("c")
     assert apply(created, change(turns=[]), NOW) is created
 
 
 @pytest.mark.parametrize("extra", [0, 1], ids=["2 MiB", "one byte more"])
-def test_turns_end_at_two_mebibytes_of_json(extra: int) -> None:
+def test_turns_are_limited_to_two_mebibytes_of_json(extra: int) -> None:
     bare = [turn({"mid": "a", "item": {"text": ""}})]
     bare[0]["messages"][0]["item"]["text"] = "x" * (LIMIT - len(storage.encode_json(bare)) + extra)
     if extra:
@@ -170,7 +170,7 @@ def test_turns_end_at_two_mebibytes_of_json(extra: int) -> None:
         assert turns_of(apply(empty("c"), change(turns=bare), NOW))[0]["messages"] == bare[0]["messages"][0]
 
 
-def test_what_a_turn_carries_is_counted_for_each_of_its_messages() -> None:
+def test_members_of_a_turn_count_for_each_of_its_messages() -> None:
     with pytest.raises(errors.TooLarge, match="each message"):
         apply(empty("c"), change(turns=[turn(*[{}] * 100, note="x" * 100_000)]), NOW)
 
@@ -183,7 +183,7 @@ LIMITS = {
 
 @pytest.mark.promise("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, message: Any) -> None:
+def test_a_limit_accepts_the_last_message_and_refuses_the_next(agent: Any, message: Any) -> None:
     two = apply(empty("c"), change(turns=[turn(message, message)]), NOW)
     check_limits(agent, empty("c"), two)
     three = apply(two, change(turns=[turn(message, message, message)]), NOW)
@@ -193,7 +193,7 @@ def test_a_limit_lets_the_last_message_pass_and_refuses_the_next(agent: Any, mes
 
 @pytest.mark.promise("limits")
 @pytest.mark.parametrize(("agent", "message"), LIMITS.values(), ids=LIMITS)
-def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agent: Any, message: Any) -> None:
+def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, message: Any) -> None:
     four = apply(empty("c"), change(turns=[turn(*[message] * 4)]), NOW)
     check_limits(agent, four, apply(four, change(turns=[turn(*[message] * 3)]), NOW))
 
@@ -202,5 +202,5 @@ def test_a_limit_that_is_exceeded_already_does_not_stand_in_the_way_of_less(agen
     "agent", [{}, {"messagesLimit": 0, "limits": {"maxInteractionsPerUserId": 0}}], ids=["none", "0"]
 )
 @pytest.mark.promise("limits")
-def test_no_limit_and_zero_limit_nothing(agent: Any) -> None:
+def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
     check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))

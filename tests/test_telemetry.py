@@ -1,4 +1,4 @@
-"""What the service says about itself: lines of JSON that an operator can search, and that give nothing away."""
+"""Logs and metrics: JSON lines that an operator can search, without customer data or secrets."""
 
 import json
 from collections.abc import Callable
@@ -22,11 +22,11 @@ Lines = Callable[[], list[Any]]
 
 @pytest.fixture
 def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
-    """The lines that the process has printed since the last call, parsed: there are no others."""
+    """Returns the lines printed since the last call, parsed; each must be JSON."""
     return lambda: [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_a_request_is_one_line_with_what_it_was_and_what_it_took(
+def test_a_request_logs_one_line_with_its_route_status_and_cost(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
     lines()
@@ -50,9 +50,9 @@ def test_a_request_is_one_line_with_what_it_was_and_what_it_took(
 
 
 @pytest.mark.parametrize("status", [400, 401, 404])
-def test_a_refusal_has_its_line_and_its_id_too(api: Api, status: int, lines: Lines) -> None:
+def test_a_refused_request_logs_a_line_with_its_id(api: Api, status: int, lines: Lines) -> None:
     callers = {400: api, 401: Api(), 404: api}
-    paths = {400: "/v3/agents?limit=0", 401: "/v3/agents", 404: "/v3/agents/nobody"}
+    paths = {400: "/v3/agents?limit=0", 401: "/v3/agents", 404: "/v3/agents/unknown"}
     answer = callers[status].get(paths[status])
     (line,) = lines()
     assert (answer.status, line["status"]) == (status, status)
@@ -60,7 +60,7 @@ def test_a_refusal_has_its_line_and_its_id_too(api: Api, status: int, lines: Lin
     assert ("workspace" in line) == (status != 401)
 
 
-def test_a_failure_is_a_line_with_its_traceback_and_the_request(
+def test_a_failure_logs_its_traceback_with_the_id_of_the_request(
     api: Api, agent_id: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agents, "read", lambda *_: 1 / 0)
@@ -72,7 +72,7 @@ def test_a_failure_is_a_line_with_its_traceback_and_the_request(
     assert failure["requestId"] == line["requestId"] == answer.headers["x-request-id"]
 
 
-def test_no_line_has_a_body_a_path_value_or_a_token(
+def test_no_line_contains_a_body_a_path_value_or_a_token(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
     lines()
@@ -84,7 +84,7 @@ def test_no_line_has_a_body_a_path_value_or_a_token(
         assert secret not in json.dumps(printed)
 
 
-def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
+def test_a_delivery_logs_a_line_with_the_id_of_its_invocation(
     api: Api,
     workspace: NewWorkspace,
     lines: Lines,
@@ -114,14 +114,14 @@ def test_a_delivery_is_a_line_of_the_invocation_that_sent_it(
     }
 
 
-def test_what_is_told_outside_a_request_has_no_id(lines: Lines) -> None:
-    telemetry.begin(None)
+def test_a_line_outside_a_request_has_no_id(lines: Lines) -> None:
+    telemetry.set_request_id(None)
     telemetry.log_metrics({"failed": "Count"}, failed=1)
     (line,) = lines()
     assert {name for name in line if name != "_aws"} == {"level", "failed"}
 
 
-def test_a_deployment_has_its_metrics_to_itself(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_stage_has_its_own_metrics_namespace(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CAMS_TABLE_PREFIX", "cams-prod-")
     telemetry.log_metrics({"failed": "Count"}, failed=1)
     (line,) = lines()

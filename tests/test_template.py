@@ -95,8 +95,8 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
 @pytest.mark.parametrize(
     ("waiting", "dead"),
     [
-        pytest.param(queue.FAST, queue.DEAD, id="deliveries"),
-        pytest.param(queue.SLOW, queue.DEAD, id="slow deliveries"),
+        pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
+        pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )

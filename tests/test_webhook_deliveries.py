@@ -1,7 +1,6 @@
-"""Deliveries over HTTP: tests, repetitions, the list with its statuses and cursors, and what ends with its endpoint.
+"""The routes of deliveries: test deliveries, redeliveries, the list by status and cursor, and deletion.
 
-Nothing is sent here: a delivery stays as it was put on its queue, or ends as a test writes it down. The sending is
-in `webhooks/`.
+No delivery is sent here: it stays on its queue, or a test records its outcome. Sending is tested in `webhooks/`.
 """
 
 from collections.abc import Callable
@@ -30,7 +29,7 @@ ENDED = {
 
 
 class Time:
-    """A clock that goes on by a millisecond whenever it is asked."""
+    """A clock that advances by a millisecond at each call."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -42,7 +41,7 @@ class Time:
 
 @pytest.fixture(autouse=True)
 def time(monkeypatch: pytest.MonkeyPatch) -> Time:
-    """What time it is."""
+    """Replaces the wall clock."""
     time = Time()
     monkeypatch.setattr(clock, "milliseconds", time)
     return time
@@ -50,7 +49,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 
 @pytest.fixture
 def endpoint(api: Api) -> str:
-    """The path of an endpoint."""
+    """Creates an endpoint; returns its path."""
     given = {"url": "https://example.com/hooks", "events": ["lead_captured"]}
     return f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}"
 
@@ -60,7 +59,7 @@ Ends = Callable[[Any, str], None]
 
 @pytest.fixture
 def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
-    """Writes down how a delivery to the endpoint ended; `claimed` is none that did."""
+    """Claims a delivery and records an outcome; `claimed` records none."""
 
     def end(delivery: Any, status: str) -> None:
         row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
@@ -68,13 +67,13 @@ def ends(endpoint: str, workspace: NewWorkspace, time: Time) -> Ends:
         if status in ENDED:
             ledger.record_outcome(row, ENDED[status])
         elif status == "expired":
-            ledger.expire(row, "The event is not kept any more.")
+            ledger.expire(row, "The event has expired.")
 
     return end
 
 
 def tried(api: Api, endpoint: str) -> Any:
-    """A test delivery."""
+    """Request a test delivery."""
     return api.post(f"{endpoint}/test").data
 
 
@@ -91,7 +90,7 @@ def again(api: Api, endpoint: str, delivery: Any) -> Answer:
 
 
 def followed(api: Api, endpoint: str, query: str) -> list[list[Any]]:
-    """The pages of the list, each behind the cursor of the one before."""
+    """Return all pages of the list, by following the cursors."""
     pages, cursor = [], ""
     while True:
         answer = api.get(f"{endpoint}/deliveries?{query}{cursor}")
@@ -101,17 +100,17 @@ def followed(api: Api, endpoint: str, query: str) -> list[list[Any]]:
         cursor = f"&cursor={answer.json['nextCursor']}"
 
 
-def forget_the_event(workspace: NewWorkspace, delivery: Any) -> None:
-    """What the database does after thirty days."""
+def expire_event(workspace: NewWorkspace, delivery: Any) -> None:
+    """Delete the event, as its TTL does after thirty days."""
     row = storage.find(ledger.EventRow, workspace.workspace_id, delivery["eventId"])
     assert row is not None
     delete_now(row)
 
 
-# ---- a test ---------------------------------------------------------------------------------------
+# ---- test deliveries ---------------------------------------------------------------------------------------
 
 
-def test_a_test_is_a_pending_delivery_that_can_be_read_at_once(api: Api, endpoint: str, time: Time) -> None:
+def test_a_test_delivery_is_pending_and_can_be_read_immediately(api: Api, endpoint: str, time: Time) -> None:
     begin = time.now
     answer = api.post(f"{endpoint}/test")
     delivery = answer.data
@@ -137,7 +136,7 @@ def test_a_test_is_a_pending_delivery_that_can_be_read_at_once(api: Api, endpoin
     assert begin < payload["createdAt"] <= time.now
 
 
-def test_a_test_is_one_message_on_the_queue(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
+def test_a_test_delivery_is_one_message_on_the_queue(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
     delivery = tried(api, endpoint)
     (text,) = pipeline.waiting(queue.FAST)
     sent = queue.from_text(text)
@@ -148,7 +147,7 @@ def test_a_test_is_one_message_on_the_queue(api: Api, endpoint: str, workspace: 
         "webhook_test",
         delivery["id"],
     )
-    assert sent.is_asked_for
+    assert sent.is_requested
 
 
 def test_a_disabled_endpoint_can_be_tested(api: Api, endpoint: str) -> None:
@@ -163,22 +162,22 @@ def test_two_tests_are_two_events(api: Api, endpoint: str) -> None:
     assert listed(api, endpoint) == [second, first]
 
 
-def test_a_test_that_the_queue_does_not_take_is_an_error_that_may_pass(
+def test_a_test_delivery_that_the_queue_rejects_is_a_503_that_can_be_retried(
     api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuses(*_: object) -> None:
-        raise errors.Unavailable("The queue does not answer; try again.")
+        raise errors.Unavailable("The queue did not respond; try again.")
 
     monkeypatch.setattr(queues, "send", refuses)
     answer = api.post(f"{endpoint}/test")
-    assert refused(answer, 503) == "The queue does not answer; try again."
+    assert refused(answer, 503) == "The queue did not respond; try again."
     assert answer.headers["retry-after"] == "1"
 
 
-def test_what_is_on_the_queue_was_in_the_database_before(
+def test_a_delivery_is_stored_before_its_message_is_sent(
     api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it might be claimed before it is written, and written over."""
+    """Otherwise, storing it could overwrite its claim."""
     seen: list[Any] = []
     send = queues.send
 
@@ -200,10 +199,10 @@ def test_what_is_on_the_queue_was_in_the_database_before(
     [
         ("delivered", {"responseStatus": 200, "durationMs": 12, "error": None}),
         ("failed", {"responseStatus": 500, "durationMs": 34, "error": "The receiver answered 500."}),
-        ("expired", {"responseStatus": None, "durationMs": 0, "error": "The event is not kept any more."}),
+        ("expired", {"responseStatus": None, "durationMs": 0, "error": "The event has expired."}),
     ],
 )
-def test_a_delivery_says_how_it_ended(
+def test_a_delivery_shows_its_outcome(
     status: str, members: dict[str, Any], api: Api, endpoint: str, ends: Ends
 ) -> None:
     delivery = tried(api, endpoint)
@@ -215,7 +214,9 @@ def test_a_delivery_says_how_it_ended(
     assert listed(api, endpoint, f"?status={status}") == [ended]
 
 
-def test_one_without_an_answer_has_no_status_of_one(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
+def test_a_failed_delivery_without_a_response_has_no_response_status(
+    api: Api, endpoint: str, workspace: NewWorkspace
+) -> None:
     delivery = tried(api, endpoint)
     row = ledger.read(workspace.workspace_id, endpoint.rsplit("/", 1)[1], delivery["id"])
     ledger.claim(row)
@@ -224,7 +225,7 @@ def test_one_without_an_answer_has_no_status_of_one(api: Api, endpoint: str, wor
     assert (shown["status"], shown["responseStatus"], shown["error"]) == ("failed", None, "The host is not known.")
 
 
-def test_one_that_was_begun_and_has_no_outcome_is_unknown_after_a_minute(
+def test_a_claimed_delivery_without_an_outcome_is_unknown_after_a_minute(
     api: Api, endpoint: str, ends: Ends, time: Time
 ) -> None:
     delivery = tried(api, endpoint)
@@ -237,7 +238,7 @@ def test_one_that_was_begun_and_has_no_outcome_is_unknown_after_a_minute(
     assert listed(api, endpoint, "?status=pending") == []
 
 
-def test_one_that_nobody_began_is_expired_after_four_days(api: Api, endpoint: str, time: Time) -> None:
+def test_an_unclaimed_delivery_is_expired_after_four_days(api: Api, endpoint: str, time: Time) -> None:
     delivery = tried(api, endpoint)
     time.now += 4 * DAY - SECOND
     assert read(api, endpoint, delivery)["status"] == "pending"
@@ -246,27 +247,26 @@ def test_one_that_nobody_began_is_expired_after_four_days(api: Api, endpoint: st
     assert [one["id"] for one in listed(api, endpoint, "?status=expired")] == [delivery["id"]]
 
 
-def test_one_that_is_expired_is_not_sent_any_more(
-    api: Api, endpoint: str, time: Time, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever asked for it has been told so, and may have asked again; an operator may put its message back."""
+def test_an_expired_delivery_is_not_sent(api: Api, endpoint: str, time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The API already shows it as expired, even if an operator puts its message back on the queue."""
     delivery = tried(api, endpoint)
     time.now += 4 * DAY + SECOND
     monkeypatch.setattr(sender, "post", lambda *_: pytest.fail("It was sent."))
     pipeline.drain()
     shown = read(api, endpoint, delivery)
-    assert (shown["status"], shown["error"]) == ("expired", "It was not sent in time.")
+    assert (shown["status"], shown["error"]) == (
+        "expired",
+        "The delivery waited for more than 4 days; request a redelivery.",
+    )
 
 
-def test_a_delivery_whose_event_is_not_kept_any_more_is_shown_without_payload(
-    api: Api, endpoint: str, workspace: NewWorkspace
-) -> None:
+def test_a_delivery_whose_event_has_expired_has_no_payload(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
     delivery = tried(api, endpoint)
-    forget_the_event(workspace, delivery)
+    expire_event(workspace, delivery)
     assert read(api, endpoint, delivery) == delivery
 
 
-def test_a_delivery_never_shows_the_workspace_s_secret(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
+def test_a_delivery_never_contains_the_workspace_secret(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
     delivery = tried(api, endpoint)
     shown = [api.get(f"{endpoint}/deliveries"), api.get(f"{endpoint}/deliveries/{delivery['id']}")]
     shown.append(again(api, endpoint, delivery))
@@ -284,10 +284,10 @@ def test_an_unknown_delivery_is_not_found(api: Api, endpoint: str) -> None:
         assert refused(api.post(f"{path}/redeliver"), 404) == "There is no such delivery."
 
 
-# ---- once more ------------------------------------------------------------------------------------
+# ---- redeliveries ------------------------------------------------------------------------------------
 
 
-def test_a_repetition_is_a_new_delivery_of_the_same_event(api: Api, endpoint: str, ends: Ends) -> None:
+def test_a_redelivery_is_a_new_delivery_of_the_same_event(api: Api, endpoint: str, ends: Ends) -> None:
     delivery = tried(api, endpoint)
     ends(delivery, "failed")
     answer = again(api, endpoint, delivery)
@@ -304,7 +304,7 @@ def test_a_repetition_is_a_new_delivery_of_the_same_event(api: Api, endpoint: st
 
 
 @pytest.mark.parametrize("status", ["pending", "claimed", "delivered", "failed", "expired"])
-def test_whatever_became_of_a_delivery_it_can_be_repeated_and_stays_as_it_was(
+def test_a_delivery_of_any_status_can_be_redelivered_and_does_not_change(
     status: str, api: Api, endpoint: str, ends: Ends
 ) -> None:
     delivery = tried(api, endpoint)
@@ -317,10 +317,10 @@ def test_whatever_became_of_a_delivery_it_can_be_repeated_and_stays_as_it_was(
     (text,) = pipeline.waiting(queue.FAST)
     sent = queue.from_text(text)
     assert (sent.delivery_id, sent.event_id) == (repeated["id"], delivery["eventId"])
-    assert sent.is_asked_for
+    assert sent.is_requested
 
 
-def test_a_repetition_can_be_repeated(api: Api, endpoint: str) -> None:
+def test_a_redelivery_can_be_redelivered(api: Api, endpoint: str) -> None:
     made = [tried(api, endpoint)]
     for _ in range(3):
         made.append(again(api, endpoint, made[-1]).data)
@@ -328,17 +328,15 @@ def test_a_repetition_can_be_repeated(api: Api, endpoint: str) -> None:
     assert listed(api, endpoint) == made[::-1]
 
 
-def test_a_disabled_endpoint_that_wants_something_else_gets_its_repetition(api: Api, endpoint: str) -> None:
+def test_a_disabled_and_unsubscribed_endpoint_gets_its_redelivery(api: Api, endpoint: str) -> None:
     delivery = tried(api, endpoint)
     api.patch(endpoint, {"webhook": {"enabled": False, "events": ["agent_deleted"]}})
     assert again(api, endpoint, delivery).data["status"] == "pending"
 
 
-def test_an_event_that_is_not_kept_any_more_cannot_be_repeated(
-    api: Api, endpoint: str, workspace: NewWorkspace
-) -> None:
+def test_an_expired_event_cannot_be_redelivered(api: Api, endpoint: str, workspace: NewWorkspace) -> None:
     delivery = tried(api, endpoint)
-    forget_the_event(workspace, delivery)
+    expire_event(workspace, delivery)
     pipeline.waiting(queue.FAST)
     before = stored()
     assert refused(again(api, endpoint, delivery), 404) == "There is no such event."
@@ -357,7 +355,7 @@ def test_an_endpoint_without_deliveries_has_an_empty_list(api: Api, endpoint: st
 
 @one_of_each(lambda limit: limit > 6)
 @pytest.mark.parametrize("limit", [1, 3, 6, 7, 8, 100])
-def test_all_pages_together_are_every_delivery_once_newest_first(limit: int, api: Api, endpoint: str) -> None:
+def test_the_pages_have_every_delivery_once_newest_first(limit: int, api: Api, endpoint: str) -> None:
     made = [tried(api, endpoint) for _ in range(7)]
     pages = followed(api, endpoint, f"limit={limit}")
     assert [one for page in pages for one in page] == made[::-1]
@@ -365,7 +363,7 @@ def test_all_pages_together_are_every_delivery_once_newest_first(limit: int, api
     assert pages[-1]
 
 
-def test_a_page_has_twenty_deliveries_unless_told_otherwise(api: Api, endpoint: str) -> None:
+def test_a_page_has_twenty_deliveries_by_default(api: Api, endpoint: str) -> None:
     for _ in range(21):
         tried(api, endpoint)
     answer = api.get(f"{endpoint}/deliveries")
@@ -373,7 +371,7 @@ def test_a_page_has_twenty_deliveries_unless_told_otherwise(api: Api, endpoint: 
     assert len(listed(api, endpoint, f"?cursor={answer.json['nextCursor']}")) == 1
 
 
-def test_a_cursor_goes_on_whatever_is_delivered_meanwhile(api: Api, endpoint: str, ends: Ends) -> None:
+def test_a_cursor_is_not_affected_by_new_deliveries(api: Api, endpoint: str, ends: Ends) -> None:
     made = [tried(api, endpoint) for _ in range(4)]
     answer = api.get(f"{endpoint}/deliveries?limit=2")
     assert answer.data == made[:1:-1]
@@ -388,7 +386,7 @@ MIXED = ["failed", "delivered", "pending", "failed", "expired", "delivered", "fa
 
 @pytest.fixture
 def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
-    """Deliveries of every status that does not take time, newest first, as (id, status)."""
+    """Makes deliveries of every status except `unknown`; returns (id, status), newest first."""
     made = []
     for status in MIXED:
         delivery = tried(api, endpoint)
@@ -401,7 +399,7 @@ def mixed(api: Api, endpoint: str, ends: Ends) -> list[tuple[str, str]]:
 @each_value_once
 @pytest.mark.parametrize("status", ["pending", "delivered", "failed", "unknown", "expired"])
 @pytest.mark.parametrize("limit", [1, 2, 4, 100])
-def test_a_status_lists_its_own_deliveries_once(
+def test_a_status_lists_its_deliveries_once(
     status: str, limit: int, mixed: list[tuple[str, str]], api: Api, endpoint: str
 ) -> None:
     pages = followed(api, endpoint, f"limit={limit}&status={status}")
@@ -412,10 +410,10 @@ def test_a_status_lists_its_own_deliveries_once(
 
 @one_of_each(lambda most: most > 5)
 @pytest.mark.parametrize("most", [1, 2, 3, 5, 8, 9, 10])
-def test_a_page_of_one_status_that_has_looked_at_enough_is_short_and_its_cursor_goes_on(
+def test_a_page_of_one_status_may_be_short_and_its_cursor_continues(
     most: int, mixed: list[tuple[str, str]], api: Api, endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ledger, "_MOST_LOOKED_AT", most)
+    monkeypatch.setattr(ledger, "_MAX_SCANNED", most)
     for status in ("failed", "pending", "unknown"):
         pages = followed(api, endpoint, f"limit=2&status={status}")
         shown = [(one["id"], one["status"]) for page in pages for one in page]
@@ -423,32 +421,32 @@ def test_a_page_of_one_status_that_has_looked_at_enough_is_short_and_its_cursor_
         assert len(pages) <= len(mixed) + 1
 
 
-def test_no_status_is_every_status(mixed: list[tuple[str, str]], api: Api, endpoint: str) -> None:
+def test_without_a_status_all_deliveries_are_listed(mixed: list[tuple[str, str]], api: Api, endpoint: str) -> None:
     assert [(one["id"], one["status"]) for one in listed(api, endpoint, "?limit=100")] == mixed
 
 
 @one_of_each(lambda query: query[:5])
 @pytest.mark.parametrize("query", ["status=sent", "status=PENDING", "status=", "limit=0", "limit=101", "cursor=!!!"])
-def test_a_query_that_cannot_be_is_refused(query: str, api: Api, endpoint: str) -> None:
+def test_an_invalid_query_is_refused(query: str, api: Api, endpoint: str) -> None:
     tried(api, endpoint)
     refused(api.get(f"{endpoint}/deliveries?{query}"), 400, query.split("=")[0])
 
 
-def test_a_query_that_cannot_be_is_refused_before_the_endpoint_is_looked_up(api: Api) -> None:
+def test_an_invalid_query_is_refused_before_the_endpoint_is_read(api: Api) -> None:
     api.get("/v3/webhooks")
     with counted() as requests:
         refused(api.get("/v3/webhooks/unknown/deliveries?status=sent"), 400, "status")
     assert requests == {}
 
 
-def test_an_endpoint_lists_its_own_deliveries(api: Api, endpoint: str) -> None:
+def test_an_endpoint_lists_only_its_own_deliveries(api: Api, endpoint: str) -> None:
     given = {"url": "https://example.com/other", "events": ["lead_captured"]}
     other = f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}"
     own, theirs = tried(api, endpoint), tried(api, other)
     assert (listed(api, endpoint), listed(api, other)) == ([own], [theirs])
 
 
-# ---- the end --------------------------------------------------------------------------------------
+# ---- deletion and expiry --------------------------------------------------------------------------------------
 
 
 def test_the_deliveries_of_a_deleted_endpoint_are_not_found(api: Api, endpoint: str) -> None:
@@ -461,7 +459,7 @@ def test_the_deliveries_of_a_deleted_endpoint_are_not_found(api: Api, endpoint: 
         ("POST", f"{endpoint}/test"),
     ):
         assert refused(api.call(method, path), 404) == "There is no such webhook."
-    assert len(pipeline.waiting(queue.FAST)) == 1  # the one from before
+    assert len(pipeline.waiting(queue.FAST)) == 1  # from before the deletion
 
 
 def test_events_and_deliveries_expire_after_thirty_days(api: Api, endpoint: str) -> None:
@@ -472,7 +470,7 @@ def test_events_and_deliveries_expire_after_thirty_days(api: Api, endpoint: str)
     assert [end - delivery["createdAt"] // 1000 - month for end in ends] == [0, 0, 0]
 
 
-def test_what_an_event_says_cannot_be_read_in_the_database(api: Api, endpoint: str) -> None:
+def test_the_payload_of_an_event_is_encrypted_in_the_database(api: Api, endpoint: str) -> None:
     tried(api, endpoint)
     (event,), (delivery,) = stored()["cams-events"], stored()["cams-deliveries"]
     assert event.keys() == {"workspace", "event_id", "document", "expires_at"}

@@ -1,6 +1,6 @@
-"""Webhook endpoints over HTTP: what one holds, which URLs it may have, its secret, and who may see and change it.
+"""The routes of webhook endpoints: their members, valid URLs, the signing secret, and access.
 
-What becomes of its deliveries over HTTP is in `test_webhook_deliveries.py`; what is sent, and when, in `webhooks/`.
+The routes of deliveries are tested in `test_webhook_deliveries.py`, and the pipeline in `webhooks/`.
 """
 
 import re
@@ -28,7 +28,7 @@ DAY = 24 * 60 * 60 * 1000
 
 @pytest.fixture(autouse=True)
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two moments are the same, so that there is one order of what is made after one another."""
+    """Each call of the clock returns a later time, so that the order of creation is unambiguous."""
     real, last = clock.milliseconds, [0]
 
     def tick() -> int:
@@ -55,14 +55,14 @@ def without_secret(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def signing(workspace: NewWorkspace, made: Any) -> list[str]:
-    """The secrets that deliveries are signed with now."""
-    return endpoints.secrets(endpoints.read(workspace.workspace_id, made["id"]).open())
+    """Return the secrets that sign deliveries now."""
+    return endpoints.active_secrets(endpoints.read(workspace.workspace_id, made["id"]).open())
 
 
 # ---- create and read ------------------------------------------------------------------------------
 
 
-def test_an_endpoint_is_answered_as_it_was_created_and_read_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_endpoint_is_returned_when_it_is_created_and_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW)
     given = {"url": URL, "events": ["agent_deleted", "lead_captured"], "description": "Ours", "enabled": False}
     answer = api.post("/v3/webhooks", {"webhook": given})
@@ -73,14 +73,14 @@ def test_an_endpoint_is_answered_as_it_was_created_and_read_again(api: Api, monk
     assert (answer.json["message"], answer.data) == ("Webhook retrieved successfully", without_secret(made))
 
 
-def test_an_endpoint_is_enabled_and_without_description_unless_told_otherwise(api: Api) -> None:
+def test_an_endpoint_is_enabled_and_has_no_description_by_default(api: Api) -> None:
     made = create(api)
     assert (made["enabled"], made["description"]) == (True, None)
     assert made.keys() == MEMBERS | {"signingSecret"}
     assert read(api, made).keys() == MEMBERS
 
 
-def test_the_list_has_every_endpoint_oldest_first_and_no_secret(api: Api) -> None:
+def test_the_list_has_all_endpoints_oldest_first_without_secrets(api: Api) -> None:
     assert api.get("/v3/webhooks").data == []
     made = [create(api, url=f"{URL}/{number}") for number in range(5)]
     answer = api.get("/v3/webhooks")
@@ -88,7 +88,7 @@ def test_the_list_has_every_endpoint_oldest_first_and_no_secret(api: Api) -> Non
     assert answer.data == [without_secret(one) for one in made]
 
 
-def test_two_endpoints_may_have_one_url(api: Api) -> None:
+def test_two_endpoints_may_have_the_same_url(api: Api) -> None:
     assert create(api)["id"] != create(api)["id"]
     assert len(api.get("/v3/webhooks").data) == 2
 
@@ -110,7 +110,7 @@ def test_an_unknown_endpoint_is_not_found(api: Api) -> None:
         assert refused(api.call(method, where, body), 404) == "There is no such webhook."
 
 
-def test_what_the_service_sets_is_ignored_in_what_is_sent(api: Api) -> None:
+def test_read_only_members_of_a_request_are_ignored(api: Api) -> None:
     made = create(api, id="mine", createdAt=5)
     assert made["id"] != "mine"
     assert made["createdAt"] > 1_700_000_000_000
@@ -143,7 +143,7 @@ def test_the_events_are_those_of_the_specification_and_no_other(api: Api) -> Non
         refused(answer, 400, "webhook.events.1")
 
 
-def test_events_that_stand_there_twice_collapse_in_their_order(api: Api) -> None:
+def test_duplicate_events_are_removed_in_order(api: Api) -> None:
     twice = ["lead_captured", "agent_created", "lead_captured", "agent_created", "agent_deleted"]
     made = create(api, events=twice)
     assert made["events"] == read(api, made)["events"] == ["lead_captured", "agent_created", "agent_deleted"]
@@ -151,7 +151,7 @@ def test_events_that_stand_there_twice_collapse_in_their_order(api: Api) -> None
     assert changed["events"] == read(api, made)["events"] == ["client_created"]
 
 
-def test_an_endpoint_wants_at_least_one_type_of_event(api: Api) -> None:
+def test_an_endpoint_must_have_at_least_one_type_of_event(api: Api) -> None:
     made = create(api)
     wrong = webhook_body(URL, events=[])
     for answer in (api.post("/v3/webhooks", wrong), api.patch(f"/v3/webhooks/{made['id']}", wrong)):
@@ -175,7 +175,7 @@ PUBLIC = [
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("url", PUBLIC, ids=lambda url: url[:40])
-def test_a_public_https_url_is_taken_and_shown_as_it_was_sent(url: str, api: Api) -> None:
+def test_a_public_https_url_is_accepted_and_returned_unchanged(url: str, api: Api) -> None:
     made = create(api, url=url)
     assert made["url"] == read(api, made)["url"] == url
     assert change(api, create(api), url=url)["url"] == url
@@ -212,7 +212,7 @@ REFUSED = {
 
 @one_of_each(lambda rule: rule)
 @pytest.mark.parametrize(("url", "rule"), REFUSED.items(), ids=[url[:40] for url in REFUSED])
-def test_any_other_url_is_refused_by_its_rule_and_never_repeated(url: str, rule: str, api: Api) -> None:
+def test_any_other_url_is_refused_with_its_rule_and_not_echoed(url: str, rule: str, api: Api) -> None:
     made = create(api)
     before = stored()
     body = webhook_body(url)
@@ -222,7 +222,7 @@ def test_any_other_url_is_refused_by_its_rule_and_never_repeated(url: str, rule:
     assert stored() == before
 
 
-def test_private_addresses_and_http_are_allowed_only_where_the_setting_says_so(
+def test_private_addresses_and_http_are_allowed_only_with_the_setting(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for value in ("0", "true", ""):
@@ -232,7 +232,7 @@ def test_private_addresses_and_http_are_allowed_only_where_the_setting_says_so(
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     made = create(api, url="http://127.0.0.1:8080/hook")
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
-    # The others of its members can still be changed: it is not the URL that is sent.
+    # A change of other members is still allowed, because the URL is not part of the request.
     assert change(api, made, enabled=False)["url"] == "http://127.0.0.1:8080/hook"
 
 
@@ -250,7 +250,7 @@ def test_private_addresses_and_http_are_allowed_only_where_the_setting_says_so(
     ],
     ids=lambda members: " ".join(members),
 )
-def test_a_change_is_answered_and_kept_and_the_rest_stays(members: dict[str, Any], api: Api) -> None:
+def test_a_change_is_returned_and_stored_and_other_members_stay(members: dict[str, Any], api: Api) -> None:
     made = create(api, description="Ours")
     untouched = create(api)
     answer = api.patch(f"/v3/webhooks/{made['id']}", {"webhook": members})
@@ -260,7 +260,7 @@ def test_a_change_is_answered_and_kept_and_the_rest_stays(members: dict[str, Any
 
 
 @pytest.mark.parametrize(("name", "kind"), [("url", "a string"), ("events", "an array"), ("enabled", "a boolean")])
-def test_what_an_endpoint_must_have_cannot_be_cleared(name: str, kind: str, api: Api) -> None:
+def test_a_required_member_cannot_be_cleared(name: str, kind: str, api: Api) -> None:
     made = create(api)
     before = stored()
     body = webhook_body(**{"url": URL, "events": ["webhook_test"], "description": "Other", name: None})
@@ -281,7 +281,7 @@ def test_null_clears_the_description(api: Api) -> None:
     [{}, {"url": URL, "events": ["lead_captured"], "enabled": True}, {"events": ["lead_captured"] * 2}],
     ids=["nothing", "the same", "the same twice"],
 )
-def test_a_change_of_nothing_is_no_write(members: dict[str, Any], api: Api) -> None:
+def test_a_change_without_effect_writes_nothing(members: dict[str, Any], api: Api) -> None:
     made = create(api)
     before = stored()
     with counted() as requests:
@@ -290,14 +290,14 @@ def test_a_change_of_nothing_is_no_write(members: dict[str, Any], api: Api) -> N
     assert stored() == before
 
 
-def test_a_description_that_was_never_there_is_cleared_without_a_write(api: Api) -> None:
+def test_clearing_an_absent_description_writes_nothing(api: Api) -> None:
     made = create(api)
     with counted() as requests:
         change(api, made, description=None)
     assert requests == {"GetItem": 1}
 
 
-def test_a_change_is_applied_to_what_somebody_else_has_just_saved(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_change_is_applied_to_the_version_of_a_concurrent_writer(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     made, save = create(api), endpoints.save
 
     def overtaken(*saved: Any) -> None:
@@ -310,7 +310,7 @@ def test_a_change_is_applied_to_what_somebody_else_has_just_saved(api: Api, monk
     assert read(api, made) == {**without_secret(made), "enabled": False, "description": "Theirs"}
 
 
-def test_a_change_of_an_endpoint_that_is_deleted_meanwhile_does_not_bring_it_back(
+def test_a_change_does_not_recreate_an_endpoint_that_is_deleted_concurrently(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, save = create(api), endpoints.save
@@ -325,7 +325,7 @@ def test_a_change_of_an_endpoint_that_is_deleted_meanwhile_does_not_bring_it_bac
     assert api.get("/v3/webhooks").data == []
 
 
-def test_a_change_whose_answer_got_lost_is_no_conflict(api: Api) -> None:
+def test_a_lost_response_of_the_database_is_no_conflict(api: Api) -> None:
     with answer_lost_once("TransactWriteItems"):
         made = create(api)
     with answer_lost_once("PutItem"):
@@ -333,7 +333,7 @@ def test_a_change_whose_answer_got_lost_is_no_conflict(api: Api) -> None:
     assert len(api.get("/v3/webhooks").data) == 1
 
 
-def test_a_change_takes_back_no_secret_that_was_rotated_meanwhile(
+def test_a_change_does_not_undo_a_concurrent_rotation(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, save = create(api), endpoints.save
@@ -352,7 +352,7 @@ def test_a_change_takes_back_no_secret_that_was_rotated_meanwhile(
 # ---- delete ---------------------------------------------------------------------------------------
 
 
-def test_a_deleted_endpoint_is_gone_and_the_others_are_not(api: Api) -> None:
+def test_a_deleted_endpoint_is_gone_and_the_others_stay(api: Api) -> None:
     first, second = create(api), create(api)
     answer = api.delete(f"/v3/webhooks/{first['id']}")
     assert answer.json == {"success": True, "message": "Webhook deleted successfully"}
@@ -361,9 +361,7 @@ def test_a_deleted_endpoint_is_gone_and_the_others_are_not(api: Api) -> None:
     assert api.get("/v3/webhooks").data == [without_secret(second)]
 
 
-def test_a_deletion_is_repeated_when_somebody_changes_the_endpoint_meanwhile(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_deletion_is_retried_after_a_concurrent_change(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     made, delete = create(api), endpoints.delete
 
     def overtaken(row: endpoints.WebhookRow) -> None:
@@ -379,7 +377,7 @@ def test_a_deletion_is_repeated_when_somebody_changes_the_endpoint_meanwhile(
 # ---- the signing secret ---------------------------------------------------------------------------
 
 
-def test_a_signing_secret_has_32_bytes_in_the_form_of_the_standard_and_is_nobody_else_s(api: Api) -> None:
+def test_a_signing_secret_is_32_unique_bytes_in_the_format_of_the_standard(api: Api) -> None:
     secrets = [create(api)["signingSecret"] for _ in range(3)]
     assert len(set(secrets)) == 3
     for secret in secrets:
@@ -387,9 +385,7 @@ def test_a_signing_secret_has_32_bytes_in_the_form_of_the_standard_and_is_nobody
         assert len(b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
 
 
-def test_the_signing_secret_is_shown_once_and_is_what_deliveries_are_signed_with(
-    api: Api, workspace: NewWorkspace
-) -> None:
+def test_the_signing_secret_is_shown_only_at_creation(api: Api, workspace: NewWorkspace) -> None:
     made = create(api)
     delivery = api.post(f"/v3/webhooks/{made['id']}/test")
     later = [
@@ -407,7 +403,7 @@ def test_the_signing_secret_is_shown_once_and_is_what_deliveries_are_signed_with
     assert signing(workspace, create(api)) != [made["signingSecret"]]
 
 
-def test_rotating_answers_a_new_secret_beside_which_the_old_one_signs_for_a_day(
+def test_after_a_rotation_the_old_secret_signs_for_a_day(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = create(api, description="Ours")
@@ -425,7 +421,7 @@ def test_rotating_answers_a_new_secret_beside_which_the_old_one_signs_for_a_day(
     assert signing(workspace, made) == [new]
 
 
-def test_rotating_twice_keeps_both_old_secrets_for_a_day_of_their_own(
+def test_after_two_rotations_each_old_secret_signs_for_a_day(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, moment = "/v3/webhooks/{}/rotate", [NOW]
@@ -444,13 +440,13 @@ def test_rotating_twice_keeps_both_old_secrets_for_a_day_of_their_own(
     assert signing(workspace, made) == [fourth, third]
 
 
-def test_however_often_it_is_rotated_the_newest_eight_sign(api: Api, workspace: NewWorkspace) -> None:
+def test_at_most_the_eight_newest_secrets_sign(api: Api, workspace: NewWorkspace) -> None:
     made = create(api)
     secrets = [api.post(f"/v3/webhooks/{made['id']}/rotate").data["signingSecret"] for _ in range(10)]
     assert signing(workspace, made) == secrets[:1:-1]
 
 
-def test_two_who_rotate_at_once_both_get_a_secret_that_signs(
+def test_concurrent_rotations_both_return_a_secret_that_signs(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, save, answered = create(api), endpoints.save, []
@@ -465,11 +461,11 @@ def test_two_who_rotate_at_once_both_get_a_secret_that_signs(
     assert signing(workspace, made) == [*answered[::-1], made["signingSecret"]]
 
 
-# ---- who may --------------------------------------------------------------------------------------
+# ---- access --------------------------------------------------------------------------------------
 
 
 def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
-    """A right request for every operation on webhooks; deleting comes last."""
+    """Return a valid request for every webhook operation; the deletion is last."""
     path = f"/v3/webhooks/{made['id']}"
     return [
         ("GET", "/v3/webhooks", None),
@@ -487,12 +483,12 @@ def everything(made: Any, delivery: Any) -> list[tuple[str, str, Any]]:
 
 @pytest.fixture
 def asked(api: Api) -> list[tuple[str, str, Any]]:
-    """A right request for every operation on webhooks."""
+    """Valid requests for every webhook operation."""
     made = create(api)
     return everything(made, api.post(f"/v3/webhooks/{made['id']}/test").data)
 
 
-def test_another_workspace_finds_none_of_it(
+def test_the_operations_are_404_for_another_workspace(
     asked: list[tuple[str, str, Any]], api: Api, other_workspace: NewWorkspace
 ) -> None:
     other = Api(other_workspace.workspace_key)
@@ -504,7 +500,7 @@ def test_another_workspace_finds_none_of_it(
     assert stored() == before
 
 
-def test_an_endpoint_s_delivery_is_not_found_under_another_endpoint(api: Api) -> None:
+def test_a_delivery_is_not_found_under_another_endpoint(api: Api) -> None:
     first, second = create(api), create(api)
     delivery = api.post(f"/v3/webhooks/{first['id']}/test").data
     path = f"/v3/webhooks/{second['id']}/deliveries"
@@ -518,9 +514,9 @@ def test_an_access_token_opens_every_operation(asked: list[tuple[str, str, Any]]
     assert {token.call(method, path, body).status for method, path, body in asked} == {200}
 
 
-def test_one_that_may_only_read_reads_and_writes_nothing(asked: list[tuple[str, str, Any]], api: Api) -> None:
+def test_a_read_only_access_token_opens_only_get(asked: list[tuple[str, str, Any]], api: Api) -> None:
     reader = Api(api.post("/v3/tokens", {"token": {"name": "reader", "readOnly": True}}).data["token"])
-    assert reader.get("/v3/webhooks").status == 200  # notes its first use
+    assert reader.get("/v3/webhooks").status == 200  # records its first use
     before = stored()
     for method, path, body in asked:
         answer = reader.call(method, path, body)
@@ -531,21 +527,23 @@ def test_one_that_may_only_read_reads_and_writes_nothing(asked: list[tuple[str, 
     assert stored() == before
 
 
-def test_an_agent_s_key_opens_none_of_them(asked: list[tuple[str, str, Any]], api: Api, agent_id: str) -> None:
+def test_an_agent_key_opens_no_webhook_operation(asked: list[tuple[str, str, Any]], api: Api, agent_id: str) -> None:
     agent = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
     for method, path, body in asked:
         refused(agent.call(method, path, body), 403)
 
 
-def test_the_workspace_secret_opens_none_of_them(asked: list[tuple[str, str, Any]], workspace: NewWorkspace) -> None:
+def test_the_workspace_secret_opens_no_webhook_operation(
+    asked: list[tuple[str, str, Any]], workspace: NewWorkspace
+) -> None:
     for method, path, body in asked:
         refused(Api(workspace.workspace_secret).call(method, path, body), 401)
 
 
-# ---- as it is stored ------------------------------------------------------------------------------
+# ---- storage and limits ------------------------------------------------------------------------------
 
 
-def test_nothing_of_an_endpoint_can_be_read_in_the_database(api: Api) -> None:
+def test_an_endpoint_is_encrypted_in_the_database(api: Api) -> None:
     made = create(api, description="Ours")
     lock, item = sorted(stored()["cams-webhooks"], key=len)
     assert lock.keys() == {"workspace", "webhook_id", "version_tag"}
@@ -554,7 +552,7 @@ def test_nothing_of_an_endpoint_can_be_read_in_the_database(api: Api) -> None:
         assert secret not in str(item)
 
 
-def test_what_is_sealed_for_one_endpoint_opens_at_no_other(api: Api) -> None:
+def test_a_document_copied_to_another_endpoint_cannot_be_decrypted(api: Api) -> None:
     first, second = create(api), create(api)
     dynamodb = storage.sdk_client("dynamodb")
     items = {item["webhook_id"]["S"]: item for item in stored()["cams-webhooks"]}
@@ -564,18 +562,18 @@ def test_what_is_sealed_for_one_endpoint_opens_at_no_other(api: Api) -> None:
     assert read(api, first) == without_secret(first)
 
 
-def test_a_workspace_may_have_fifty_endpoints(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST", 2)
-    body = webhook_body("https://example.com/hook", "agent_created")
+def test_the_number_of_endpoints_is_limited(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
+    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
     assert [api.post("/v3/webhooks", body).status for _ in range(3)] == [200, 200, 429]
     first = api.get("/v3/webhooks").data[0]["id"]
     api.delete(f"/v3/webhooks/{first}")
     assert api.post("/v3/webhooks", body).status == 200
 
 
-def test_concurrent_creations_of_the_last_webhook_make_only_one(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoints, "MOST", 2)
-    body = webhook_body("https://example.com/hook", "agent_created")
+def test_concurrent_creations_do_not_exceed_the_limit(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 2)
+    body = {"webhook": {"url": "https://example.com/hook", "events": ["agent_created"]}}
     statuses: list[int] = []
     others = iter(range(2))
     before_each_commit(monkeypatch, lambda: statuses.extend(api.post("/v3/webhooks", body).status for _ in others))

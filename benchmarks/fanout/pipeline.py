@@ -20,7 +20,7 @@ from chalicelib.webhooks import endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from tests.webhooks.pipeline import Held
-from tests.webhooks.test_slow_lane import SLOW_WORKERS, Lanes
+from tests.webhooks.test_slow_queue import SLOW_WORKERS, LocalQueues
 
 _BATCH = 10  # messages of one invocation
 
@@ -43,24 +43,24 @@ def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int
     messages = _messages(urls, count)
     random.Random(3).shuffle(messages)
     healthy = {message.event_id for message in messages if message.type == _HEALTHY}
-    lanes = Lanes()
-    with lanes.in_place():
-        working = {queue.FAST: _working(lanes, queue.FAST, workers)}
-        working[queue.SLOW] = _working(lanes, queue.SLOW, SLOW_WORKERS)
+    queues = LocalQueues()
+    with queues.in_place():
+        working = {queue.FAST: _working(queues, queue.FAST, workers)}
+        working[queue.SLOW] = _working(queues, queue.SLOW, SLOW_WORKERS)
         start = time.monotonic()
         for number, message in enumerate(messages):
             time.sleep(max(0.0, start + number / a_second - time.monotonic()))
             queue.send([message], queue.FAST)
         while not healthy <= (arrived := hanging_receivers.ask(hosts[0], "arrivals")).keys():
             time.sleep(0.1)
-        for lane in working:
-            lanes.lanes[lane].queue.clear()
-            for _ in working[lane]:
-                lanes.lanes[lane].put(None)
+        for name in working:
+            queues.queues[name].queue.clear()
+            for _ in working[name]:
+                queues.queues[name].put(None)
         while any(one.is_alive() for each in working.values() for one in each):
             hanging_receivers.ask(hosts[0], "forget")
             time.sleep(0.1)
-    return statistics.quantiles([arrived[one] - lanes.came[one] for one in healthy], n=100)[98]
+    return statistics.quantiles([arrived[one] - queues.enqueued[one] for one in healthy], n=100)[98]
 
 
 # Hanging receivers subscribe to another type, which identifies their messages.
@@ -70,7 +70,8 @@ _HEALTHY, _HANGING = "message_received", "agent_updated"
 def _messages(urls: list[str], count: int) -> list[queue.Message]:
     """Create an endpoint for each URL, store events, and return their messages in turn."""
     tables.create_missing(storage.sdk_client)
-    rooms = [workspaces.create(str(number)).workspace_id for number in range(math.ceil(len(urls) / endpoints.MOST))]
+    needed = math.ceil(len(urls) / endpoints.MAX_ENDPOINTS)
+    rooms = [workspaces.create(str(number)).workspace_id for number in range(needed)]
     made = []
     for number, url in enumerate(urls):
         type_ = _HANGING if url.endswith("/hangs") else _HEALTHY
@@ -82,7 +83,7 @@ def _messages(urls: list[str], count: int) -> list[queue.Message]:
         row, type_ = made[number % len(made)]
         id_ = ids.new_id()
         messages.append(queue.Message(row.workspace, row.webhook_id, id_, type_, id_))
-    ledger.record(events.Event(one.event_id, one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
+    ledger.save_events(events.Event(one.event_id, one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
     return messages
 
 
@@ -91,8 +92,8 @@ def _invoke(messages: list[queue.Message]) -> None:
     Held(queue.FAST, texts).run()
 
 
-def _working(lanes: Lanes, lane: str, count: int) -> list[threading.Thread]:
-    threads = [threading.Thread(target=lanes.work, args=(lane,)) for _ in range(count)]
+def _working(queues: LocalQueues, name: str, count: int) -> list[threading.Thread]:
+    threads = [threading.Thread(target=queues.work, args=(name,)) for _ in range(count)]
     for one in threads:
         one.start()
     return threads

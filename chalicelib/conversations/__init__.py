@@ -1,1 +1,1 @@
-"""Conversations: their list, metadata and state (§2.6, §2.7, §4.3)."""
+"""Conversations: list, metadata, and state, which is the transcript (§2.6, §2.7, §4.3)."""

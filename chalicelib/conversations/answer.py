@@ -1,4 +1,4 @@
-"""The answer of the state route (§4.3) as JSON text: the turns are passed on as they are stored, never parsed."""
+"""The answer of the state route (§4.3) as JSON text. Stored turns are copied into it without parsing them."""
 
 from typing import TYPE_CHECKING
 
@@ -17,15 +17,15 @@ else:
     record = LazyModule("chalicelib.agents.record")
     models = LazyModule("chalicelib.conversations.models")
 
-# For the rest of the answer besides the turns: a state that was stored can always be read.
-_ROOM = 500_000
+# Reserved for the members other than the turns, so that any stored state can be answered.
+_RESERVED = 500_000
 
 
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
-    """The state `after`, with `oldTurns` of the state `before`.
+    """Answer the state `after`, with the turns of `before` as `oldTurns`.
 
-    `oldTurns`, and then `agentData`, is left out where the answer would grow beyond what a function can answer. Raises
-    TooLarge for a change whose turns alone would.
+    If the answer exceeds the size limit of a function's response, it omits `oldTurns`, and then `agentData`. Raises
+    TooLarge for a change whose turns alone exceed it.
     """
     done = "retrieved" if after is before else "saved"
     members: Document = {
@@ -40,24 +40,24 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "agentID": agent_id,
     }
     turns = after.turns.decode()
-    if after is not before and not messages.fits(turns, _ROOM):
-        raise errors.TooLarge("turns are too large to be answered.")
-    start = _begin(members)
-    with_old = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
-    if messages.fits(with_old):
-        return messages.text_response(with_old)
-    whole = f'{start},"turns":{turns}}}'
-    if messages.fits(whole):
-        return messages.text_response(whole)
-    return messages.text_response(f'{_begin({**members, "agentData": None})},"turns":{turns}}}')
+    if after is not before and not messages.fits(turns, _RESERVED):
+        raise errors.TooLarge("turns do not fit into an answer; send fewer turns or shorter messages.")
+    start = _open_object(members)
+    complete = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
+    if messages.fits(complete):
+        return messages.text_response(complete)
+    without_old_turns = f'{start},"turns":{turns}}}'
+    if messages.fits(without_old_turns):
+        return messages.text_response(without_old_turns)
+    return messages.text_response(f'{_open_object({**members, "agentData": None})},"turns":{turns}}}')
 
 
 def render_metadata(metadata: Document) -> Document:
-    """The members of stored metadata that the specification has (§2.6)."""
-    known = models.ConvoMeta.model_fields
-    return {name: value for name, value in metadata.items() if name in known}
+    """Return the members of stored metadata that the specification defines (§2.6)."""
+    defined = models.ConvoMeta.model_fields
+    return {name: value for name, value in metadata.items() if name in defined}
 
 
-def _begin(members: Document) -> str:
-    """The members that have a value, as the beginning of a JSON object."""
+def _open_object(members: Document) -> str:
+    """Return the members that have a value, as a JSON object without its closing brace."""
     return encode_json({name: value for name, value in members.items() if value is not None}).decode()[:-1]

@@ -1,17 +1,17 @@
-"""Conversations on the wire: metadata, turns and messages, the state route's request and answer."""
+"""Wire models of conversations: metadata, turns and messages, and the state route's request and answer."""
 
 from typing import Any, Literal
 
 from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict  # pydantic refuses that of `typing` before Python 3.12
+from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects the one of `typing`
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import STRICT, Open, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
 
 Origin = Literal["web-chat", "chatapp", "community", "gb-chat"]
 
-# What else a turn or a message carries is kept and returned. They are dictionaries, not models: a
-# transcript has thousands, and a dictionary costs about half.
+# Unknown members of a turn or a message are kept and returned. Turns and messages are dictionaries, not models: a
+# transcript has thousands of them, and a dictionary costs about half as much.
 _OPEN = ConfigDict({**STRICT, "extra": "allow"})
 
 Message = TypedDict(
@@ -26,23 +26,23 @@ Message = TypedDict(
     },
     total=False,
 )
-"""A message (§2.7). `mid` is its id: kept when it is given, made when it is not."""
+"""A message (§2.7). `mid` is its id; the service generates one if it is missing."""
 
 TurnIn = TypedDict(
     "TurnIn", {"from": OptionalText, "messages": list[Message] | None, "ts": OptionalNumber}, total=False
 )
-"""A turn in a request (§2.7). `ts` is the time of the write when it is not given."""
+"""A turn in a request (§2.7). `ts` defaults to the time of the write."""
 
 TurnOut = TypedDict("TurnOut", {"from": OptionalText, "messages": Message, "ts": OptionalNumber}, total=False)
-"""A turn in an answer (§2.7): one message each."""
+"""A turn in an answer (§2.7). It has exactly one message."""
 
 for _open in (Message, TurnIn, TurnOut):
     with_config(_OPEN)(_open)
-    _open.__extra_items__ = Open  # type: ignore[union-attr]  # `extra_items=Open` above, which mypy does not know
+    _open.__extra_items__ = Open  # type: ignore[union-attr]  # mypy does not know `extra_items=Open`
 
 
 class ConvoMeta(Wire):
-    """The metadata of a conversation (§2.6). What the service counts itself is read only."""
+    """The metadata of a conversation (§2.6). Counters and times that the service maintains are read only."""
 
     ID: OptionalText = read_only()
     userID: OptionalText = None
@@ -68,13 +68,13 @@ class ConvoMeta(Wire):
 
 
 class Deletion(Wire):
-    """Messages to delete, by their `mid`; unknown ones are ignored."""
+    """The messages to delete, by `mid`. Unknown ids are ignored."""
 
     mids: list[str]
 
 
 class StateIn(Wire):
-    """The body of the state route (§4.3); none of its members means: read."""
+    """The body of the state route (§4.3). Without any member, the route only reads."""
 
     turns: list[TurnIn] | None = None
     delete: Deletion | None = None
@@ -82,7 +82,7 @@ class StateIn(Wire):
 
 
 class StateOut(Wire):
-    """The answer of the state route (§4.3), unwrapped."""
+    """The answer of the state route (§4.3), without the `data` envelope."""
 
     platformName: Literal["vf", "vg"]
     success: bool
@@ -114,7 +114,7 @@ class ConversationIn(Wire):
 
 
 class CreatedConversation(Wire):
-    """A conversation that has just been created (§2.11); `createdAt` is ISO 8601."""
+    """A created conversation (§2.11). `createdAt` is in ISO 8601."""
 
     id: str
     title: OptionalText = None

@@ -1,8 +1,7 @@
-"""Which of a user's messages a write brings for the first time, and what they say. Pure.
+"""New messages: which of a user's messages a write contains for the first time, and their content. Pure.
 
-A message is received once: a mark of its id stays with the conversation, whatever is replaced or deleted
-later. What was received travels with the write that brought it, so that whoever hears of the change needs
-no transcript.
+A message is received once. The conversation keeps a digest of its id, even after the message is replaced or deleted.
+The new messages are stored with the write, so that fan-out can read them from the stream without the transcript.
 """
 
 import hashlib
@@ -13,75 +12,77 @@ from typing import Any
 from chalicelib import storage
 from chalicelib.storage import Document
 
-# 48 bits: among the most that are remembered, a new message is taken for a known one once in 9,000 million.
-_MARK = 6
-_UNWRITTEN = hashlib.blake2b(digest_size=_MARK)  # a copy takes half of what making one does
-# They stand in the conversation's own item, which ends at 400 KB.
-_MOST_SEEN = 30_000
-# Characters of a message and of a type or name beside it. A message, alone with these, fits one item.
+# 48 bits: with the maximum of digests, one new message in 9 billion is mistaken for a known one.
+_DIGEST_BYTES = 6
+_EMPTY_DIGEST = hashlib.blake2b(digest_size=_DIGEST_BYTES)  # copying it takes half the time of making a new one
+# The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
+_MAX_SEEN = 30_000
+# Characters of a message, and of its id, type and sender. One message with these always fits one item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
-# Where the members of a message's `item` usually have what it says.
+# The members of a message's `item` that usually hold its text.
 _TEXTS = ("message", "text", "content", "payload")
 
 
-def may_forget(seen: bytes) -> bool:
-    """Whether these marks are as many as are kept: messages that are still there may have lost theirs."""
-    return len(seen) >= _MOST_SEEN * _MARK
+def is_full(seen: bytes) -> bool:
+    """Whether `seen` holds the maximum of digests, so that those of stored messages may have been dropped."""
+    return len(seen) >= _MAX_SEEN * _DIGEST_BYTES
 
 
 def find_new_messages(
     turns: Sequence[Document], seen: bytes, before: Sequence[Document] = ()
 ) -> tuple[tuple[Document, ...], bytes]:
-    """Of these turns of the user those that are neither marked in `seen` nor in the turns `before`, as `{mid, content,
-    type?, from?}`; and the marks of all that are seen now, the last of them."""
-    marks = {mark for (mark,) in struct.iter_unpack(f"{_MARK}s", seen)}
-    marks.update(map(_mark, before))
-    new = [(mark, turn) for turn in turns if (mark := _mark(turn)) not in marks]
-    return tuple(_webhook_message(turn) for _, turn in new), (seen + b"".join(mark for mark, _ in new))[
-        -_MOST_SEEN * _MARK :
-    ]
+    """Return the new messages among a user's turns as `{mid, content, type?, from?}`, and the updated digests.
+
+    A message is new if its digest is not in `seen` and its turn is not in `before`. Only the last 30,000 digests are
+    kept.
+    """
+    known = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", seen)}
+    known.update(map(_digest, before))
+    new = [(digest, turn) for turn in turns if (digest := _digest(turn)) not in known]
+    digests = seen + b"".join(digest for digest, _ in new)
+    return tuple(_webhook_message(turn) for _, turn in new), digests[-_MAX_SEEN * _DIGEST_BYTES :]
 
 
-def packed(messages: Sequence[Document], most: int) -> Iterator[list[Document]]:
-    """The messages in their order, in parts of at most `most` bytes of JSON each; a longer one is a part of its own."""
+def split_by_size(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
+    """Split messages, in order, into parts of up to `max_bytes` of JSON. A longer message is a part of its own."""
     part: list[Document] = []
     size = 0
     for message in messages:
-        own = len(storage.encode_json(message))
-        if part and size + own > most:
+        length = len(storage.encode_json(message))
+        if part and size + length > max_bytes:
             yield part
             part, size = [], 0
         part.append(message)
-        size += own
+        size += length
     if part:
         yield part
 
 
 def _label(text: str | None) -> str | None:
-    """A name or type as it may stand beside a message."""
+    """Return an id, type or sender, truncated to its limit."""
     return text and text[:_LABEL_LIMIT]
 
 
-def _mark(turn: Document) -> bytes:
-    mark = _UNWRITTEN.copy()
-    mark.update(turn["messages"]["mid"].encode())
-    return mark.digest()
+def _digest(turn: Document) -> bytes:
+    digest = _EMPTY_DIGEST.copy()
+    digest.update(turn["messages"]["mid"].encode())
+    return digest.digest()
 
 
 def _webhook_message(turn: Document) -> Document:
     message = turn["messages"]
-    metadata = {
+    members = {
         "mid": _label(message["mid"]),
         "content": _content(message.get("item")),
         "type": _label(message.get("type")),
         "from": _label(message.get("from") or turn.get("from")),
     }
-    return {name: value for name, value in metadata.items() if value is not None}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def _content(item: Any) -> str:
-    """The text where one of the usual members has it, else the whole item as JSON; empty where there is none."""
+    """Return the text of an item, or the item as JSON if it has no text; empty for an empty item."""
     text = _text(item)
     if text is None:
         text = storage.encode_json(item).decode() if item else ""

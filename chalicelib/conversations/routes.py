@@ -1,4 +1,4 @@
-"""Conversations over HTTP: their list, their creation, and the state route (§4.1, §4.2, §4.3)."""
+"""The routes of conversations: creation, list, deletion, and the state route (§4.1, §4.2, §4.3)."""
 
 from typing import TYPE_CHECKING
 
@@ -34,11 +34,13 @@ routes = Blueprint(__name__)
     examples="conversations.EXCHANGE_STATE",
 )
 def exchange_state(agent_id: str, user_id: str) -> Response:
-    """Read, replace, shorten or describe the state of a conversation.
+    """Read or change the state of a conversation.
 
-    Without a member: read. `turns` replaces the whole state, then the messages of `delete` go, then
-    `metadata` merges. The first write creates the conversation. `oldTurns` is the state before; it is left
-    out when the answer would grow beyond what a function can answer, and then `agentData`.
+    Without any member, the request only reads. A change is applied in this order: `turns` replaces all turns, `delete`
+    removes messages, `metadata` merges. The first change creates the conversation.
+
+    The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
+    and then `agentData`.
     """
     asked: models.StateIn = messages.body()
     agent, row, last = _load(agent_id, user_id, is_change=bool(asked.model_fields_set))
@@ -46,7 +48,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     now = clock.seconds()
     change = prepare(asked, now)
     if change.turns is not None:
-        etag.pin(row)  # it replaces what its sender has read, and nothing newer
+        etag.pin(row)  # a retry must not replace turns that the caller has not read
     before = store.read_state(row, change.text) if row else empty(user_id)
     after = apply(before, change, now)
     check_limits(agent, before, after)
@@ -59,15 +61,15 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
 def _load(
     agent_id: str, user_id: str, *, is_change: bool
 ) -> tuple[Document, store.ConversationRow | None, sequence.SequenceRow | None]:
-    """The agent, the conversation, and for a change the agent's sequence row, in one request. Raises NotFound."""
+    """Read the agent, the conversation and, for a change, the agent's sequence row in one request. Raises NotFound."""
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     if is_change:
         keys.append(sequence.key(workspace_id, agent_id))
-    agent_row, row, *last = storage.find_many(keys)
+    agent_row, row, *sequence_row = storage.find_many(keys)
     agent = agents.require_found(agent_row).open()
     messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
-    return agent, row, *(last or [None])
+    return agent, row, *(sequence_row or [None])
 
 
 def _stage(
@@ -79,7 +81,7 @@ def _stage(
     after: State,
     last: sequence.SequenceRow | None,
 ) -> store.ConversationRow:
-    """Stage the changed state; returns the row that is written."""
+    """Stage the changed state; return its row."""
     name = agents.display_name(agent)
     if row is None:
         return store.create(auth.caller().workspace_id, agent_id, user_id, after, _existing(last), name)
@@ -96,7 +98,7 @@ def _stage(
     examples="conversations.CREATE_CONVERSATION",
 )
 def create_conversation(agent_id: str) -> Response:
-    """Create a conversation of an agent; its id is made here. All members of `conversation` are optional."""
+    """Create a conversation of an agent. The service assigns its id; all members of `conversation` are optional."""
     body: models.ConversationIn = messages.body()
     given = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
@@ -117,42 +119,42 @@ def create_conversation(agent_id: str) -> Response:
     examples="conversations.LIST_CONVERSATIONS",
 )
 def list_conversations(agent_id: str) -> Response:
-    """List the conversations of an agent, newest first, 20 on a page.
+    """List the conversations of an agent, newest first, 20 per page.
 
-    With `cursor`, the `nextCursor` of an earlier answer, the list continues after the last conversation of
-    that answer, whatever was created since; with `page` a new conversation shifts the pages.
+    Send the `nextCursor` of an answer as `cursor` to continue after its last conversation. New conversations do not
+    affect a cursor; they do shift the pages of `page`.
     """
     cursor, page = messages.cursor(), messages.page()
 
-    def choose(known: listing.Numbers) -> list[int]:
-        return known.page(page) if cursor is None else _after(cursor, known)
+    def select(numbers: listing.Numbers) -> list[int]:
+        return numbers.page(page) if cursor is None else _after(cursor, numbers)
 
-    conversations, more = store.listed(auth.caller().workspace_id, agent_id, choose)
+    conversations, last = store.list_page(auth.caller().workspace_id, agent_id, select)
     return messages.listing(
         "Agent conversations retrieved successfully",
         [render_metadata(one) for one in conversations],
-        None if more is None else messages.to_cursor(str(more)),
+        None if last is None else messages.to_cursor(str(last)),
     )
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CONVERSATION")
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
-    """Delete a conversation. The pages of the list close up; its id can be used again."""
+    """Delete a conversation. Later conversations move up in the list; the id can be used again."""
     workspace_id = auth.caller().workspace_id
     last = _existing(sequence.find(workspace_id, agent_id))
     store.delete(etag.require_match(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
     return messages.success("Conversation deleted successfully")
 
 
-def _after(cursor: str, known: listing.Numbers) -> list[int]:
-    if not cursor.isdecimal() or int(cursor) > known.high:
+def _after(cursor: str, numbers: listing.Numbers) -> list[int]:
+    if not cursor.isdecimal() or int(cursor) > numbers.high:
         raise messages.invalid_cursor()
-    return known.below(int(cursor))
+    return numbers.below(int(cursor))
 
 
 def _existing(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
-    """The sequence row of an agent that exists. Raises NotFound for None and for a tombstone."""
+    """Return the sequence row of an existing agent. Raises NotFound for None and for a tombstone."""
     last = sequence.unless_deleted(last)
     if last is None:
         raise errors.NotFound.of("agent")

@@ -1,4 +1,4 @@
-"""The items of the table of conversations; what is in them is for `store` and `turns` to say."""
+"""The items of the conversations table. `store` and `turns` define their content."""
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
@@ -9,7 +9,7 @@ HEAD = "conversation"
 
 
 class ByNumber(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """The conversations of an agent in the order of their numbers."""
+    """An index of an agent's conversations by number."""
 
     class Meta:
         index_name = "by_number"
@@ -20,7 +20,7 @@ class ByNumber(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-unty
 
 
 class ConversationRow(storage.VersionedRow):
-    """A conversation. `turns` are the last of its turns; `chunks` names the items with those before, see `Chunk`."""
+    """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -37,7 +37,7 @@ class ConversationRow(storage.VersionedRow):
 
 
 class ReceivedRow(storage.TaggedRow):
-    """Received messages beside their conversation's item; only the stream needs them, so they expire after a day."""
+    """New messages that do not fit the conversation's item. Only the stream reads them, so they expire after a day."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -49,7 +49,7 @@ class ReceivedRow(storage.TaggedRow):
 
 
 class ChunkRow(storage.Row):
-    """A part of the turns of a long conversation, sealed, and the mark of its writing."""
+    """A sealed part of the turns of a long conversation. `writing` is the id of the write, as in the manifest."""
 
     class Meta:
         table_name = storage.table("conversations")

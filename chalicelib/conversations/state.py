@@ -1,7 +1,7 @@
-"""Apply a state change (§4.3). Pure: it reads no clock and no database, and lives nowhere else.
+"""State changes (§4.3). Pure: no clock and no database.
 
-Turns are kept in the form in which they are answered, one message each, as JSON text. So a read passes
-stored text on without parsing it, and a replacement never looks at what it replaces.
+Turns are stored as JSON text in the form of an answer, with one message each. So a read copies the stored text without
+parsing it, and a replacement does not parse the turns that it replaces.
 """
 
 import base64
@@ -14,10 +14,10 @@ from chalicelib import errors, storage
 from chalicelib.conversations import received
 from chalicelib.storage import Document, json_equal
 
-if TYPE_CHECKING:  # event functions import this module, and must not pay for the models
+if TYPE_CHECKING:  # event functions import this module and must not load pydantic
     from chalicelib.conversations.models import StateIn
 
-# The answer carries a state once, and where it fits what it was before; a function's answer ends at 6 MB.
+# In bytes. An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
 LIMIT = 2 * 1024 * 1024
 HUMAN = "human"
 NO_TURNS = b"[]"
@@ -25,9 +25,9 @@ _MID_FIRST = {"mid": ""}
 
 
 class State(NamedTuple):
-    """A conversation: its metadata, and its turns as the JSON text of a list in the answer's form.
+    """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
 
-    `received` are the user's messages that the last change brought, `seen` marks all that ever came (`received`).
+    `received` has the user's new messages of the last change; `seen` has the digests of all that were received.
     """
 
     metadata: Document
@@ -37,7 +37,7 @@ class State(NamedTuple):
 
 
 class Change(NamedTuple):
-    """What a request asks for; its turns, where it has any, in the answer's form, as values and as JSON text."""
+    """A requested change. `turns` are its turns in the form of an answer, if it has any; `text` is their JSON."""
 
     asked: "StateIn"
     turns: list[Document] | None = None
@@ -45,9 +45,9 @@ class Change(NamedTuple):
 
 
 def prepare(asked: "StateIn", now: int) -> Change:
-    """A change, before the conversation is known, at `now` (Unix seconds).
+    """Prepare the change of a request at `now` (Unix seconds); this does not need the conversation.
 
-    Raises Invalid for a message id that stands there twice, TooLarge for turns that would grow beyond any answer.
+    Raises Invalid for a duplicate message id, and TooLarge for turns that cannot fit into an answer.
     """
     if asked.turns is None:
         return Change(asked)
@@ -56,9 +56,9 @@ def prepare(asked: "StateIn", now: int) -> Change:
 
 
 def apply(before: State, change: Change, now: int) -> State:
-    """`before` with the change at `now` (Unix seconds): turns replace, messages are deleted, metadata merges.
+    """Apply a change to `before` at `now` (Unix seconds): replace turns, delete messages, then merge metadata.
 
-    Returns `before` itself when nothing changes. Raises TooLarge for turns of more than 2 MiB of JSON.
+    Returns `before` itself if nothing changes. Raises TooLarge for turns of more than 2 MiB of JSON.
     """
     (asked, turns, text), replaces = change, change.turns is not None
     if asked.delete and asked.delete.mids:
@@ -69,28 +69,28 @@ def apply(before: State, change: Change, now: int) -> State:
         return (
             before
             if json_equal(metadata, before.metadata)
-            else State(_touched(metadata, now), before.turns, before.seen)
+            else State(_stamped(metadata, now), before.turns, before.seen)
         )
     if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
-        raise errors.TooLarge("turns may have 2 MiB of JSON at most.")
+        raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
-    human = _human(turns)
-    known = _human(json.loads(before.turns)) if received.may_forget(before.seen) else []
-    new, seen = received.find_new_messages(human, before.seen, known)
-    return State(_touched({**metadata, **_counts(turns, human)}, now), text, seen, new)
+    user_turns = _user_turns(turns)
+    known = _user_turns(json.loads(before.turns)) if received.is_full(before.seen) else []
+    new, seen = received.find_new_messages(user_turns, before.seen, known)
+    return State(_stamped({**metadata, **_counts(turns, user_turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
-    """A conversation before its first write."""
+    """Return the state of a conversation before its first write."""
     return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
-    """Hold a change against the limits of the agent record (§8). Raises LimitReached.
+    """Check a change against the limits of the agent record (§8). Raises LimitReached.
 
-    `limits.maxInteractionsPerUserId` counts a user's messages, `messagesLimit` all messages of the
-    conversation; both only above 0, and neither stands in the way of a change that adds none.
+    `limits.maxInteractionsPerUserId` limits the user's messages, `messagesLimit` all messages of the conversation; 0 is
+    no limit. A change that adds no messages always passes.
     """
     allowed = {
         "interactionsNum": (
@@ -100,37 +100,37 @@ def check_limits(agent: Document, before: State, after: State) -> None:
         "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
     }
     for counter, (name, most) in allowed.items():
-        # Before the first turns the numbers are what the conversation's creator said.
+        # Before the first turns, the counters hold values that the creator of the conversation chose.
         was = 0 if before.turns == NO_TURNS else before.metadata.get(counter) or 0
         count = 0 if after.turns == NO_TURNS else after.metadata.get(counter) or 0
         if most and most > 0 and count > most and count > was:
-            said = f"{name} of the agent is {most}; {was} are used and this would make {count}."
-            raise errors.LimitReached(said, name, most, was)
+            message = f"{name} of the agent is {most}; {was} are used and this would make {count}."
+            raise errors.LimitReached(message, name, most, was)
 
 
 def _answer_form(turns: list[Any], now: int) -> list[Document]:
-    """Request turns, each with a list of messages, as answer turns with one message each; nothing is lost."""
+    """Convert turns of a request, with any number of messages, to turns of an answer, with one message each."""
     seen: set[str] = set()
     size = 0
-    alike: Counter[bytes] = Counter()
+    occurrences: Counter[bytes] = Counter()
     given: set[str] | None = None
     answered: list[Document] = []
     for turn in turns:
         messages = turn.get("messages") or []
         own_ts = now if turn.get("ts") is None else turn["ts"]
-        # What a turn carries stands in every one of its messages: a small request could ask for a huge answer.
+        # Each message repeats the other members of its turn, so a small request could produce a huge answer.
         if len(messages) > 1:
             size += len(storage.encode_json({**_without_messages(turn), "ts": own_ts})) * len(messages)
         if size > 3 * LIMIT:
-            raise errors.TooLarge("turns may fill 6 MiB at most, each message counted with what its turn carries.")
+            raise errors.TooLarge("turns must be at most 6 MiB, counting the members of a turn for each message.")
         for message in messages:
             mid = message.get("mid")
             if not mid:
                 given = _given(turns) if given is None else given
-                mid = _mid(turn, message, alike, given)
+                mid = _mid(turn, message, occurrences, given)
                 message = {**_MID_FIRST, **message, "mid": mid}
             if mid in seen:
-                raise errors.Invalid.member(_second_place(turns, mid), "stands there twice")
+                raise errors.Invalid.member(_second_path(turns, mid), "is duplicated")
             seen.add(mid)
             ts = message.get("ts")
             answer = _without_messages(turn)
@@ -143,8 +143,11 @@ def _answer_form(turns: list[Any], now: int) -> list[Document]:
 
 
 def _without_messages(turn: Document) -> Document:
-    """What a turn carries beside its messages and its time. Both are put in last, where the models put those that are
-    sent: a turn that comes back as it was answered is the same text."""
+    """Return a turn without `messages` and `ts`.
+
+    The caller adds them last, in the order of the wire models, so that a turn that is sent back unchanged has the same
+    text.
+    """
     rest = turn.copy()
     rest.pop("messages", None)
     rest.pop("ts", None)
@@ -155,34 +158,34 @@ def _given(turns: list[Any]) -> set[str]:
     return {message["mid"] for turn in turns for message in turn.get("messages") or [] if message.get("mid")}
 
 
-def _second_place(turns: list[Any], mid: str) -> str:
-    places = (
-        f"turns.{place}.messages.{index}.mid"
-        for place, turn in enumerate(turns)
+def _second_path(turns: list[Any], mid: str) -> str:
+    paths = (
+        f"turns.{position}.messages.{index}.mid"
+        for position, turn in enumerate(turns)
         for index, message in enumerate(turn.get("messages") or [])
         if message.get("mid") == mid
     )
-    return list(places)[1]
+    return list(paths)[1]
 
 
-def _mid(turn: Document, message: Document, alike: Counter[bytes], given: set[str]) -> str:
-    """An id made of what the message says and how many have said the same before it.
+def _mid(turn: Document, message: Document, occurrences: Counter[bytes], given: set[str]) -> str:
+    """Derive an id from the content of a message and the number of equal messages before it.
 
-    Whoever sends a transcript once more, without ids, sends the same messages: they must not become new.
+    A transcript that is sent again without ids gets the same ids, so its messages are not new.
     """
-    # Without the turn's `ts`: only answers have one (§2.7), and one that is sent back brings nothing new.
+    # The turn's `ts` does not count: only answers have one (§2.7), and a turn that is sent back is not new.
     text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
     while True:
-        alike[text] += 1
-        digest = hashlib.blake2b(text + str(alike[text]).encode(), digest_size=9).digest()
+        occurrences[text] += 1
+        digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()
         mid = base64.urlsafe_b64encode(digest).decode()
-        # One that said the same may have come back with the id that was made for it.
+        # An equal message may have been sent back with the id that it got before.
         if mid not in given:
             return mid
 
 
 def _json(turns: list[Document]) -> bytes:
-    from pydantic_core import to_json  # it writes in a third of the time that the standard library takes
+    from pydantic_core import to_json  # three times as fast as the standard library
 
     return to_json(turns)
 
@@ -191,9 +194,9 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
     return [turn for turn in turns if turn.get("messages", {}).get("mid") not in mids]
 
 
-def _counts(turns: list[Document], human: list[Document]) -> Document:
-    """The members that the service counts: messages, and number and times of the user's own (§2.6, §2.8)."""
-    times = [turn["ts"] for turn in human]
+def _counts(turns: list[Document], user_turns: list[Document]) -> Document:
+    """Return the counters: all messages, and the number and times of the user's messages (§2.6, §2.8)."""
+    times = [turn["ts"] for turn in user_turns]
     return {
         "messagesNum": sum("messages" in turn for turn in turns),
         "interactionsNum": len(times),
@@ -202,8 +205,8 @@ def _counts(turns: list[Document], human: list[Document]) -> Document:
     }
 
 
-def _human(turns: list[Document]) -> list[Document]:
-    """The turns with a message of the user's own; a message without `from` is of whom its turn is."""
+def _user_turns(turns: list[Document]) -> list[Document]:
+    """Return the turns with a message of the user. A message without `from` has the `from` of its turn."""
     return [
         turn
         for turn in turns
@@ -212,10 +215,11 @@ def _human(turns: list[Document]) -> list[Document]:
 
 
 def _is_stored(state: State) -> bool:
-    """Whether the conversation is there already: every stored one has a `ts`. No turns at all create one too."""
+    """Whether the conversation is stored: each stored one has a `ts`. An empty list of turns creates one, too."""
     return "ts" in state.metadata
 
 
-def _touched(metadata: Document, now: int) -> Document:
-    whole = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
-    return {name: value for name, value in whole.items() if value is not None}
+def _stamped(metadata: Document, now: int) -> Document:
+    """Return metadata with its defaults and the time of the write, without cleared members."""
+    stamped = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
+    return {name: value for name, value in stamped.items() if value is not None}

@@ -1,11 +1,10 @@
 """Conversations in the database.
 
-One item holds metadata and turns, each sealed; of long turns the beginning is in chunk items, see `turns`, that are
-written in the same transaction. An index orders an agent's conversations by their number and carries the metadata,
-nothing else.
+One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`turns`), written in the
+same transaction. An index orders an agent's conversations by number and projects only the metadata.
 
-What a write received stands in the item, sealed, so that a record of the table's stream alone tells what
-happened; what is too long for it travels in items of its own, in the same transaction.
+The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
+Messages that are too long for it get items of their own, in the same transaction.
 """
 
 import json
@@ -22,45 +21,48 @@ from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.storage import Document, encryption, sequence
 
-# A page of 20 must come back in one answer of the index, which ends at 1 MB.
-_METADATA = 32_000
-_METADATA_JSON = 64_000
-# Received messages: sealed bytes in the conversation's own item, and JSON bytes together in another.
-_RECEIVED = 40_000
-_RECEIVED_TOGETHER = 350_000
+# Bytes, sealed and as JSON. One query of the index returns up to 1 MB, which must hold a page of 20.
+_MAX_METADATA = 32_000
+_MAX_METADATA_JSON = 64_000
+# New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
+_MAX_RECEIVED = 40_000
+_MAX_RECEIVED_JSON = 350_000
 _RECEIVED_SECONDS = 24 * 60 * 60
 _ATTEMPTS = 6
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """Return the key of a conversation, for `storage.find_many`."""
     return storage.Key(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
 def read_state(row: ConversationRow, expected: bytes = b"") -> State:
-    """What the row holds. One more request for a long conversation, unless its chunks are in the `expected` turns.
+    """Return the state of a row. One more request for a long conversation, unless `expected` contains its chunks.
 
-    Raises ConditionFailed when a writer was in between.
+    Raises ConditionFailed if a concurrent write has replaced a chunk.
     """
     return State(read_metadata(row), *turns.read(row, expected))
 
 
 def read_metadata(row: ConversationRow) -> Document:
-    """The metadata of a row, of the table or of its index."""
+    """Return the metadata of a row, from the table or from its index."""
     metadata: Document = json.loads(encryption.unseal(row.workspace_id, row.associated_data("metadata"), row.metadata))
     return metadata
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
-    """From a stored item that carries received messages: its workspace, agent and conversation; and
-    `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`, `first` of all that the write brought."""
+    """Read the new messages of a stored item. Returns the ids of workspace, agent and conversation, and a document
+    `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`.
+
+    `first` is the position of the first message among all new messages of the write (default 0).
+    """
     row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
     document: Document = json.loads(encryption.unseal(row.workspace_id, row.associated_data("received"), row.received))
     return storage.split_key(row.conversation), document
 
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
-    """Stage a changed state. Turns that did not change are not written."""
+    """Stage a changed state. Raises TooLarge for metadata that is too large."""
     _seal_metadata(row, after.metadata)
     storage.put(row)
     if (after.turns, after.seen) != (before.turns, before.seen):
@@ -69,7 +71,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
 
 
 def find(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow | None:
-    """The conversation, or None. One request."""
+    """Return the conversation, or None. One request."""
     return storage.find(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
 
 
@@ -82,15 +84,15 @@ def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
-    """At most `limit` conversations of an agent as the index shows them, to delete them with their chunks."""
+    """Return up to `limit` conversations of an agent from the index, to delete. The index is eventually consistent."""
     return storage.query(ConversationRow, storage.key(workspace_id, agent_id), index="by_number", limit=limit)
 
 
 def clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
-    """Delete a conversation of a deleted agent now, whatever its size; whether it was there.
+    """Delete a conversation of a deleted agent immediately, whatever its size; return whether it existed.
 
-    Its own item goes last: without it nothing would find the others. It goes only as it was read: a request that read
-    the agent before its deletion may still write. Raises ConditionFailed when one did.
+    Its own item is deleted last, because the other items are found through it, and only as it was read. Raises
+    ConditionFailed if a request that read the agent before its deletion has changed it.
     """
     found = storage.query(ConversationRow, storage.key(workspace_id, agent_id, conversation_id))
     own = [row for row in found if row.item == HEAD]
@@ -109,7 +111,7 @@ def create(
     last: sequence.SequenceRow,
     agent_name: str | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation under the number after `last`. Fails with NotFound after the agent's deletion."""
+    """Stage a new conversation with the number after `last`. The commit raises NotFound if the agent was deleted."""
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent = storage.key(workspace_id, agent_id)
     _seal_metadata(row, state.metadata)
@@ -120,29 +122,30 @@ def create(
     return row
 
 
-def listed(
-    workspace_id: str, agent_id: str, choose: Callable[[Numbers], list[int]]
+def list_page(
+    workspace_id: str, agent_id: str, select: Callable[[Numbers], list[int]]
 ) -> tuple[list[Document], int | None]:
-    """The metadata of the conversations with the numbers that `choose` picks, newest first and all of them; and the
-    last number when there are more behind it. Raises NotFound for an unknown agent.
+    """Return the metadata of all conversations whose numbers `select` picks, newest first, and the last number if older
+    ones follow.
 
-    Two requests; one more for new conversations that the index does not show yet. Older ones are waited
-    for: the index is behind by more than `sequence` remembers only in a disturbance of the cloud.
+    Two requests, and a third for new conversations that the index does not contain yet: the sequence row names the
+    newest ones. If the index lacks older ones, the call retries. Raises NotFound for an unknown agent, and Unavailable
+    if the index stays behind.
     """
     for attempt in range(_ATTEMPTS):
         last = sequence.find(workspace_id, agent_id)
         if last is None:
             raise errors.NotFound.of("agent")
-        # Chosen anew each time: a conversation that is deleted meanwhile will never be there.
+        # Select again at each attempt: a conversation that was deleted in between never appears.
         known = Numbers(int(last.high), sequence.holes(last))
-        numbers = choose(known)
+        numbers = select(known)
         rows = _indexed(storage.key(workspace_id, agent_id), numbers)
         ids = [sequence.recent_id(last, number) for number in numbers if number not in rows]
         keys = [key(workspace_id, agent_id, conversation_id) for conversation_id in ids if conversation_id]
         rows |= {int(row.number): row for row in storage.find_many(keys) if row}
         if all(number in rows for number in numbers):
-            more = numbers[-1] if numbers and known.below(numbers[-1]) else None
-            return [read_metadata(rows[number]) for number in numbers], more
+            next_before = numbers[-1] if numbers and known.below(numbers[-1]) else None
+            return [read_metadata(rows[number]) for number in numbers], next_before
         storage.pause(attempt)
     raise errors.Unavailable("The list of conversations is not up to date yet; try again.")
 
@@ -158,28 +161,28 @@ def _indexed(agent: str, numbers: Sequence[int]) -> dict[int, ConversationRow]:
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
     row.metadata = encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
-    if len(row.metadata) > _METADATA or len(payload) > _METADATA_JSON:
-        raise errors.TooLarge("metadata is too large to store.")
+    if len(row.metadata) > _MAX_METADATA or len(payload) > _MAX_METADATA_JSON:
+        raise errors.TooLarge("metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
 
 
 def _stage_received(row: ConversationRow, state: State, agent_name: str | None) -> None:
-    """Put the received messages into the row; stage items of their own for messages that are too long for it."""
+    """Put the new messages into the row, or stage items of their own if they are too long for it."""
     row.received = None
     if not state.received:
         return
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
     sealed = _seal_received(row, {**metadata, "messages": state.received})
-    if len(sealed) <= _RECEIVED:
+    if len(sealed) <= _MAX_RECEIVED:
         row.received = sealed
         return
-    first, writing = 0, ids.new_id()
-    for part in received.packed(state.received, _RECEIVED_TOGETHER):
-        storage.put(_received_row(row, writing, {**metadata, "messages": part, "first": first}))
+    first, write_id = 0, ids.new_id()
+    for part in received.split_by_size(state.received, _MAX_RECEIVED_JSON):
+        storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
 
 
-def _received_row(row: ConversationRow, writing: str, document: Document) -> ReceivedRow:
-    own = ReceivedRow(row.conversation, storage.key("received", writing, f"{document['first']:06}"))
+def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
+    own = ReceivedRow(row.conversation, storage.key("received", write_id, f"{document['first']:06}"))
     own.received = _seal_received(own, document)
     own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return own

@@ -1,9 +1,10 @@
-"""The turns of a conversation as they are stored: the end in its own item, what stands before in chunk items.
+"""Stored turns: chunks and a manifest. The conversation's item holds the last turns; chunk items hold the earlier ones.
 
-A transcript grows at its end, so that a write costs what has changed and not what there is. A chunk is any piece of the
-turns' JSON text, sealed, with the mark of its writing; the conversation's item names the mark of each, so that a reader
-never puts two writings together, and may read chunks at the price of an eventually consistent read. It keeps their
-digests, too: who replaces turns by the same and more does not read what stays.
+A transcript grows at its end, so the cost of a write depends on the change, not on the transcript. A chunk is a sealed
+piece of the turns' JSON text. A write never patches a chunk; it replaces it as a whole, under a new write id. The
+manifest in the conversation's item names the write id of each chunk. So a reader never combines chunks of two writes,
+and may use eventually consistent reads. The item also has a digest of each chunk, so that a request that repeats the
+stored turns does not read them.
 """
 
 import hashlib
@@ -15,63 +16,62 @@ from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
 
-# Bytes of JSON that become a chunk as soon as there is this much behind them: the last turns are those that change. So
-# a conversation of some 300 messages is one item, and one of 5.5 MB, the most that can be answered, has 63 chunks: a
-# transaction has 100 items.
-_CHUNK = 88_000
-_TAIL = 8_000
-# Between turns, and the digests of their chunks with the marks of what was seen: no JSON text has this byte.
-_BETWEEN = b"\x00"
-_DIGEST = 16
+# Bytes of JSON of a chunk, and how many must follow it, because the last turns change most. About 300 messages fit one
+# item. A transcript of 5.5 MB, the most that fits an answer, has 63 chunks; a transaction may have 100 items.
+_CHUNK_BYTES = 88_000
+_TAIL_BYTES = 8_000
+# Separates the turns from the digests of chunks and messages. JSON text never contains this byte.
+_SEPARATOR = b"\x00"
+_DIGEST_BYTES = 16
 
 
 class Chunk(NamedTuple):
-    """What a conversation knows of one of its chunks: the mark of its writing, and its bytes of JSON."""
+    """An entry of the manifest: the write id of a chunk, and its length in bytes of JSON."""
 
-    writing: str
+    write_id: str
     length: int
 
 
 def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
-    """The turns of a row, and the marks of the messages that were seen; one more request where there are chunks which
-    `expected`, text of any turns, does not have in the same place.
+    """Return the turns of a row, and the digests of the received messages.
 
-    Raises ConditionFailed when a writer was in between.
+    Reads the chunks in one more request, except those that are equal in `expected`, the JSON text of any turns. Raises
+    ConditionFailed if a concurrent write has replaced a chunk.
     """
-    known = chunks(row)
-    end, _, rest = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_BETWEEN)
-    digests, seen = rest[: _DIGEST * len(known)], rest[_DIGEST * len(known) :]
+    manifest = chunks(row)
+    tail, _, rest = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)
+    digests, seen = rest[: _DIGEST_BYTES * len(manifest)], rest[_DIGEST_BYTES * len(manifest) :]
     pieces = {
         index: piece
-        for index, piece in enumerate(_cut(expected, known))
-        if _digest(piece) == digests[_DIGEST * index : _DIGEST * (index + 1)]
+        for index, piece in enumerate(_split(expected, manifest))
+        if _digest(piece) == digests[_DIGEST_BYTES * index : _DIGEST_BYTES * (index + 1)]
     }
-    pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(known) if index not in pieces})
-    return b"".join([*(pieces[index] for index in range(len(known))), end]), seen
+    pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(manifest) if index not in pieces})
+    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), seen
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
-    """The keys of a row's chunks, to delete them."""
+    """Return rows with the keys of the chunks, to delete them."""
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]
 
 
 def stage(row: ConversationRow, before: bytes, after: State) -> None:
-    """Put the end of the turns into the row; stage the chunks that are new, and the deletion of those that are over."""
+    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones."""
     old = chunks(row)
     kept, start = _unchanged(old, before, after.turns)
-    while len(after.turns) - start > _CHUNK + _TAIL:
-        chunk = Chunk(ids.new_id(), _CHUNK)
-        storage.put(_new_chunk(row, len(kept), chunk.writing, after.turns[start : start + _CHUNK]))
+    while len(after.turns) - start > _CHUNK_BYTES + _TAIL_BYTES:
+        chunk = Chunk(ids.new_id(), _CHUNK_BYTES)
+        storage.put(_new_chunk(row, len(kept), chunk.write_id, after.turns[start : start + _CHUNK_BYTES]))
         kept.append(chunk)
-        start += _CHUNK
-    row.chunks = " ".join(f"{one.writing}:{one.length}" for one in kept) or None
-    row.turns = _seal_end(row, before[sum(chunk.length for chunk in old) :], after, start)
+        start += _CHUNK_BYTES
+    row.chunks = " ".join(f"{one.write_id}:{one.length}" for one in kept) or None
+    row.turns = _seal_tail(row, before[sum(chunk.length for chunk in old) :], after, start)
     for index in range(len(kept), len(old)):
         storage.delete(_chunk_row(row, index))
 
 
 def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chunk], int]:
-    """The first chunks that hold what they have to hold now, too, and where they end."""
+    """Return the leading chunks whose content stays the same, and the offset of their end."""
     kept: list[Chunk] = []
     start = 0
     for chunk in old:
@@ -83,34 +83,34 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
     return kept, start
 
 
-def _seal_end(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
-    """The end of the turns, sealed; `before` is the end that the row has until now."""
-    rest = b"".join(map(_digest, _cut(state.turns, chunks(row)))) + state.seen
-    end = b"".join((state.turns[start:], _BETWEEN, rest)) if rest else state.turns[start:]
+def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
+    """Seal the turns from offset `start`, with the digests; `before` is the tail that the row holds now."""
+    rest = b"".join(map(_digest, _split(state.turns, chunks(row)))) + state.seen
+    tail = b"".join((state.turns[start:], _SEPARATOR, rest)) if rest else state.turns[start:]
     if row.turns is None:
-        return encryption.seal(row.workspace_id, row.associated_data("turns"), end)
-    return encryption.reseal(row.workspace_id, row.associated_data("turns"), end, before, row.turns)
+        return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)
+    return encryption.reseal(row.workspace_id, row.associated_data("turns"), tail, before, row.turns)
 
 
-def _cut(text: bytes, known: list[Chunk]) -> Iterator[bytes]:
+def _split(text: bytes, manifest: list[Chunk]) -> Iterator[bytes]:
     start = 0
-    for chunk in known:
+    for chunk in manifest:
         yield text[start : start + chunk.length]
         start += chunk.length
 
 
 def _digest(piece: bytes) -> bytes:
-    return hashlib.blake2b(piece, digest_size=_DIGEST).digest()
+    return hashlib.blake2b(piece, digest_size=_DIGEST_BYTES).digest()
 
 
 def chunks(row: ConversationRow) -> list[Chunk]:
-    """What a row knows of its chunks, in their order."""
-    named = (name.partition(":") for name in (row.chunks or "").split())
-    return [Chunk(writing, int(length)) for writing, _, length in named]
+    """Return the manifest of a row: its chunks in order."""
+    entries = (entry.partition(":") for entry in (row.chunks or "").split())
+    return [Chunk(write_id, int(length)) for write_id, _, length in entries]
 
 
 def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, bytes]:
-    """The texts of chunks by their places: what a glance does not show as it was written is read strongly."""
+    """Read chunks by index: eventually consistent first, then strongly consistent those with another write id."""
     found: dict[int, bytes] = {}
     for consistent in (False, True):
         left = [index for index in wanted if index not in found]
@@ -118,17 +118,17 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
             [storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in left], consistent=consistent
         )
         for index, one in zip(left, stored, strict=True):
-            if one and one.writing == wanted[index].writing:
+            if one and one.writing == wanted[index].write_id:
                 found[index] = encryption.unseal(row.workspace_id, one.associated_data("part"), one.part)
     if len(found) < len(wanted):
         raise storage.ConditionFailed()
     return found
 
 
-def _new_chunk(row: ConversationRow, index: int, writing: str, text: bytes) -> ChunkRow:
+def _new_chunk(row: ConversationRow, index: int, write_id: str, text: bytes) -> ChunkRow:
     chunk = _chunk_row(row, index)
     chunk.writing, chunk.part = (
-        writing,
+        write_id,
         encryption.seal(row.workspace_id, chunk.associated_data("part"), text, compression.DENSE),
     )
     return chunk

@@ -1,1 +1,1 @@
-"""The cascading deletion of an agent with everything that belongs to it."""
+"""The cascading deletion of an agent and all its records."""

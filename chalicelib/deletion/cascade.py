@@ -1,9 +1,9 @@
-"""Delete an agent with everything that belongs to it, whatever its size.
+"""The cascading deletion of an agent and all its records, however many there are.
 
-The agent and its sequence row go in one transaction: from then on it is not found, and nobody can create
-anything of it. The sequence row becomes a tombstone, which holds the id until the sweep is through: a new
-agent of the same id must not lose what is its own. The sweep deletes in batches, may end anywhere, and
-goes on where it ended. A message that says so is on a queue before anything is deleted, so that it does.
+One transaction deletes the agent and turns its sequence row into a tombstone. From then on the agent is not found, and
+nothing can be created for it. The tombstone reserves the id until the cascade is complete, so that the cascade never
+deletes records of a new agent with this id. The cascade deletes in batches and can stop and resume at any point. Its
+queue message is sent before the transaction, so that a crash cannot leave the cascade unfinished.
 """
 
 import json
@@ -19,10 +19,10 @@ from chalicelib.tools import store as tools
 
 CASCADES = "cascades"
 _BATCH = 100
-# After the request that deletes has done what it could.
-_LATER_SECONDS = 60
-_AGAIN_SECONDS = 10
-# So much later an index may still not show a conversation that was created just before the deletion.
+# The delay of the first message: the request has then stopped its part of the cascade.
+_RESUME_SECONDS = 60
+_RETRY_SECONDS = 10
+# How long the index may lag behind the table: it may miss a conversation created just before the deletion.
 _INDEX_LAG_SECONDS = 60
 
 
@@ -30,26 +30,28 @@ Check = Callable[[store.AgentRow | None], store.AgentRow | None]
 
 
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
-    """Delete an agent; False when `seconds` were not enough for all it had. Raises NotFound, and what `check` raises
-    for the agent as it was read."""
-    storage.retry_on_conflict(lambda: _close(workspace_id, agent_id, check))
+    """Delete an agent, and its records for up to `seconds`; return whether the cascade is complete.
+
+    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raises NotFound.
+    """
+    storage.retry_on_conflict(lambda: _delete_agent(workspace_id, agent_id, check))
     return _cascade(workspace_id, agent_id, seconds)
 
 
 def resume(message: str, seconds: float) -> None:
-    """Sweep on for so long after an agent that is deleted, as a message of the queue says, and come again if needed.
+    """Resume the cascade that a queue message names for up to `seconds`; send the message again if it is not complete.
 
-    Raises ValueError or TypeError for what is no such message.
+    Raises ValueError or TypeError for a malformed message.
     """
     workspace_id, agent_id = json.loads(message)
     if not _cascade(workspace_id, agent_id, seconds):
-        queues.send(CASCADES, [message], _AGAIN_SECONDS)
+        queues.send(CASCADES, [message], _RETRY_SECONDS)
 
 
-def _close(workspace_id: str, agent_id: str, check: Check) -> None:
+def _delete_agent(workspace_id: str, agent_id: str, check: Check) -> None:
     row = check(store.find(workspace_id, agent_id))
     if row is not None:
-        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _LATER_SECONDS)
+        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _RESUME_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
         store.revoke_all(workspace_id, agent_id)
@@ -66,7 +68,7 @@ def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
         conversations_found += found
         if clock.monotonic() > end:
             return False
-    # Fewer than there were: an earlier sweep has had the others, or the index does not show them yet.
+    # Some conversations are missing: an earlier run deleted them, or the index does not contain them yet.
     if conversations_found < sequence.count(tombstone) and clock.seconds() < tombstone.closed_at + _INDEX_LAG_SECONDS:
         return False
     store.revoke_all(workspace_id, agent_id)
@@ -76,18 +78,18 @@ def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
 
 
 def _delete_batches(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[bool]:
-    """Delete what an agent has left, some at a time; whether that was a conversation."""
+    """Delete the records of an agent in batches. Yields True for each deleted conversation, else False."""
     for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete, analytics.batch_to_delete):
         while rows := batch_to_delete(workspace_id, agent_id, _BATCH):
             storage.delete_many(rows)
             yield False
     for conversation_id in tombstone.recent.split():
-        if _cleared(workspace_id, agent_id, conversation_id):
+        if _clear(workspace_id, agent_id, conversation_id):
             yield True
     while conversation_rows := conversations.batch_to_delete(workspace_id, agent_id, _BATCH):
-        for row in conversation_rows:  # the index may show one for a while that is gone
-            yield _cleared(*storage.split_key(row.conversation))
+        for row in conversation_rows:  # the index may still contain one that was deleted
+            yield _clear(*storage.split_key(row.conversation))
 
 
-def _cleared(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
+def _clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
     return storage.retry_on_conflict(lambda: conversations.clear(workspace_id, agent_id, conversation_id))

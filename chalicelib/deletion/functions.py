@@ -1,4 +1,4 @@
-"""The event function of agents: it sweeps what a deleted one has left. Imports no wire model, and not `app.py`."""
+"""The Lambda entry point that resumes cascading deletions. It imports neither `app.py` nor wire models."""
 
 from chalice.app import Blueprint, SQSEvent
 
@@ -12,7 +12,7 @@ _CASCADE_SECONDS = 30.0
 
 @functions.on_sqs_message(queues.name(cascade.CASCADES), 1, "resume_cascade")
 def resume_cascade(event: SQSEvent) -> None:
-    """Go on with a sweep. One that fails comes again, and in the end to the dead letters."""
-    telemetry.of_function(event)
+    """Resume a cascade. The queue retries a failed one, and finally moves it to the dead-letter queue."""
+    telemetry.begin_invocation(event)
     for record in event:
         cascade.resume(record.body, _CASCADE_SECONDS)

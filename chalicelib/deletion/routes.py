@@ -1,4 +1,4 @@
-"""The deletion of an agent over HTTP; it belongs above the resources whose records it deletes."""
+"""The route that deletes an agent. It is above the resources because it deletes the records of most of them."""
 
 from chalice.app import Blueprint, Response
 
@@ -22,9 +22,9 @@ _CASCADE_SECONDS = 10.0
 def delete_agent(agent_id: str) -> Response:
     """Delete an agent with its tools, conversations, leads, analytics and keys.
 
-    The agent is gone at once. Its records are deleted for ten seconds; where that is not enough the message says so,
-    and the deletion continues in the background, or with the same request once more. Until it is complete the id cannot
-    be used again.
+    The agent is gone immediately. The request deletes its records for up to ten seconds. If that is not enough,
+    `message` says so, and the deletion continues in the background. Sending the request again continues it at once.
+    The id cannot be used again until the deletion is complete.
     """
     done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
     return messages.success(

@@ -58,12 +58,14 @@ _PRECONDITION = _error_body(
     "PRECONDITION_FAILED", "If-Match does not match the record's current ETag; read it and try again."
 )
 _RECORD_TOO_LARGE = _error_body("TOO_LARGE", "The record is too large to store.")
-_METADATA_TOO_LARGE = _error_body("TOO_LARGE", "metadata is too large to store.")
+_METADATA_TOO_LARGE = _error_body(
+    "TOO_LARGE", "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
+)
 _MEDIA_TYPE = _error_body(
     "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
 )
 _WEBHOOK_LIMIT = {
-    **_error_body("LIMIT_REACHED", "A workspace may have 50 webhooks."),
+    **_error_body("LIMIT_REACHED", "A workspace may have 50 webhooks; delete one first."),
     "limit": {"name": "webhooks", "max": 50, "used": 50, "left": 0},
 }
 _MESSAGE_LIMIT = {

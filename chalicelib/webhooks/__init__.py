@@ -1,1 +1,1 @@
-"""Webhooks: every change reaches the endpoints that subscribed to it, once (§6)."""
+"""Webhooks: endpoints that receive the events they subscribe to, each event at most once (§6)."""

@@ -1,4 +1,4 @@
-"""A record of a table's stream as a change of a row. Pure: it says what changed, not what that means."""
+"""A stream record as a change of a row (change data capture). Pure: it says what changed, not which event that is."""
 
 import base64
 import hashlib
@@ -6,16 +6,16 @@ from typing import Any, NamedTuple
 
 from chalicelib import ids, storage
 
-# Who removes an item whose time is over.
-_EXPIRY = "dynamodb.amazonaws.com"
+# The principal of a deletion by TTL.
+_TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 _Image = dict[str, dict[str, Any]]
 
 
 class Change(NamedTuple):
-    """A row before and after, as stored: `old` is None for a new one, `new` for one that is gone.
+    """A row before and after a write, as stored: `old` is None for an insertion, `new` for a removal.
 
-    `milliseconds` is when it was saved, exactly. For one that is gone it is what the stream says, which may be whole
-    seconds, and later than its last save.
+    `milliseconds` is the exact time of the write, from its version tag. For a removal it is the stream's time: it
+    may be rounded to seconds, but is always later than the last write.
     """
 
     table: str
@@ -26,36 +26,36 @@ class Change(NamedTuple):
     expired: bool
 
     def event_id(self, what: str, milliseconds: int) -> str:
-        """An id for an event of this change: the same whenever the record is read again; ids sort by time."""
-        # Every save leaves a mark of its own (`storage.VersionedRow`); what has none has a key of its own.
-        mark = _mark(self.new or self.old or {})
+        """Return the id of an event of this change: the same each time the record is read; ids sort by time."""
+        # Each write of a tagged row has its own version tag. A row without tags is written once, under its own key.
+        tag = _version_tag(self.new or self.old or {})
         keys = (self.keys[name] for name in sorted(self.keys))
-        text = "/".join((self.table, *keys, mark, "gone" if self.new is None else "", what))
+        text = "/".join((self.table, *keys, tag, "gone" if self.new is None else "", what))
         digest = hashlib.blake2b(text.encode(), digest_size=10).digest()
         return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
 
 
 def from_record(record: dict[str, Any]) -> Change:
-    """A record of a function's event. Raises KeyError, ValueError or TypeError for what is none.
+    """Read a record of a function's event. Raises KeyError, ValueError or TypeError if it is malformed.
 
-    Binary values are base64 there and bytes in the database; times are in seconds.
+    In the event, binary values are base64 and times are in seconds.
     """
     stream = record["dynamodb"]
     old, new = _image(stream.get("OldImage")), _image(stream.get("NewImage"))
-    saved = ids.timestamp_of(mark) if (mark := _mark(new or old or {})) else 0
-    told = int(stream["ApproximateCreationDateTime"] * 1000)
+    saved = ids.timestamp_of(tag) if (tag := _version_tag(new or old or {})) else 0
+    approximate = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
     return Change(
         record["eventSourceARN"].split("/")[1].removeprefix(storage.table("")),
         {name: value["S"] for name, value in stream["Keys"].items()},
         old,
         new,
-        saved if new and saved else max(told, saved + 1),
-        principal == _EXPIRY,
+        saved if new and saved else max(approximate, saved + 1),
+        principal == _TTL_PRINCIPAL,
     )
 
 
-def _mark(image: _Image) -> str:
+def _version_tag(image: _Image) -> str:
     return str(image.get("version_tag", {}).get("S", ""))
 
 

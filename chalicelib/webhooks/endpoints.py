@@ -1,4 +1,4 @@
-"""Where a workspace wants its events sent: one sealed document each."""
+"""Webhook endpoints in the database: one sealed document each."""
 
 from pynamodb.attributes import NumberAttribute, UnicodeAttribute
 
@@ -6,15 +6,15 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, json_equal
 from chalicelib.webhooks import signature
 
-# How long a replaced secret signs beside its successor, and how many sign at most.
+# How long an old secret still signs after a rotation, and how many secrets sign at most.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
-_MOST_SECRETS = 8
-# Endpoints of a workspace: fan-out reads them all for every batch of changes.
-MOST = 50
+_MAX_SECRETS = 8
+# Per workspace. Fan-out reads all of them for every batch of changes.
+MAX_ENDPOINTS = 50
 _LOCK = "lock"
-# How long a slow receiver's deliveries go through the lane that delays nobody else.
+# How long an endpoint stays on the slow queue.
 _SLOW_SECONDS = 600
-# Clocks of different machines, and of the stream, which may tell whole seconds only.
+# Clock skew between machines, and the stream's times, which may be rounded to seconds.
 _TOLERANCE_MILLISECONDS = 5_000
 
 
@@ -30,12 +30,12 @@ class WebhookRow(DocumentRow):
 
     @property
     def is_slow(self) -> bool:
-        """Whether its receiver has been slow lately."""
+        """Whether the endpoint is on the slow queue."""
         return self.slow_until is not None and clock.seconds() < self.slow_until
 
 
 class EndpointThrottle(storage.Row):
-    """The attribute of an endpoint's item that says how slow it is: to set it changes no version of the endpoint."""
+    """The throttle attribute of an endpoint's item. A row class of its own, so that a write keeps the version tag."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -46,7 +46,7 @@ class EndpointThrottle(storage.Row):
 
 
 class EndpointsLock(storage.VersionedRow):
-    """A row that every creation of an endpoint reads first, and writes: of two at once, one runs again."""
+    """A row that every creation of an endpoint reads and writes: of two concurrent creations, one is retried."""
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -56,37 +56,38 @@ class EndpointsLock(storage.VersionedRow):
 
 
 def key(workspace_id: str, webhook_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """Return the key of an endpoint, for `storage.find_many`."""
     return storage.Key(WebhookRow, workspace_id, webhook_id)
 
 
 def find(workspace_id: str, webhook_id: str) -> WebhookRow | None:
-    """The endpoint, or None. One request."""
+    """Return an endpoint, or None. One request."""
     return storage.find(WebhookRow, workspace_id, webhook_id)
 
 
 def read(workspace_id: str, webhook_id: str) -> WebhookRow:
-    """The endpoint. Raises NotFound."""
+    """Return an endpoint. Raises NotFound."""
     row = find(workspace_id, webhook_id)
     if row is None:
         raise errors.NotFound.of("webhook")
     return row
 
 
-def listed(workspace_id: str) -> list[WebhookRow]:
-    """All endpoints of a workspace, oldest first. One request for each MB."""
+def list_all(workspace_id: str) -> list[WebhookRow]:
+    """Return all endpoints of a workspace, oldest first. One request per MB."""
     return storage.query(WebhookRow, workspace_id)
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
-    """Stage a new endpoint; returns it with its signing secret, which is shown this once.
+    """Stage a new endpoint; return it with its signing secret, which is shown only now.
 
-    Raises LimitReached beyond `MOST`. Creators take turns at the workspace's lock row, so the limit is exact.
+    Raises LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
     lock = storage.find(EndpointsLock, storage.key(workspace_id, _LOCK), _LOCK)
-    used = len(listed(workspace_id))
-    if used >= MOST:
-        raise errors.LimitReached(f"A workspace may have {MOST} webhooks.", "webhooks", MOST, used)
+    used = len(list_all(workspace_id))
+    if used >= MAX_ENDPOINTS:
+        message = f"A workspace may have {MAX_ENDPOINTS} webhooks; delete one first."
+        raise errors.LimitReached(message, "webhooks", MAX_ENDPOINTS, used)
     secret = signature.new_secret()
     row = WebhookRow(workspace_id, ids.new_id())
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
@@ -96,38 +97,38 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
 
 def save(row: WebhookRow, before: Document, after: Document) -> None:
-    """Stage a changed endpoint. No change is no write."""
+    """Stage a changed endpoint. Stages nothing if `after` is the same as `before`."""
     if not json_equal(before, after):
         row.seal(after)
         storage.put(row)
 
 
 def rotate(row: WebhookRow) -> str:
-    """Stage a new signing secret, which is shown this once; those before it sign for a day more."""
+    """Stage a new signing secret and return it; it is shown only now. The old secrets sign for another 24 hours."""
     document, secret, now = row.open(), signature.new_secret(), clock.milliseconds()
-    old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **one} for one in document["secrets"] if _signs(one)]
-    save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MOST_SECRETS]})
+    old = [{"endsAt": now + _OVERLAP_MILLISECONDS, **one} for one in document["secrets"] if _is_active(one)]
+    save(row, document, {**document, "secrets": [{"secret": secret}, *old][:_MAX_SECRETS]})
     return secret
 
 
-def secrets(document: Document) -> list[str]:
-    """The secrets to sign with now, the newest first."""
-    return [one["secret"] for one in document["secrets"] if _signs(one)]
+def active_secrets(document: Document) -> list[str]:
+    """Return the secrets to sign with now, newest first."""
+    return [one["secret"] for one in document["secrets"] if _is_active(one)]
 
 
-def wants(document: Document, type_: str) -> bool:
-    """Whether an endpoint is to be sent events of this type now."""
+def is_subscribed(document: Document, type_: str) -> bool:
+    """Whether an endpoint is enabled and subscribes to this type of event."""
     return document["enabled"] and type_ in document["events"]
 
 
-def was_there(document: Document, milliseconds: int) -> bool:
-    """Whether an endpoint was there when something happened: a change that is read again is no news to a new one."""
+def existed_at(document: Document, milliseconds: int) -> bool:
+    """Whether an endpoint existed at a time (Unix milliseconds). A replayed change must not reach a newer endpoint."""
     created: int = document["createdAt"]
     return created <= milliseconds + _TOLERANCE_MILLISECONDS
 
 
 def move_to_slow_queue(workspace_id: str, webhook_id: str) -> None:
-    """Send an endpoint's deliveries through the slow queue for ten minutes. Raises ConditionFailed if it is gone."""
+    """Send an endpoint's deliveries to the slow queue for ten minutes. Raises ConditionFailed if it was deleted."""
     until = clock.seconds() + _SLOW_SECONDS
     with storage.unit_of_work():
         row = EndpointThrottle(workspace_id, webhook_id)
@@ -139,5 +140,5 @@ def delete(row: WebhookRow) -> None:
     storage.delete(row)
 
 
-def _signs(secret: Document) -> bool:
+def _is_active(secret: Document) -> bool:
     return "endsAt" not in secret or clock.milliseconds() < secret["endsAt"]

@@ -1,7 +1,7 @@
-"""The catalogue: which change of a row is which event, and what its payload says (§6).
+"""The event catalogue: which events follow from a change of a row, and their payloads (§6).
 
-To add an event: its type in `Type`, and a function for its table in `_CATALOGUE`. An event must be readable
-from the change alone; nothing is looked up here. `workspaceSecret` is put in when it is sent.
+To add an event, add its type to `Type`, and a function for its table to `_CATALOGUE`. The function derives the event
+from the change alone and reads nothing else. `delivery` adds `workspaceSecret` to the payload.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,17 +23,17 @@ Type = Literal[
 TYPES: tuple[str, ...] = get_args(Type)
 TEST = "webhook_test"
 
-# Set by the service at every save; alone they are no change.
-_TIMES = {"lastModified"}
+# The service sets these at every save. A save that changes nothing else makes no event.
+_TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
-# The names of §6 for the origins of §2.6 that it calls otherwise.
+# Origins (§2.6) that have another name as a channel (§6).
 _CHANNELS = {None: "webchat", "web-chat": "webchat"}
-# Characters of a name or an address: an event must fit one item, whatever fits the record that it tells of.
-_LONGEST = 1_000
+# Characters of a name or an email. An event must fit one item of 400 KB, together with all its members.
+_MAX_LABEL = 1_000
 
 
 class Event(NamedTuple):
-    """An event of a workspace; `id` and `payload` are the same whenever the change is read again."""
+    """An event of a workspace. `id` and `payload` are the same each time the change is read."""
 
     id: str
     workspace_id: str
@@ -44,10 +44,10 @@ class Event(NamedTuple):
         return f"Event({self.type} {self.id})"
 
 
-def of(change: Change) -> list[Event]:
-    """The events that a change is; none for what nobody is told. Raises for a row that cannot be read."""
-    told = _CATALOGUE.get(change.table)
-    return list(told(change)) if told and not change.expired else []
+def from_change(change: Change) -> list[Event]:
+    """Return the events of a change, an empty list if it has none. Raises if the row cannot be read or decrypted."""
+    events_of = _CATALOGUE.get(change.table)
+    return list(events_of(change)) if events_of and not change.expired else []
 
 
 def _agent(change: Change) -> Iterator[Event]:
@@ -78,7 +78,7 @@ def _organisation(change: Change) -> Iterator[Event]:
 
 def _client(change: Change) -> Iterator[Event]:
     if "document" not in (change.new or change.old or {}):
-        return  # whose an email is
+        return  # a row that reserves an email, not a client
     for operation, row, client in _operations(change, ClientRow):
         yield _event(
             change,
@@ -115,13 +115,13 @@ def _messages(change: Change) -> Iterator[Event]:
         return
     (workspace_id, agent_id, conversation_id), received = conversations.read_received(change.new)
     origin = received.get("origin")
-    for place, message in enumerate(received["messages"], received.get("first", 0)):
+    for position, message in enumerate(received["messages"], received.get("first", 0)):
         yield _event(
             change,
             workspace_id,
             "message_received",
-            # A millisecond apart, so that receivers can order them, and tell two apart that say the same.
-            after=place,
+            # A millisecond apart, so that receivers can order messages, and distinguish two with the same content.
+            after=position,
             part=message["mid"],
             agentId=agent_id,
             agentName=received.get("agentName"),
@@ -143,7 +143,7 @@ _CATALOGUE: dict[str, Callable[[Change], Iterator[Event]]] = {
 
 
 def _operations(change: Change, kind: type[DocumentRow]) -> Iterator[tuple[str, Any, Document]]:
-    """The one operation that a change of a document is, with the row and the document that tell of it."""
+    """Yield the operation of a changed document with its row and content; nothing if the content is the same."""
     old = kind.from_raw_data(change.old) if change.old else None
     new = kind.from_raw_data(change.new) if change.new else None
     if new is None:
@@ -151,21 +151,21 @@ def _operations(change: Change, kind: type[DocumentRow]) -> Iterator[tuple[str, 
             yield "deleted", old, old.open()
     elif old is None:
         yield "created", new, new.open()
-    elif not json_equal(_lasting(old.open()), _lasting(after := new.open())):
+    elif not json_equal(_without_timestamps(old.open()), _without_timestamps(after := new.open())):
         yield "updated", new, after
 
 
-def _lasting(document: Document) -> Document:
-    return {name: value for name, value in document.items() if name not in _TIMES}
+def _without_timestamps(document: Document) -> Document:
+    return {name: value for name, value in document.items() if name not in _TIMESTAMPS}
 
 
 def _event(change: Change, workspace_id: str, type_: str, *, after: int = 0, part: str = "", **payload: Any) -> Event:
-    """The event of a change; `part` tells several of one change apart, `after` is how many ms later it counts."""
-    known = {name: _bounded(name, value) for name, value in payload.items() if value is not None}
+    """Make an event `after` milliseconds after the change. `part` distinguishes several events of one change."""
+    members = {name: _truncated(name, value) for name, value in payload.items() if value is not None}
     created_at = change.milliseconds + after
-    return Event(change.event_id(type_ + part, created_at), workspace_id, type_, {**known, "createdAt": created_at})
+    return Event(change.event_id(type_ + part, created_at), workspace_id, type_, {**members, "createdAt": created_at})
 
 
-def _bounded(name: str, value: Any) -> Any:
-    # What a message says was bounded when it was received.
-    return value[:_LONGEST] if isinstance(value, str) and name != "messageContent" else value
+def _truncated(name: str, value: Any) -> Any:
+    # `received` has already truncated the content of a message.
+    return value[:_MAX_LABEL] if isinstance(value, str) and name != "messageContent" else value

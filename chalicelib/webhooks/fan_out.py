@@ -1,7 +1,7 @@
-"""Fan-out: from the changes that a stream carries to deliveries on a queue. `functions` runs it.
+"""Fan-out: from the changes of a stream to delivery messages on a queue. `functions` runs it.
 
-It keeps the events that an endpoint wants and enqueues a message for each interested endpoint. It sends nothing over
-HTTP. Event ids come from the stream record, so a replayed batch produces identical events.
+It stores the events that an endpoint subscribes to, then enqueues one message for each event and endpoint. It makes no
+HTTP request. Event ids come from the stream record, so a replayed batch produces identical events.
 """
 
 import logging
@@ -17,11 +17,12 @@ _log = logging.getLogger(__name__)
 
 
 def fan_out(records: Iterable[dict[str, Any]]) -> None:
-    """Turn stream records into deliveries. A record that cannot be read is buried and holds up no other.
+    """Turn stream records into delivery messages.
 
-    Raises Unavailable when database, keys or queue fail: the stream repeats the batch, and every id stays.
+    An unreadable record goes to the dead-letter queue; the batch continues. Raises Unavailable if the database, KMS or
+    the queue fails. The stream then repeats the batch, and the ids stay the same.
     """
-    # By its id: a batch may have a record twice.
+    # By event id, because a batch may contain a record twice.
     happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
     for record in records:
         for event in _events(record):
@@ -32,17 +33,17 @@ def fan_out(records: Iterable[dict[str, Any]]) -> None:
 
 def _events(record: dict[str, Any]) -> list[events.Event]:
     try:
-        return events.of(change.from_record(record))
+        return events.from_change(change.from_record(record))
     except errors.Unavailable:
         raise
     except Exception:
-        _log.exception("A stream record cannot be read; it is on the queue %s", queue.DEAD)
+        _log.exception("Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER)
         queue.send_to_dead_letter(storage.encode_json(_record_location(record)).decode())
         return []
 
 
 def _record_location(record: Any) -> Document:
-    """What leads an operator to a record, nothing of what it says."""
+    """Return what an operator needs to find a record, and none of its content."""
     if not isinstance(record, dict):
         return {}
     stream = record.get("dynamodb")
@@ -51,25 +52,27 @@ def _record_location(record: Any) -> Document:
 
 
 def _enqueue_deliveries(workspace_id: str, happened: Iterable[events.Event]) -> None:
-    """Keep the events that an endpoint wants, then tell the queue: what is on it can be found."""
-    subscribed = list(_subscribed(workspace_id))
-    wanted: dict[str, events.Event] = {}
-    lanes: dict[str, list[queue.Message]] = {queue.FAST: [], queue.SLOW: []}
+    """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event."""
+    subscribers = list(_subscribers(workspace_id))
+    subscribed: dict[str, events.Event] = {}
+    messages: dict[str, list[queue.Message]] = {queue.FAST: [], queue.SLOW: []}
     for event in happened:
-        for row, document in subscribed:
-            if endpoints.wants(document, event.type) and endpoints.was_there(document, event.payload["createdAt"]):
-                wanted[event.id] = event
+        for row, document in subscribers:
+            created_at = event.payload["createdAt"]
+            if endpoints.is_subscribed(document, event.type) and endpoints.existed_at(document, created_at):
+                subscribed[event.id] = event
                 message = queue.Message(workspace_id, row.webhook_id, event.id, event.type, event.id)
-                lanes[queue.SLOW if row.is_slow else queue.FAST].append(message)
-    ledger.record(wanted.values())
-    for lane, messages in lanes.items():
-        queue.send(messages, lane)
+                messages[queue.SLOW if row.is_slow else queue.FAST].append(message)
+    ledger.save_events(subscribed.values())
+    for queue_name, batch in messages.items():
+        queue.send(batch, queue_name)
 
 
-def _subscribed(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Document]]:
-    for row in endpoints.listed(workspace_id):
+def _subscribers(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Document]]:
+    for row in endpoints.list_all(workspace_id):
         try:
             yield row, row.open()
         except encryption.DecryptionError:
-            # Altered or restored without its key: the other endpoints must not wait until the stream gives up.
-            _log.exception("An endpoint cannot be read, and is passed over: %s", row)
+            # Tampered with, or restored without its key. Raising would block the other endpoints until the stream
+            # gives up on the batch.
+            _log.exception("Cannot decrypt an endpoint; skipping it: %s", row)

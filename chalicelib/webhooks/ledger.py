@@ -1,8 +1,8 @@
-"""The ledger: every event that somebody wants, and every delivery of one to an endpoint, for thirty days.
+"""The ledger: subscribed events, and their deliveries to endpoints. Both expire after 30 days.
 
-A delivery is claimed by a conditional write before it is sent, and a claim is never sent again: at most
-one POST for an event and an endpoint, out of a stream and a queue that both repeat themselves (§6 rule 3).
-A claim without an outcome is `unknown`: the process ended between the two.
+A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
+an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome
+is `unknown`: the process ended between the two.
 """
 
 from collections.abc import Iterable
@@ -14,19 +14,19 @@ from chalicelib.storage import Document, SealedRow
 from chalicelib.webhooks.events import Event
 from chalicelib.webhooks.sender import Outcome
 
-_KEPT_SECONDS = 30 * 24 * 60 * 60
-# Longer than any POST may take: a claim without an outcome will not get one after this.
+_RETENTION_SECONDS = 30 * 24 * 60 * 60
+# Longer than any POST takes: after this, a claim without an outcome never gets one.
 _CLAIM_MILLISECONDS = 60_000
-# As long as the queues keep a message (infra/template.yaml): what nobody has claimed by then is not sent any more.
+# How long the queues keep a message (infra/template.yaml). A delivery that is not claimed by then is never sent.
 _WAIT_MILLISECONDS = 4 * 24 * 60 * 60 * 1000
-# A page of a filtered list looks at so many deliveries at most; its cursor goes on behind them.
-_MOST_LOOKED_AT = 1_000
+# Deliveries that one page of a filtered list reads at most; its cursor continues after them.
+_MAX_SCANNED = 1_000
 
 PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, the body without the secret."""
+    """An event: `{type, payload}`, the body without `workspaceSecret`."""
 
     class Meta:
         table_name = storage.table("events")
@@ -37,7 +37,7 @@ class EventRow(SealedRow):
 
 
 class DeliveryRow(storage.TaggedRow):
-    """A delivery of an event to an endpoint; its id is the event's unless somebody has asked for it."""
+    """A delivery of an event to an endpoint. Its id is the event's, unless an API request made the delivery."""
 
     class Meta:
         table_name = storage.table("deliveries")
@@ -55,12 +55,12 @@ class DeliveryRow(storage.TaggedRow):
 
     @property
     def created_at(self) -> int:
-        """When its event happened, or when it was asked for, in Unix milliseconds."""
+        """The time of the event, or of the API request that made the delivery, in Unix milliseconds."""
         return ids.timestamp_of(self.delivery_id)
 
     @property
     def status(self) -> str:
-        """One of `STATUSES`, as it is now."""
+        """The current status, one of `STATUSES`."""
         if self.outcome is not None:
             return str(self.outcome)
         now = clock.milliseconds()
@@ -69,51 +69,53 @@ class DeliveryRow(storage.TaggedRow):
         return EXPIRED if now > self.created_at + _WAIT_MILLISECONDS else PENDING
 
 
-def record(events: Iterable[Event]) -> None:
-    """Keep events, each another; once more is the same. One request for each 25."""
+def save_events(events: Iterable[Event]) -> None:
+    """Store distinct events; storing one again has no effect. One request per 25 events."""
     storage.save_many([_row(event) for event in events])
 
 
 def _row(event: Event) -> EventRow:
-    row = EventRow(event.workspace_id, event.id, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
+    row = EventRow(event.workspace_id, event.id, expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS))
     row.seal({"type": event.type, "payload": event.payload})
     return row
 
 
 def event_key(workspace_id: str, event_id: str) -> storage.Key:
-    """What to ask `storage.find_many` for."""
+    """Return the key of an event, for `storage.find_many`."""
     return storage.Key(EventRow, workspace_id, event_id)
 
 
 def find_event(workspace_id: str, event_id: str) -> Document | None:
-    """An event as `{type, payload}`, None once it has expired."""
+    """Return an event as `{type, payload}`, or None after it has expired."""
     row = storage.find(EventRow, workspace_id, event_id)
     return row.open() if row else None
 
 
 def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_id: str) -> DeliveryRow:
-    """A delivery that is not stored yet."""
+    """Make a delivery, without storing it."""
     return DeliveryRow(
         storage.key(workspace_id, webhook_id),
         delivery_id,
         event_id=event_id,
         type=type_,
-        expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS),
+        expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS),
     )
 
 
 def stage_event(event: Event) -> None:
-    """Stage an event that a request makes."""
+    """Stage an event in the unit of work of a request."""
     storage.put(_row(event))
 
 
 class _Claimed(errors.Conflict):
-    """Another message, or an earlier attempt at this one, has the claim."""
+    """Another message, or an earlier attempt at this one, already holds the claim."""
 
 
 def claim(row: DeliveryRow) -> bool:
-    """Claim a delivery with a conditional write, False when it is claimed already. After True it is posted once or
-    never."""
+    """Claim a delivery with a conditional write; return False if it is already claimed.
+
+    The caller posts a claimed delivery at most once.
+    """
     row.claim = ids.new_id()
     try:
         with storage.unit_of_work():
@@ -124,13 +126,13 @@ def claim(row: DeliveryRow) -> bool:
 
 
 def record_outcome(row: DeliveryRow, outcome: Outcome) -> None:
-    """Write down how a claimed delivery ended."""
+    """Record the outcome of a claimed delivery. Raises ConditionFailed if it has another claim."""
     _record_outcome(row, FAILED if outcome.error else DELIVERED, outcome)
 
 
-def expire(row: DeliveryRow, why: str) -> None:
-    """Write down that a claimed delivery is not sent, and why."""
-    _record_outcome(row, EXPIRED, Outcome(None, why, 0))
+def expire(row: DeliveryRow, reason: str) -> None:
+    """Record that a claimed delivery is not sent, and why. Raises ConditionFailed if it has another claim."""
+    _record_outcome(row, EXPIRED, Outcome(None, reason, 0))
 
 
 def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
@@ -144,23 +146,26 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
 
 
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
-    """A delivery. Raises NotFound."""
+    """Return a delivery. Raises NotFound."""
     row = storage.find(DeliveryRow, storage.key(workspace_id, webhook_id), delivery_id)
     if row is None:
         raise errors.NotFound.of("delivery")
     return row
 
 
-def listed(
+def list_page(
     workspace_id: str, webhook_id: str, before: str | None, limit: int, status: str | None
 ) -> tuple[list[DeliveryRow], str | None]:
-    """At most `limit` deliveries of an endpoint, newest first, those of one status where it is given; and the id to go
-    on before when there may be more. A page of one status may be short, or empty, and have more behind it."""
+    """Return up to `limit` deliveries of an endpoint, newest first, and the `before` of the next page.
+
+    The latter is None on the last page. With a `status`, a page searches 1,000 deliveries, so it may be short or empty
+    although more pages follow.
+    """
     partition = storage.key(workspace_id, webhook_id)
     condition = DeliveryRow.delivery_id < before if before else None
-    most = limit if status is None else _MOST_LOOKED_AT
-    rows = storage.query(DeliveryRow, partition, condition, limit=most + 1, newest_first=True)
-    found = [row for row in rows[:most] if status in (None, row.status)]
+    scanned = limit if status is None else _MAX_SCANNED
+    rows = storage.query(DeliveryRow, partition, condition, limit=scanned + 1, newest_first=True)
+    found = [row for row in rows[:scanned] if status in (None, row.status)]
     if len(found) > limit:
         return found[:limit], found[limit - 1].delivery_id
-    return found, rows[most - 1].delivery_id if len(rows) > most else None
+    return found, rows[scanned - 1].delivery_id if len(rows) > scanned else None

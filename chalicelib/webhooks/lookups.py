@@ -1,9 +1,9 @@
-"""Where a host leads: the system's resolver, which knows no deadline, asked under one.
+"""DNS lookups under a deadline. The system's resolver knows no deadline, so it runs in threads of its own.
 
-It runs in threads that may outlive a delivery: one for a host however many wait for it, and few in all, so that name
-servers that hang do not use up the process's threads. What it said is good for a second: a burst goes to few hosts, and
-to ask another thread and wait for it takes a fifth of a delivery. Whoever uses an answer checks it anew.
-Not responsible for whether anybody may go there.
+A lookup may outlive the delivery that started it. Deliveries to one host share a lookup, and at most `MAX_LOOKUPS` run
+at a time. So name servers that hang cannot use up the threads of the process. An answer is cached for a second: a burst
+goes to few hosts, and waiting for another thread takes a fifth of a delivery. The caller checks every answer, cached
+ones too; this module does not decide which addresses are allowed.
 """
 
 import socket
@@ -15,47 +15,50 @@ from typing import Any
 
 from chalicelib import clock
 
-# Lookups at once. A function has 1,024 threads, and up to 900 deliveries have one each.
-MOST = 64
+# A function has 1,024 threads, and up to 900 deliveries use one each.
+MAX_LOOKUPS = 64
 
 Answer = tuple[socket.AddressFamily, tuple[Any, ...]]
 _Key = tuple[str, int]
 _Lookup = futures.Future[list[Answer]]
 
-running: dict[_Key, _Lookup] = {}
-# Far below what name service itself keeps. By the clock of the day: a function that is frozen may find the other one
-# where it left it. Failures are not kept.
-_KEPT_MS = 1000
-_MOST_KEPT = 1024
-kept: dict[_Key, tuple[int, list[Answer]]] = {}
-_ended = threading.Condition()
-# Threads stay for the next lookup, as making one costs more than most lookups. They end with the process.
-_asked: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
+in_flight: dict[_Key, _Lookup] = {}
+# Much shorter than the TTL of usual DNS records. Ages use the wall clock, because the monotonic clock may stop while
+# Lambda freezes the process. Failures are not cached.
+_CACHE_MS = 1000
+_MAX_CACHED = 1024
+cache: dict[_Key, tuple[int, list[Answer]]] = {}
+_finished = threading.Condition()
+# Threads wait for the next lookup, because starting one costs more than most lookups. They end with the process.
+_requested: SimpleQueue[tuple[_Key, _Lookup]] = SimpleQueue()
 _idle = 0
 
 
 def look_up(host: str, port: int, deadline: float) -> list[Answer]:
-    """The addresses of a host, by `deadline` of the monotonic clock.
+    """Return the addresses of a host, by `deadline` of the monotonic clock.
 
-    Raises TimeoutError, OSError for what the resolver says, and RuntimeError when the process has no thread left.
+    Raises TimeoutError, OSError from the resolver, and RuntimeError when the process cannot start a thread.
     """
     key = host, port
-    since, answers = kept.get(key, (0, []))
-    if 0 <= clock.milliseconds() - since < _KEPT_MS:
+    since, answers = cache.get(key, (0, []))
+    if 0 <= clock.milliseconds() - since < _CACHE_MS:
         return answers
-    with _ended:
-        if not _ended.wait_for(lambda: key in running or len(running) < MOST, left(deadline)):
+    with _finished:
+        if not _finished.wait_for(lambda: key in in_flight or len(in_flight) < MAX_LOOKUPS, remaining(deadline)):
             raise TimeoutError
-        if key in running:
-            _ended.notify()  # somebody else may need the turn that this one does not
+        if key in in_flight:
+            _finished.notify()  # this caller joins a lookup, so the free slot goes to the next waiter
         else:
             _start(key)
-        lookup = running[key]
-    return lookup.result(left(deadline))
+        lookup = in_flight[key]
+    return lookup.result(remaining(deadline))
 
 
-def left(deadline: float) -> float:
-    """Seconds until the deadline, never 0, which would mean "do not wait" to a socket; raises TimeoutError."""
+def remaining(deadline: float) -> float:
+    """Return the seconds until the deadline, always above 0, which a socket takes as "do not wait".
+
+    Raises TimeoutError after the deadline.
+    """
     seconds = deadline - clock.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -68,25 +71,25 @@ def _start(key: _Key) -> None:
         _idle -= 1
     else:
         threading.Thread(target=_work, name="lookup", daemon=True).start()
-    running[key] = futures.Future()
-    _asked.put((key, running[key]))
+    in_flight[key] = futures.Future()
+    _requested.put((key, in_flight[key]))
 
 
 def _work() -> None:
     global _idle
     while True:
-        key, lookup = _asked.get()
+        key, lookup = _requested.get()
         try:
             found = socket.getaddrinfo(*key, type=socket.SOCK_STREAM)
             answers: list[Answer] = [(family, address) for family, _, _, _, address in found]
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[key] = clock.milliseconds(), answers
-            tell = partial(lookup.set_result, answers)
+            if len(cache) >= _MAX_CACHED:
+                cache.clear()
+            cache[key] = clock.milliseconds(), answers
+            complete = partial(lookup.set_result, answers)
         except Exception as error:
-            tell = partial(lookup.set_exception, error)
-        with _ended:  # before it is told: whoever comes later asks anew
-            del running[key]
+            complete = partial(lookup.set_exception, error)
+        with _finished:  # before completing the future: a later caller must not join a finished lookup
+            del in_flight[key]
             _idle += 1
-            _ended.notify()
-        tell()
+            _finished.notify()
+        complete()

@@ -1,4 +1,4 @@
-"""Webhook endpoints and deliveries on the wire: routes of our own, the specification leaves them open (§6)."""
+"""Wire models of webhook endpoints and deliveries. The specification does not define them (§6)."""
 
 from typing import Annotated, Literal
 
@@ -9,22 +9,22 @@ from chalicelib.http.wire import Open, OptionalNumber, OptionalText, Wire, read_
 from chalicelib.webhooks.events import Type
 
 
-def _some(types: list[Type]) -> list[Type]:
-    # pydantic's own words for it are about a list "after validation".
+def _require_one(types: list[Type]) -> list[Type]:
+    # pydantic's own message says "after validation", which means nothing to a caller.
     if not types:
         raise PydanticCustomError("too_short", "must have at least 1 item")
     return types
 
 
 Url = Annotated[str, Field(min_length=1, max_length=2048)]
-Types = Annotated[list[Type], AfterValidator(_some), Field(json_schema_extra={"minItems": 1})]
+Types = Annotated[list[Type], AfterValidator(_require_one), Field(json_schema_extra={"minItems": 1})]
 
 
 class WebhookChange(Wire):
-    """What can be changed of an endpoint; members that are left out stay."""
+    """A change of a webhook endpoint. Members that are left out stay as they are."""
 
     id: OptionalText = read_only()
-    # An endpoint has these always, so that null clears none; a default stands for "left out" and is not looked at.
+    # Required in an endpoint, so null cannot clear them. The defaults only mean "left out"; their values are not used.
     url: Url = ""
     events: Types = Field(default_factory=list)
     enabled: bool = True
@@ -33,9 +33,9 @@ class WebhookChange(Wire):
 
 
 class NewWebhook(WebhookChange):
-    """An endpoint to create: a public https address, and the types of events that it wants.
+    """A webhook endpoint to create: a public https URL, and the types of events to send to it.
 
-    It is enabled unless told otherwise.
+    `enabled` is true by default.
     """
 
     url: Url
@@ -55,7 +55,10 @@ class WebhookChangeIn(Wire):
 
 
 class Webhook(Wire):
-    """An endpoint. `signingSecret` is shown when it is made or rotated, and never again. `createdAt` is in ms."""
+    """A webhook endpoint. `createdAt` is in Unix milliseconds.
+
+    Only the answers to its creation and to a rotation have a `signingSecret`.
+    """
 
     id: str
     url: str
@@ -67,11 +70,11 @@ class Webhook(Wire):
 
 
 class Delivery(Wire):
-    """A delivery of an event to an endpoint.
+    """A delivery of an event to a webhook endpoint.
 
-    `pending`: on its way. `delivered`: the receiver answered 200. `failed`: it did not; `error` says what happened.
-    `unknown`: it was about to be sent, or was, and the outcome was lost. `expired`: it was never sent, and will not
-    be. `createdAt` is in ms. `payload` is there where one delivery is read, without `workspaceSecret`.
+    `pending`: it is queued or being sent. `delivered`: the receiver answered 200. `failed`: it did not; `error` says
+    why. `unknown`: the outcome was lost, so the event may have arrived. `expired`: it was never sent and will not be.
+    `createdAt` is in Unix milliseconds. Lists omit `payload`, which never has the `workspaceSecret`.
     """
 
     id: str

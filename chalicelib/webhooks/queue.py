@@ -1,4 +1,4 @@
-"""Deliveries on their way: one message for each event and endpoint, in two lanes."""
+"""Delivery messages: one for each event and endpoint, on the fast queue or on the slow one."""
 
 import json
 from collections.abc import Iterable
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from chalicelib import queues
 
-FAST, SLOW, DEAD = "deliveries", "deliveries-slow", "deliveries-dead"
+FAST, SLOW, DEAD_LETTER = "deliveries", "deliveries-slow", "deliveries-dead"
 
 
 class Message(NamedTuple):
-    """What the deliver function is told: which event goes to which endpoint, as which delivery."""
+    """Which event to send to which endpoint, and the id of the delivery."""
 
     workspace_id: str
     webhook_id: str
@@ -19,28 +19,28 @@ class Message(NamedTuple):
     delivery_id: str
 
     @property
-    def is_asked_for(self) -> bool:
-        """Whether somebody wants exactly this delivery, a test or a repetition, whatever the endpoint is set to."""
+    def is_requested(self) -> bool:
+        """Whether an API request made this delivery (a test or a redelivery); it ignores the endpoint's settings."""
         return self.delivery_id != self.event_id
 
     def text(self) -> str:
-        """The message as a queue carries it; `from_text` reads it."""
+        """Return the message as the text of a queue message; `from_text` reads it."""
         return json.dumps(self)
 
 
 def from_text(text: str) -> Message:
-    """A message of a queue. Raises TypeError or ValueError for anything else."""
+    """Read the text of a queue message. Raises TypeError or ValueError if it is malformed."""
     parts = json.loads(text)
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise TypeError("A message is a list of texts.")
+        raise TypeError("A message must be a list of strings.")
     return Message(*parts)
 
 
-def send(messages: Iterable[Message], lane: str) -> None:
-    """Put messages on a lane. Raises Unavailable when it did not take all of them."""
-    queues.send(lane, [message.text() for message in messages])
+def send(messages: Iterable[Message], queue_name: str) -> None:
+    """Send messages to a queue. Raises Unavailable if the queue does not accept all of them."""
+    queues.send(queue_name, [message.text() for message in messages])
 
 
 def send_to_dead_letter(text: str) -> None:
-    """Put what nobody can read where an operator finds it."""
-    queues.send(DEAD, [text])
+    """Send an unreadable message to the dead-letter queue, for an operator to inspect. Raises Unavailable."""
+    queues.send(DEAD_LETTER, [text])

@@ -1,4 +1,4 @@
-"""Webhook endpoints and their deliveries over HTTP: routes of our own, the specification leaves them open (§6)."""
+"""The routes of webhook endpoints and their deliveries. The specification does not define them (§6)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-_NEW = {"enabled": True}
-_SHOWN = ("url", "events", "enabled", "description", "createdAt")
+_DEFAULTS = {"enabled": True}
+_RENDERED = ("url", "events", "enabled", "description", "createdAt")
 
 
 @routes.route("/v3/webhooks", methods=["POST"])
@@ -28,17 +28,17 @@ _SHOWN = ("url", "events", "enabled", "description", "createdAt")
     examples="webhooks.CREATE_WEBHOOK",
 )
 def create_webhook() -> Response:
-    """Create an endpoint. `signingSecret` is shown in this answer only."""
+    """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only."""
     given: models.WebhookIn = messages.body()
-    row, secret = endpoints.create(auth.caller().workspace_id, _valid(given.webhook, _NEW))
+    row, secret = endpoints.create(auth.caller().workspace_id, _valid(given.webhook, _DEFAULTS))
     return etag.tagged(messages.success("Webhook created successfully", {**_render(row), "signingSecret": secret}), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
 @operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
 def list_webhooks() -> Response:
-    """List the endpoints of the workspace, oldest first."""
-    rows = endpoints.listed(auth.caller().workspace_id)
+    """List the webhook endpoints of the workspace, oldest first."""
+    rows = endpoints.list_all(auth.caller().workspace_id)
     return messages.success("Webhooks retrieved successfully", [_render(row) for row in rows])
 
 
@@ -47,8 +47,8 @@ def list_webhooks() -> Response:
     data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,), examples="webhooks.READ_WEBHOOK"
 )
 def read_webhook(webhook_id: str) -> Response:
-    """Read an endpoint."""
-    row = _found(webhook_id)
+    """Read a webhook endpoint."""
+    row = _endpoint(webhook_id)
     return etag.tagged(messages.success("Webhook retrieved successfully", _render(row)), row)
 
 
@@ -61,7 +61,7 @@ def read_webhook(webhook_id: str) -> Response:
     examples="webhooks.CHANGE_WEBHOOK",
 )
 def change_webhook(webhook_id: str) -> Response:
-    """Change an endpoint: members that are left out stay, `events` is replaced as a whole."""
+    """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list."""
     change: models.WebhookChangeIn = messages.body()
     row = _require_match(webhook_id)
     before = row.open()
@@ -72,7 +72,7 @@ def change_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_WEBHOOK")
 def delete_webhook(webhook_id: str) -> Response:
-    """Delete an endpoint with its list of deliveries; what is on its way to it is not sent any more."""
+    """Delete a webhook endpoint with its list of deliveries. Deliveries that are still queued are not sent."""
     endpoints.delete(_require_match(webhook_id))
     return messages.success("Webhook deleted successfully")
 
@@ -80,8 +80,8 @@ def delete_webhook(webhook_id: str) -> Response:
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
 @operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.TEST_WEBHOOK")
 def test_webhook(webhook_id: str) -> Response:
-    """Send a `webhook_test` event to an endpoint, whatever it is set to."""
-    _found(webhook_id)
+    """Send a `webhook_test` event. It is sent even if the endpoint is disabled or does not subscribe to this type."""
+    _endpoint(webhook_id)
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(ids.new_id(), auth.caller().workspace_id, events.TEST, payload)
     ledger.stage_event(event)
@@ -97,13 +97,13 @@ def test_webhook(webhook_id: str) -> Response:
     examples="webhooks.ROTATE_WEBHOOK",
 )
 def rotate_webhook(webhook_id: str) -> Response:
-    """Replace the signing secret; for 24 hours deliveries carry a signature of the old one, too.
+    """Rotate the signing secret. For 24 hours, each delivery carries a signature of the old secret, too.
 
-    `signingSecret` is shown in this answer only.
+    Store `signingSecret`: it is shown in this answer only.
     """
     row = _require_match(webhook_id)
-    shown = {"signingSecret": endpoints.rotate(row), **_render(row)}
-    return etag.tagged(messages.success("Webhook secret rotated successfully", shown), row)
+    rotated = {"signingSecret": endpoints.rotate(row), **_render(row)}
+    return etag.tagged(messages.success("Webhook secret rotated successfully", rotated), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
@@ -114,41 +114,45 @@ def rotate_webhook(webhook_id: str) -> Response:
     examples="webhooks.LIST_DELIVERIES",
 )
 def list_deliveries(webhook_id: str) -> Response:
-    """List the deliveries to an endpoint of the last 30 days, newest first; of one `status` where it is given.
+    """List the deliveries of the last 30 days to a webhook endpoint, newest first.
 
-    `nextCursor` is there when there may be more: a page of one status looks at 1,000 deliveries, and may be short.
+    `status` selects deliveries by status. Such a page searches 1,000 deliveries, so it may be short or even empty:
+    continue as long as the answer has a `nextCursor`.
     """
     status = messages.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
     cursor, limit = messages.cursor(), messages.limit()
-    _found(webhook_id)
-    rows, more = ledger.listed(auth.caller().workspace_id, webhook_id, cursor, limit, status)
-    shown = [_delivery(row) for row in rows]
-    return messages.listing("Deliveries retrieved successfully", shown, more and messages.to_cursor(more))
+    _endpoint(webhook_id)
+    rows, last = ledger.list_page(auth.caller().workspace_id, webhook_id, cursor, limit, status)
+    deliveries = [_render_delivery(row) for row in rows]
+    return messages.listing("Deliveries retrieved successfully", deliveries, last and messages.to_cursor(last))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
 @operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.READ_DELIVERY")
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
-    """Read a delivery with the payload of its event, as long as that is kept."""
+    """Read a delivery. It has the `payload` of its event, which is kept for 30 days."""
     row = _read(webhook_id, delivery_id)
     event = ledger.find_event(auth.caller().workspace_id, row.event_id)
     payload = {"payload": event["payload"]} if event else {}
-    return messages.success("Delivery retrieved successfully", {**_delivery(row), **payload})
+    return messages.success("Delivery retrieved successfully", {**_render_delivery(row), **payload})
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
 @operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.REDELIVER")
 def redeliver(webhook_id: str, delivery_id: str) -> Response:
-    """Send the same event once more, as a new delivery, whatever the endpoint is set to."""
+    """Redeliver an event. This sends the same event again, as a new delivery.
+
+    It is sent even if the endpoint is disabled or no longer subscribes to this type.
+    """
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
         raise errors.NotFound.of("event")
     return messages.success("Delivery queued successfully", _stage_delivery(webhook_id, row.event_id, row.type))
 
 
-def _found(webhook_id: str) -> endpoints.WebhookRow:
+def _endpoint(webhook_id: str) -> endpoints.WebhookRow:
     return endpoints.read(auth.caller().workspace_id, webhook_id)
 
 
@@ -157,22 +161,22 @@ def _require_match(webhook_id: str) -> endpoints.WebhookRow:
 
 
 def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
-    """A delivery; that of a deleted endpoint is not there either."""
-    _found(webhook_id)
+    """Return a delivery. Raises NotFound, also for a delivery of a deleted endpoint."""
+    _endpoint(webhook_id)
     return ledger.read(auth.caller().workspace_id, webhook_id, delivery_id)
 
 
 def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any]:
-    """Stage a delivery that was asked for, and its queue message; it can be read at once."""
+    """Stage a requested delivery and its queue message. The API can read the delivery before it is sent."""
     message = queue.Message(auth.caller().workspace_id, webhook_id, event_id, type_, ids.new_id())
     row = ledger.new(*message)
     storage.put(row)
     storage.current_unit().messages.append((queue.FAST, message.text()))
-    return _delivery(row)
+    return _render_delivery(row)
 
 
 def _valid(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
-    """`before` with the change. Raises Invalid for a URL that is not for webhooks."""
+    """Merge a change into `before`. Raises Invalid for a URL that a webhook may not have."""
     after = change.merge_into(before)
     rule = sender.check_url(after["url"]) if "url" in change.model_fields_set else None
     if rule is not None:
@@ -182,10 +186,10 @@ def _valid(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str, 
 
 def _render(row: endpoints.WebhookRow) -> dict[str, Any]:
     document = row.open()
-    return {"id": row.webhook_id, **{name: document.get(name) for name in _SHOWN}}
+    return {"id": row.webhook_id, **{name: document.get(name) for name in _RENDERED}}
 
 
-def _delivery(row: ledger.DeliveryRow) -> dict[str, Any]:
+def _render_delivery(row: ledger.DeliveryRow) -> dict[str, Any]:
     return {
         "id": row.delivery_id,
         "eventId": row.event_id,

@@ -43,7 +43,7 @@ def batches(workspace_id: str, urls: list[str]) -> list[pipeline.Held]:
             row, _ = endpoints.create(workspace_id, {"url": url, "events": [TYPE], "enabled": True})
         webhook_ids[url] = row.webhook_id
     occurred = [events.Event(ids.new_id(), workspace_id, TYPE, {"createdAt": clock.milliseconds()}) for _ in urls]
-    ledger.record(occurred)
+    ledger.save_events(occurred)
     pairs = zip(urls, occurred, strict=True)
     messages = [queue.Message(workspace_id, webhook_ids[url], event.id, TYPE, event.id) for url, event in pairs]
     texts = [{"Body": json.dumps(message), "MessageId": "", "ReceiptHandle": ""} for message in messages]
@@ -103,9 +103,9 @@ def test_a_burst_to_a_host_is_one_lookup(
         asked[host] += 1
         return real(host, *arguments, **options)
 
-    monkeypatch.setattr(lookups, "_KEPT_MS", 60_000)  # a loaded machine needs more than a second for all
+    monkeypatch.setattr(lookups, "_CACHE_MS", 60_000)  # a loaded machine takes longer than a second for all of them
     monkeypatch.setattr(socket, "getaddrinfo", counted)
-    lookups.kept.clear()
+    lookups.cache.clear()
     for batch in batches(workspace.workspace_id, [inbox.url()] * 50):
         batch.run()
     assert len(inbox.posts) == 50

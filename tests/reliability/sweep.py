@@ -139,7 +139,7 @@ def plain(document: Any) -> str:
 def events(there: World, case: Case, stream: pipeline.Stream) -> list[tuple[str, str]]:
     """The events of the workspace since the last call, by type, and what they say."""
     tables = [name for look in _looks(case) if (name := look.__name__.rstrip("_")) in pipeline.WATCHED]
-    told = pipeline.told(stream.read(*tables) if tables else [])
+    told = pipeline.events_of(stream.read(*tables) if tables else [])
     own = [one for one in told if one.workspace_id == there.workspace.workspace_id]
     assert len({one.id for one in own}) == len(own), "two events with one id"
     return [(one.type, plain({**one.payload, "createdAt": 0})) for one in own]

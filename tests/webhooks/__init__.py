@@ -1,1 +1,1 @@
-"""Webhooks, from the change to the receiver."""
+"""Tests of webhooks, from the change to the receiver."""

@@ -1,4 +1,4 @@
-"""The pipeline for a test: private receivers allowed, nothing left on streams and queues by the test before."""
+"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.webhooks.crashes import make_atomic
 
 @pytest.fixture
 def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
-    """What happens from here on."""
+    """The streams, from this moment on."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     make_atomic(monkeypatch.setattr)
     return pipeline.Stream()

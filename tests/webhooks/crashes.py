@@ -1,7 +1,7 @@
-"""Processes that die at a chosen step: before or after any request to the engine, the queue, the keys or a receiver.
+"""Crashes at a chosen step: before or after any request to the database, the queues, KMS or a receiver.
 
-A crash is an exception that nobody catches, and from then on the same exception at every step of every thread of the
-invocation: a process that is killed does nothing more, whatever its other threads were about to do.
+A crash is an exception that no code catches. After it, every step of every thread of the invocation raises it again: a
+killed process does nothing more, in any thread.
 """
 
 import json
@@ -28,7 +28,7 @@ class Crash(BaseException):
 
 
 class Step(NamedTuple):
-    """A request of one kind, and the side of it."""
+    """The moment before or after a kind of request."""
 
     side: str
     request: str
@@ -38,20 +38,20 @@ class Step(NamedTuple):
 
 
 class Process:
-    """One invocation after the other; a plan says at which step, and after how many of its kind, the next one dies."""
+    """Runs one invocation after the other. A plan names the step, and its occurrence, at which the next one crashes."""
 
     def __init__(self) -> None:
         self.seen: Counter[Step] = Counter()
         self.crashes: Counter[Step] = Counter()
-        # Deliveries by their keys: claimed in the ledger, and with an outcome in it.
+        # Keys of deliveries in the ledger that have a claim, and that have an outcome.
         self.claimed: set[tuple[str, str]] = set()
-        self.settled: set[tuple[str, str]] = set()
+        self.recorded: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._plan: tuple[Step, int] | None = None
         self._running = self._dead = False
 
     def run(self, function: Callable[[], object], plan: tuple[Step, int] | None) -> bool:
-        """Run an invocation; False when it died."""
+        """Run an invocation; return False if it crashed."""
         self._plan, self._running, self._dead = plan, True, False
         try:
             function()
@@ -62,9 +62,9 @@ class Process:
         return not self._dead
 
     def pass_(self, step: Step) -> None:
-        """A thread comes by a step. Raises Crash when its invocation has ended here, or somewhere else before."""
+        """Pass a step of a thread. Raises Crash if the invocation crashes here, or has crashed before."""
         if not self._running:
-            return  # the test itself
+            return  # a request of the test itself
         with self._lock:
             if not self._dead:
                 self.seen[step] += 1
@@ -76,12 +76,12 @@ class Process:
             if self._dead:
                 raise Crash(str(step))
 
-    def note(self, request: str, parameters: dict[str, Any]) -> None:
-        """A request has reached the engine, and was answered well."""
+    def record(self, request: str, parameters: dict[str, Any]) -> None:
+        """Record a successful request to the database."""
         if request == "PutItem deliveries":
             self.claimed.add(_key(parameters["Item"]))
         if request == "UpdateItem deliveries":
-            self.settled.add(_key(parameters["Key"]))
+            self.recorded.add(_key(parameters["Key"]))
 
 
 def _key(item: dict[str, dict[str, str]]) -> tuple[str, str]:
@@ -89,7 +89,7 @@ def _key(item: dict[str, dict[str, str]]) -> tuple[str, str]:
 
 
 def make_atomic(patch: Callable[[Any, str, Any], None]) -> None:
-    """Let moto check a condition and write in one go, as the database does: between its threads it does not."""
+    """Make moto check a condition and write atomically, as DynamoDB does. Without it, threads interleave."""
     lock = threading.RLock()
 
     def locked(write: Callable[..., Any]) -> Callable[..., Any]:
@@ -105,7 +105,7 @@ def make_atomic(patch: Callable[[Any, str, Any], None]) -> None:
 
 @contextmanager
 def watched(process: Process, patch: Callable[[Any, str, Any], None]) -> Iterator[None]:
-    """Let every request inside the block pass by the process; `patch` is that of pytest's monkeypatch."""
+    """Make every request inside the block a step of the process. `patch` is `setattr` of pytest's monkeypatch."""
 
     def before(model: Any, params: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         parameters = json.loads(params["body"]) if params.get("body") else {}
@@ -115,7 +115,7 @@ def watched(process: Process, patch: Callable[[Any, str, Any], None]) -> Iterato
 
     def after(parsed: dict[str, Any], context: dict[str, Any], **_: Any) -> None:
         if "Error" not in parsed:
-            process.note(context["crashes"], context["parameters"])
+            process.record(context["crashes"], context["parameters"])
         process.pass_(Step("after", context["crashes"]))
 
     def post(*arguments: Any) -> sender.Outcome:
@@ -141,37 +141,37 @@ _post = sender.post
 
 
 class Queues:
-    """Queues that keep no order and now and then hand a message over twice; moto's take a second for 1,000 messages."""
+    """Queues without order that sometimes deliver a message twice. moto's take a second for 1,000 messages."""
 
     def __init__(self, random_: random.Random) -> None:
         self._random = random_
         self._texts: dict[str, list[str]] = {}
 
-    def take(self, lane: str) -> pipeline.Held:
-        """As many messages as one invocation gets: ten at most. They are off the queue until they are given back."""
-        texts = self._texts.setdefault(lane, [])
+    def take(self, queue_name: str) -> pipeline.Held:
+        """Take the messages of one invocation: up to ten. They are off the queue until `give_back`."""
+        texts = self._texts.setdefault(queue_name, [])
         self._random.shuffle(texts)
         taken, texts[:10] = texts[:10], []
         if taken and self._random.random() < 0.2:
             texts.append(taken[0])
-        return pipeline.Held(lane, [{"Body": text, "MessageId": "", "ReceiptHandle": ""} for text in taken])
+        return pipeline.Held(queue_name, [{"Body": text, "MessageId": "", "ReceiptHandle": ""} for text in taken])
 
     def give_back(self, held: pipeline.Held) -> None:
-        self._texts[held.lane] += held.bodies
+        self._texts[held.queue_name] += held.bodies
 
     def is_empty(self) -> bool:
         return not any(self._texts.values())
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside the block what is sent to any queue is here."""
+        """Redirect what is sent to any SQS queue inside the block."""
 
         def take(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]] | None:
             if model.name != "SendMessageBatch":
                 return None
             sent = json.loads(params["body"])
-            lane = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
-            self._texts.setdefault(lane, []).extend(one["MessageBody"] for one in sent["Entries"])
+            queue_name = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
+            self._texts.setdefault(queue_name, []).extend(one["MessageBody"] for one in sent["Entries"])
             return AWSResponse("", 200, {}, None), {}
 
         events = storage.sdk_client("sqs").meta.events
@@ -183,6 +183,6 @@ class Queues:
 
 
 def _name(operation: str, parameters: dict[str, Any]) -> str:
-    """The operation, and the table or the queue that it is for."""
+    """Return the operation with the name of its table or queue."""
     where = parameters.get("TableName") or parameters.get("QueueUrl") or parameters.get("QueueName") or ""
     return f"{operation} {where.rpartition('/')[2].removeprefix(storage.table(''))}".strip()

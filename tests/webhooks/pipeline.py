@@ -1,7 +1,7 @@
-"""Run the webhook pipeline as the cloud does: the engine's streams and queues into the functions, in their shapes.
+"""Run the webhook pipeline as the cloud does: pass stream records and queue messages to the functions.
 
-What the functions are handed here is what a Lambda is handed: binary values as base64, times in seconds, messages as
-text. Not responsible for threads or for faults: a test adds those.
+The functions get the event shapes of Lambda: binary values as base64, times in seconds, messages as text. A test adds
+threads and faults itself.
 """
 
 import base64
@@ -26,7 +26,7 @@ Record = dict[str, Any]
 
 
 class Stream:
-    """The streams of the watched tables from here on."""
+    """The streams of the watched tables, from its creation on."""
 
     def __init__(self) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
@@ -34,7 +34,7 @@ class Stream:
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
-        """What has happened since the last call, in the order of each table, as records of a function's event."""
+        """Return the records since the last call, in order for each table, as a function's event has them."""
         return [record for table in tables or WATCHED for record in self._read(table)]
 
     def _latest(self, arn: str) -> str:
@@ -53,7 +53,7 @@ class Stream:
 
 
 def as_in_an_event(record: Record, arn: str) -> Record:
-    """A record of the streams API as a function receives it."""
+    """Convert a record of the streams API to the form that a function receives."""
     plain: Record = _plain(record)
     identity = record.get("userIdentity")
     if identity:
@@ -78,7 +78,7 @@ def _arn(table: str) -> str:
 
 
 def fan_out(records: Sequence[Record]) -> None:
-    """Hand records to the functions of their tables."""
+    """Pass records to the functions of their tables."""
     for table in WATCHED:
         own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table)]
         if own:
@@ -86,9 +86,9 @@ def fan_out(records: Sequence[Record]) -> None:
 
 
 class Held(NamedTuple):
-    """Messages that a queue has lent to a function: hidden from others until they are deleted or given back."""
+    """Messages in flight: invisible to other receivers until they are deleted or returned to the queue."""
 
-    lane: str
+    queue_name: str
     messages: list[dict[str, Any]]
 
     @property
@@ -97,48 +97,48 @@ class Held(NamedTuple):
 
     @property
     def records(self) -> list[Record]:
-        """They as a function receives them."""
+        """The messages as a function receives them."""
         return [
             {"messageId": one["MessageId"], "receiptHandle": one["ReceiptHandle"], "body": one["Body"]}
             for one in self.messages
         ]
 
     def run(self) -> None:
-        """Hand them to the function of their lane; what it raises comes through, and they stay where they are."""
-        function = {queue.FAST: functions.deliver, queue.SLOW: functions.deliver_slow}[self.lane]
+        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages."""
+        function = {queue.FAST: functions.deliver, queue.SLOW: functions.deliver_slow}[self.queue_name]
         function({"Records": self.records}, None)
 
     def delete(self) -> None:
         for one in self.messages:
-            _sqs().delete_message(QueueUrl=_url(self.lane), ReceiptHandle=one["ReceiptHandle"])
+            _sqs().delete_message(QueueUrl=_url(self.queue_name), ReceiptHandle=one["ReceiptHandle"])
 
     def give_back(self) -> None:
         for one in self.messages:
             handle = one["ReceiptHandle"]
-            _sqs().change_message_visibility(QueueUrl=_url(self.lane), ReceiptHandle=handle, VisibilityTimeout=0)
+            _sqs().change_message_visibility(QueueUrl=_url(self.queue_name), ReceiptHandle=handle, VisibilityTimeout=0)
 
 
-def take(lane: str = queue.FAST) -> Held:
-    """As many messages as one invocation gets: ten at most."""
-    answer = _sqs().receive_message(QueueUrl=_url(lane), MaxNumberOfMessages=10)
-    return Held(lane, answer.get("Messages", []))
+def take(queue_name: str = queue.FAST) -> Held:
+    """Receive the messages of one invocation: up to ten."""
+    answer = _sqs().receive_message(QueueUrl=_url(queue_name), MaxNumberOfMessages=10)
+    return Held(queue_name, answer.get("Messages", []))
 
 
-def drain(*lanes: str) -> int:
-    """Deliver what is on these lanes (both of them without), until there is nothing; how many messages that were."""
+def drain(*queue_names: str) -> int:
+    """Deliver all messages of these queues (by default, the fast and the slow one); return how many there were."""
     count = 0
-    for lane in lanes or (queue.FAST, queue.SLOW):
-        while (held := take(lane)).messages:
+    for queue_name in queue_names or (queue.FAST, queue.SLOW):
+        while (held := take(queue_name)).messages:
             held.run()
             held.delete()
             count += len(held.messages)
     return count
 
 
-def waiting(lane: str) -> list[str]:
-    """The texts on a queue; they are taken off it."""
+def waiting(queue_name: str) -> list[str]:
+    """Return the texts on a queue, and delete them."""
     texts = []
-    while (held := take(lane)).messages:
+    while (held := take(queue_name)).messages:
         texts += held.bodies
         held.delete()
     return texts
@@ -148,12 +148,12 @@ def _sqs() -> Any:
     return storage.sdk_client("sqs")
 
 
-def _url(lane: str) -> str:
-    return queues._url(lane)
+def _url(queue_name: str) -> str:
+    return queues._url(queue_name)
 
 
 class Posted(NamedTuple):
-    """A request as a receiver got it."""
+    """A request that a receiver got."""
 
     path: str
     headers: dict[str, str]
@@ -169,7 +169,7 @@ class Posted(NamedTuple):
 
     @property
     def payload(self) -> Any:
-        """The payload without the two members that every test would have to repeat."""
+        """The payload, without the two members that every event has."""
         return {name: value for name, value in self.body["payload"].items() if name not in _ALWAYS}
 
 
@@ -177,7 +177,7 @@ _ALWAYS = ("createdAt", "workspaceSecret")
 
 
 def posted(request: bytes) -> Posted:
-    """A request that a receiver has read."""
+    """Parse a request that a receiver has read."""
     head, _, body = request.partition(b"\r\n\r\n")
     first, *lines = head.decode().split("\r\n")
     headers = dict(line.split(": ", 1) for line in lines)
@@ -185,7 +185,7 @@ def posted(request: bytes) -> Posted:
 
 
 class Inbox:
-    """A receiver of webhooks, and what it got."""
+    """A receiver of webhooks, with the requests that it got."""
 
     def __init__(self, running: Receiver) -> None:
         self._running = running
@@ -200,14 +200,14 @@ class Inbox:
 
 @contextmanager
 def inbox(behaviour: Behaviour = acknowledges) -> Iterator[Inbox]:
-    """A receiver for the length of the block."""
+    """Run a receiver for the duration of the block."""
     with receiver(behaviour) as running:
         yield Inbox(running)
 
 
 @contextmanager
 def cheap_transactions() -> Iterator[None]:
-    """Inside the block no transaction may fail: moto copies whole tables, streams included, to be able to go back."""
+    """Keep moto from copying all tables and streams before each transaction; none may fail inside the block."""
 
     def copied(value: Any) -> Any:
         return value if isinstance(value, Table) else copy.deepcopy(value)
@@ -217,14 +217,14 @@ def cheap_transactions() -> Iterator[None]:
         yield
 
 
-def told(records: Sequence[Record]) -> list[events.Event]:
-    """The events that records are, in their order."""
-    return [event for record in records for event in events.of(change.from_record(record))]
+def events_of(records: Sequence[Record]) -> list[events.Event]:
+    """Return the events of records, in order."""
+    return [event for record in records for event in events.from_change(change.from_record(record))]
 
 
 def payloads(records: Sequence[Record]) -> list[tuple[str, dict[str, Any]]]:
-    """Of each event its type and its payload but for the time."""
+    """Return the type of each event, and its payload without the time."""
     return [
         (event.type, {name: value for name, value in event.payload.items() if name != "createdAt"})
-        for event in told(records)
+        for event in events_of(records)
     ]

@@ -1,7 +1,7 @@
-"""Receivers of webhooks on real sockets: friendly ones, and every hostile one that the sender must survive.
+"""Receivers of webhooks on real sockets: well-behaved ones, and every hostile one that the sender must survive.
 
-A behaviour is a function that is handed one accepted connection. Those that hang do so until the test ends.
-`python -m tests.webhooks.receivers` is a receiver in a process of its own, of which every second connection hangs.
+A behaviour is a function that gets one accepted connection. A behaviour that hangs does so until the test ends.
+`python -m tests.webhooks.receivers` runs a receiver in its own process; every second connection to it hangs.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 class Receiver:
-    """A listening socket with a thread for each connection; `requests` are those read whole, in order."""
+    """A listening socket with a thread per connection; `requests` has the complete requests, in order."""
 
     def __init__(self, behaviour: Behaviour, host: str, tls: ssl.SSLContext | None, accepts: bool) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -79,7 +79,7 @@ class Receiver:
                 self.behaviour(connection, self)
 
     def _fill(self) -> None:
-        """Take every place in the queue of a listener that accepts nothing."""
+        """Fill the backlog of a listener that accepts no connection."""
         while True:
             filler = socket.socket()
             filler.settimeout(0.2)
@@ -94,7 +94,7 @@ class Receiver:
 def receiver(
     behaviour: Behaviour, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None, accepts: bool = True
 ) -> Iterator[Receiver]:
-    """A receiver for the length of the block."""
+    """Run a receiver for the duration of the block."""
     running = Receiver(behaviour, host, tls, accepts)
     try:
         yield running
@@ -103,7 +103,7 @@ def receiver(
 
 
 def read_request(connection: socket.socket) -> bytes:
-    """A whole request: its head, and as much body as it announces."""
+    """Read one request: its head, and the body by Content-Length."""
     request = b""
     while b"\r\n\r\n" not in request:
         request += received(connection)
@@ -122,7 +122,7 @@ def received(connection: socket.socket) -> bytes:
 
 
 def answers(*pieces: bytes, then_hangs: bool = False) -> Behaviour:
-    """Reads the request, sends the pieces one after the other, and closes (or does not)."""
+    """Read the request, send the pieces one by one, and close the connection or hang."""
 
     def behave(connection: socket.socket, where: Receiver) -> None:
         where.requests.append(read_request(connection))
@@ -151,7 +151,7 @@ def reads_and_hangs(connection: socket.socket, where: Receiver) -> None:
 
 
 def drips(content: bytes, pause: float = 0.03) -> Behaviour:
-    """Sends `content` a byte at a time, over and over."""
+    """Send `content` byte by byte, again and again."""
 
     def behave(connection: socket.socket, where: Receiver) -> None:
         read_request(connection)
@@ -164,7 +164,7 @@ def drips(content: bytes, pause: float = 0.03) -> Behaviour:
 
 
 def floods(start: bytes, again: bytes) -> Behaviour:
-    """Sends `start`, then `again` without end as fast as it can."""
+    """Send `start`, then `again` in an endless loop."""
 
     def behave(connection: socket.socket, where: Receiver) -> None:
         read_request(connection)
@@ -181,13 +181,13 @@ def reads_a_byte_at_a_time(connection: socket.socket, where: Receiver) -> None:
 
 
 def answers_unread(connection: socket.socket, where: Receiver) -> None:
-    """Refuses a large body after its first bytes, and hangs up."""
+    """Refuse a large body after its first bytes, and close the connection."""
     connection.recv(1024)
     connection.sendall(b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
 
 
 def _reset(connection: socket.socket) -> None:
-    # Lingering for no time makes close() send RST. A TLS socket holds the descriptor; plain ones are closed by us.
+    # A linger time of 0 makes close() send RST.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 
@@ -212,29 +212,29 @@ def resets_after(content: bytes) -> Behaviour:
 
 
 def drips_a_handshake(connection: socket.socket, where: Receiver) -> None:
-    """The head of a long TLS handshake record, then its content a byte at a time."""
+    """Send the head of a long TLS handshake record, then its content byte by byte."""
     connection.sendall(b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc\x03\x03")
     while not where.ended.wait(0.03):
         connection.sendall(b"\x00")
 
 
 def floods_a_handshake(connection: socket.socket, where: Receiver) -> None:
-    """HelloRequests, which a TLS 1.2 client passes over: OpenSSL reads on for as long as there are more at hand.
+    """Send HelloRequests, which a TLS 1.2 client skips: OpenSSL keeps reading while there are more.
 
-    With them an `ssl.SSLSocket` with a timeout of 0.4 s was held, busy, for 2.4 s.
+    They kept an `ssl.SSLSocket` with a timeout of 0.4 s busy for 2.4 s.
     """
     while not where.ended.is_set():
         connection.sendall((b"\x16\x03\x03\x40\x00" + bytes(0x4000)) * 64)
 
 
 def speaks_plainly(connection: socket.socket, where: Receiver) -> None:
-    """What a web server says to TLS on its plain port."""
+    """Answer a TLS handshake as a web server does on its plain HTTP port."""
     connection.recv(1024)
     connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 
 
 class Certificates(NamedTuple):
-    """Where a test's certificates are: the authority's own, and each leaf with its key, by name."""
+    """The files of a test's certificates: the authority's, and each leaf with its key, by name."""
 
     authority: Path
     leaves: dict[str, Path]
@@ -251,8 +251,8 @@ class Certificates(NamedTuple):
 
 
 def certificates(directory: Path, host: str) -> Certificates:
-    """An authority, and a leaf for `host` and the loopback addresses of each kind that a sender may meet."""
-    authority, others = _name("CAMS tests"), _name("Somebody else")
+    """Create an authority, and a valid or invalid leaf of each kind, for `host` and the loopback addresses."""
+    authority, others = _name("CAMS tests"), _name("Another authority")
     key, other_key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     root = _certificate(authority, key, authority, key, [], authority=True)
     hosts = [x509.DNSName(host), *(x509.IPAddress(ipaddress.ip_address(each)) for each in ("127.0.0.1", "::1"))]
@@ -297,7 +297,7 @@ def _certificate(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now + datetime.timedelta(days=days[0]))
         .not_valid_after(now + datetime.timedelta(days=days[1]))
-        # The members that OpenSSL asks for in its strict mode, which is Python's default from 3.13 on.
+        # Extensions that OpenSSL requires in strict mode, Python's default since 3.13.
         .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False)
@@ -321,7 +321,7 @@ async def _half_hang() -> None:
             closing.callback(writer.close)
             await reader.readuntil(b"\r\n\r\n")
             if next(numbers) % 2:
-                await reader.read()  # nothing comes any more, until the sender hangs up
+                await reader.read()  # hang until the sender disconnects
             else:
                 writer.write(OK)
 

@@ -1,4 +1,4 @@
-"""Where a webhook may go: every row of the table, and every rule for a URL."""
+"""SSRF protection: every blocked network, and every rule for a URL."""
 
 from ipaddress import ip_address, ip_network
 
@@ -6,10 +6,17 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from chalicelib.webhooks.addresses import EMBEDDING, REFUSED, Broken, Target, read_url, why_refused
+from chalicelib.webhooks.addresses import (
+    BLOCKED_NETWORKS,
+    IPV4_EMBEDDINGS,
+    InvalidUrl,
+    Target,
+    blocked_reason,
+    read_url,
+)
 from tests.selection import one_of_each
 
-# At least one address for each row, the one that somebody would try; the row that must refuse it.
+# For each network at least one address that an attacker would try.
 ADDRESSES = {
     "0.0.0.0": "0.0.0.0/8",
     "0.1.2.3": "0.0.0.0/8",
@@ -72,7 +79,7 @@ ADDRESSES = {
     "1fff::1": "::/3",
     "4000::1": "4000::/2",
     "a000::1": "8000::/1",
-    # The IPv4 address inside decides.
+    # IPv6 addresses that embed an IPv4 address.
     "::ffff:127.0.0.1": "127.0.0.0/8",
     "::ffff:169.254.169.254": "169.254.0.0/16",
     "::ffff:10.0.0.1": "10.0.0.0/8",
@@ -84,20 +91,20 @@ ADDRESSES = {
 
 @one_of_each(lambda network: network)
 @pytest.mark.parametrize(("address", "network"), ADDRESSES.items(), ids=ADDRESSES)
-def test_the_table_refuses(address: str, network: str) -> None:
-    assert why_refused(address) == dict(REFUSED)[network]
+def test_an_address_of_a_blocked_network_is_blocked(address: str, network: str) -> None:
+    assert blocked_reason(address) == dict(BLOCKED_NETWORKS)[network]
 
 
-def test_every_row_has_an_address_above() -> None:
-    assert set(ADDRESSES.values()) == {network for network, _ in REFUSED}
+def test_every_blocked_network_has_an_address_above() -> None:
+    assert set(ADDRESSES.values()) == {network for network, _ in BLOCKED_NETWORKS}
 
 
 @one_of_each(lambda network: ":" in network)
-@pytest.mark.parametrize(("network", "why"), REFUSED, ids=[network for network, _ in REFUSED])
-def test_a_row_refuses_both_ends_of_its_network(network: str, why: str) -> None:
+@pytest.mark.parametrize(("network", "reason"), BLOCKED_NETWORKS, ids=[network for network, _ in BLOCKED_NETWORKS])
+def test_both_ends_of_a_network_are_blocked(network: str, reason: str) -> None:
     ends = (ip_network(network)[0], ip_network(network)[-1])
-    assert why
-    assert all(why_refused(str(end)) for end in ends)
+    assert reason
+    assert all(blocked_reason(str(end)) for end in ends)
 
 
 PUBLIC = (
@@ -111,23 +118,23 @@ PUBLIC = (
 
 @one_of_each(lambda address: ":" in address)
 @pytest.mark.parametrize("address", PUBLIC)
-def test_the_table_leaves_alone(address: str) -> None:
-    assert why_refused(address) is None
+def test_a_public_address_is_allowed(address: str) -> None:
+    assert blocked_reason(address) is None
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("text", ["", "example.com", "127.1", "0x7f000001", "1.2.3", "::1%", "[::1]", "/run/socket"])
-def test_what_is_no_address_is_refused(text: str) -> None:
-    assert why_refused(text) == "not an address"
+def test_text_that_is_no_address_is_blocked(text: str) -> None:
+    assert blocked_reason(text) == "not an IP address"
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.ip_addresses())
-def test_whatever_python_holds_for_private_is_refused(address: object) -> None:
+def test_every_address_that_python_calls_private_is_blocked(address: object) -> None:
     found = ip_address(str(address))
     assume(not found.is_global)
-    assume(not any(found in ip_network(network) for network in EMBEDDING))
-    assert why_refused(str(found))
+    assume(not any(found in ip_network(network) for network in IPV4_EMBEDDINGS))
+    assert blocked_reason(str(found))
 
 
 TARGETS = {
@@ -146,7 +153,7 @@ TARGETS = {
 
 
 @pytest.mark.parametrize(("url", "target"), TARGETS.items(), ids=TARGETS)
-def test_a_url_is_taken_apart(url: str, target: Target) -> None:
+def test_a_url_is_parsed(url: str, target: Target) -> None:
     assert read_url(url, allow_private=False) == target
 
 
@@ -188,7 +195,7 @@ BROKEN = {
     "https://.example.com/": _HOST,
     "https://a..example.com/": _HOST,
     f"https://{'a' * 64}.example.com/": _HOST,
-    "https://a\u2024\u2024b.example.com/": _HOST,  # a dot to name service, none to a browser
+    "https://a\u2024\u2024b.example.com/": _HOST,  # a dot in DNS, but not in a browser
     "https://hooks!.example.com/": _HOST,
     "https://%31%32%37.0.0.1/": _HOST,
     "https://127.0.0.1%00.example.com/": _HOST,
@@ -216,17 +223,17 @@ BROKEN = {
 
 @one_of_each(lambda rule: rule)
 @pytest.mark.parametrize(("url", "rule"), BROKEN.items(), ids=[ascii(url)[:60] for url in BROKEN])
-def test_a_broken_rule_is_named(url: str, rule: str) -> None:
-    with pytest.raises(Broken) as broken:
+def test_the_error_names_the_broken_rule(url: str, rule: str) -> None:
+    with pytest.raises(InvalidUrl) as broken:
         read_url(url, allow_private=False)
     assert str(broken.value) in {rule, _HOST if rule == _VALID else rule}
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8080/", "http://localhost/", "https://[::1]/", "https://10.0.0.1/"])
-def test_only_the_setting_opens_plain_http_and_private_addresses(url: str) -> None:
+def test_only_the_setting_allows_plain_http_and_private_addresses(url: str) -> None:
     assert read_url(url, allow_private=True)
     if "localhost" not in url:
-        with pytest.raises(Broken):
+        with pytest.raises(InvalidUrl):
             read_url(url, allow_private=False)
 
 
@@ -235,6 +242,6 @@ PRIVATE_TOO = [url for url, rule in BROKEN.items() if rule != _PUBLIC and not ur
 
 @one_of_each(lambda url: "[" in url)
 @pytest.mark.parametrize("url", PRIVATE_TOO, ids=[ascii(url)[:60] for url in PRIVATE_TOO])
-def test_the_setting_opens_nothing_else(url: str) -> None:
-    with pytest.raises(Broken):
+def test_the_setting_allows_nothing_else(url: str) -> None:
+    with pytest.raises(InvalidUrl):
         read_url(url, allow_private=True)

@@ -1,4 +1,4 @@
-"""A stream record as a change: the same whenever it is read, another one for every save."""
+"""A stream record as a change: its events are the same each time it is read, and differ between writes."""
 
 import base64
 import json
@@ -10,13 +10,13 @@ from chalicelib import clock, ids
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.builders import lead_body
-from tests.webhooks.pipeline import Record, Stream, told
+from tests.webhooks.pipeline import Record, Stream, events_of
 
 SECOND = 1_800_000_000
 
 
 def history(stream: Stream, api: Api) -> list[Record]:
-    """A record of each kind of change."""
+    """Make a record of each kind of change."""
     for path, document in (
         ("/v2/agents/support", {"title": "Support"}),
         ("/v2/orgs/acme", {"name": "Acme"}),
@@ -30,7 +30,7 @@ def history(stream: Stream, api: Api) -> list[Record]:
     return stream.read()
 
 
-def test_a_record_has_the_shape_that_a_function_gets(stream: Stream, api: Api) -> None:
+def test_a_record_has_the_shape_of_a_lambda_event(stream: Stream, api: Api) -> None:
     (record,) = [one for one in history(stream, api) if one["eventName"] == "INSERT" and "agents" in str(one)][:1]
     assert json.loads(json.dumps(record)) == record
     assert isinstance(record["dynamodb"]["ApproximateCreationDateTime"], float)
@@ -45,36 +45,36 @@ def test_a_record_has_the_shape_that_a_function_gets(stream: Stream, api: Api) -
     assert not read.expired
 
 
-def test_a_record_that_is_read_again_gives_the_same_events_whatever_time_it_is(
+def test_a_replayed_record_gives_the_same_events_at_any_time(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     records = history(stream, api)
-    first = told(records)
+    first = events_of(records)
     assert len({event.type for event in first}) == 7
     later = clock.milliseconds() + 86_400_000
     monkeypatch.setattr(clock, "milliseconds", lambda: later)
-    assert told(json.loads(json.dumps(records))) == first
-    assert told(records[::-1]) != first
-    assert sorted(told(records[::-1])) == sorted(first)
+    assert events_of(json.loads(json.dumps(records))) == first
+    assert events_of(records[::-1]) != first
+    assert sorted(events_of(records[::-1])) == sorted(first)
 
 
-def test_the_time_of_a_save_does_not_depend_on_what_the_stream_says(stream: Stream, api: Api) -> None:
+def test_the_time_of_a_write_does_not_depend_on_the_time_in_the_stream(stream: Stream, api: Api) -> None:
     records = history(stream, api)
     saved = [record for record in records if "NewImage" in record["dynamodb"]]
     moved = [{**one, "dynamodb": {**one["dynamodb"], "ApproximateCreationDateTime": SECOND}} for one in saved]
-    assert told(moved) == told(saved)
+    assert events_of(moved) == events_of(saved)
 
 
 @pytest.mark.parametrize("seconds", [SECOND, SECOND + 0.25])
-def test_the_time_of_a_deletion_is_that_of_the_stream_whole_or_not(stream: Stream, api: Api, seconds: float) -> None:
+def test_the_time_of_a_deletion_is_the_time_in_the_stream(stream: Stream, api: Api, seconds: float) -> None:
     deletion = history(stream, api)[-2:]
     for record in deletion:
         record["dynamodb"]["ApproximateCreationDateTime"] = seconds
-    times = [event.payload["createdAt"] for event in told(deletion) if event.type == "organisation_deleted"]
+    times = [event.payload["createdAt"] for event in events_of(deletion) if event.type == "organisation_deleted"]
     assert times == [seconds * 1000]
 
 
-def test_created_deleted_and_created_again_within_one_second_are_different_events(
+def test_repeated_creations_and_deletions_within_one_second_are_different_events(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: SECOND * 1000)
@@ -85,32 +85,32 @@ def test_created_deleted_and_created_again_within_one_second_are_different_event
     records = stream.read()
     for record in records:
         record["dynamodb"]["ApproximateCreationDateTime"] = float(SECOND)
-    happened = told(records)
+    happened = events_of(records)
     assert len(happened) == 12
     assert len({event.id for event in happened}) == 12
-    for event in happened:  # a deletion is never before what was deleted, which receivers sort it behind
+    for event in happened:  # a deletion must be later than the last write, because receivers sort by time
         assert event.payload["createdAt"] == SECOND * 1000 + (event.type == "organisation_deleted")
 
 
-def test_the_same_of_two_workspaces_are_two_events(
+def test_equal_changes_of_two_workspaces_are_two_events(
     stream: Stream, api: Api, other_workspace: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: SECOND * 1000)
     monkeypatch.setattr(ids, "new_id", lambda: "0" * 26)
     api.post("/v2/orgs/acme", {"name": "Acme"})
     Api(other_workspace.workspace_key).post("/v2/orgs/acme", {"name": "Acme"})
-    one, other = told(stream.read())
+    one, other = events_of(stream.read())
     assert one.id != other.id
     assert one.workspace_id != other.workspace_id
 
 
 def test_ids_sort_by_time(stream: Stream, api: Api) -> None:
-    happened = [event for event in told(history(stream, api)) if event.type != "organisation_deleted"]
+    happened = [event for event in events_of(history(stream, api)) if event.type != "organisation_deleted"]
     by_id = sorted(happened, key=lambda event: event.id)
     assert [event.payload["createdAt"] for event in by_id] == sorted(event.payload["createdAt"] for event in happened)
 
 
-def test_a_table_that_nobody_watches_tells_nothing(stream: Stream, api: Api) -> None:
+def test_a_table_that_is_not_watched_has_no_events(stream: Stream, api: Api) -> None:
     for record in history(stream, api):
         elsewhere = {**record, "eventSourceARN": record["eventSourceARN"].replace("table/cams-", "table/cams-other-")}
-        assert events.of(change.from_record(elsewhere)) == []
+        assert events.from_change(change.from_record(elsewhere)) == []

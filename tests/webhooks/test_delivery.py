@@ -1,4 +1,4 @@
-"""From a message on the queue to one POST and its outcome in the ledger, whatever happens in between."""
+"""Delivery, from a queue message to one POST and its outcome in the ledger, with failures at every step."""
 
 import base64
 import hmac
@@ -34,14 +34,14 @@ LISTEN = ("organisation_created",)
 
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Let so many milliseconds go by."""
-    real, gone = clock.milliseconds, [0]
+    """Advance the clock by a number of milliseconds."""
+    real, offset = clock.milliseconds, [0]
 
-    def pass_(milliseconds: int) -> None:
-        gone[0] += milliseconds
-        monkeypatch.setattr(clock, "milliseconds", lambda: real() + gone[0])
+    def advance(milliseconds: int) -> None:
+        offset[0] += milliseconds
+        monkeypatch.setattr(clock, "milliseconds", lambda: real() + offset[0])
 
-    return pass_
+    return advance
 
 
 def listen(api: Api, url: str) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def listen(api: Api, url: str) -> dict[str, Any]:
 
 
 def happen(stream: Stream, api: Api, *names: str) -> None:
-    """Organisations are created, and what is to be told of them is on the queue."""
+    """Create organisations, and enqueue the deliveries of their events."""
     for name in names or ("acme",):
         assert api.post(f"/v2/orgs/{name}", {"name": name}).status == 200
     fan_out(stream.read())
@@ -69,17 +69,17 @@ def names(inbox: Inbox) -> list[str]:
     return sorted(post.payload["organisationName"] for post in inbox.posts)
 
 
-# What is sent
+# The request
 
 
 def signature(secret: str, post: pipeline.Posted) -> str:
-    """As a receiver works it out for itself (Standard Webhooks 1.0.0)."""
+    """Compute a signature as a receiver does (Standard Webhooks 1.0.0)."""
     signed = b".".join((post.id.encode(), post.headers["webhook-timestamp"].encode(), post.text))
     digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, "sha256").digest()
     return "v1," + base64.b64encode(digest).decode()
 
 
-def test_the_body_is_type_and_payload_with_the_secret_inside_and_signed(
+def test_the_body_has_type_and_payload_with_the_workspace_secret_and_is_signed(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     webhook = listen(api, inbox.url("a/b?c=d"))
@@ -107,7 +107,7 @@ def test_the_body_is_type_and_payload_with_the_secret_inside_and_signed(
     assert post.id == delivered["eventId"] == delivered["id"]
 
 
-def test_the_secret_is_in_no_table(stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace) -> None:
+def test_the_workspace_secret_is_in_no_table(stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace) -> None:
     listen(api, inbox.url())
     happen(stream, api)
     drain()
@@ -118,7 +118,7 @@ def test_the_secret_is_in_no_table(stream: Stream, api: Api, inbox: Inbox, works
     assert "workspaceSecret" not in event["payload"]
 
 
-def test_for_a_day_after_a_rotation_both_secrets_sign(
+def test_both_secrets_sign_for_a_day_after_a_rotation(
     stream: Stream, api: Api, inbox: Inbox, later: Callable[[int], None]
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -134,12 +134,12 @@ def test_for_a_day_after_a_rotation_both_secrets_sign(
     assert after.headers["webhook-signature"] == signature(new, after)
 
 
-# What acknowledges
+# The response
 
 
 @one_of_each(lambda code: code // 100)
 @pytest.mark.parametrize("code", [201, 202, 204, 301, 307, 400, 404, 410, 429, 500, 503])
-def test_only_200_acknowledges_and_nothing_is_sent_again(stream: Stream, api: Api, code: int) -> None:
+def test_only_200_acknowledges_and_a_failed_delivery_is_not_sent_again(stream: Stream, api: Api, code: int) -> None:
     with pipeline.inbox(status(code, "Location: http://127.0.0.1/", "Retry-After: 1")) as inbox:
         webhook = listen(api, inbox.url())
         happen(stream, api)
@@ -152,7 +152,7 @@ def test_only_200_acknowledges_and_nothing_is_sent_again(stream: Stream, api: Ap
     assert str(code) in failed["error"]
 
 
-def test_a_receiver_that_is_not_there_is_a_failure(stream: Stream, api: Api) -> None:
+def test_a_refused_connection_is_a_failed_delivery(stream: Stream, api: Api) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         webhook = listen(api, f"http://127.0.0.1:{taken.getsockname()[1]}/")
@@ -163,11 +163,11 @@ def test_a_receiver_that_is_not_there_is_a_failure(stream: Stream, api: Api) -> 
     assert failed.get("responseStatus") is None
 
 
-# Who is not sent anything any more
+# Deliveries that are not sent
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"events": ["agent_created"]}, None])
-def test_an_endpoint_that_has_changed_its_mind_is_not_sent_what_is_on_its_way(
+def test_a_disabled_unsubscribed_or_deleted_endpoint_gets_no_queued_deliveries(
     stream: Stream, api: Api, inbox: Inbox, change: dict[str, Any] | None
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -179,7 +179,7 @@ def test_an_endpoint_that_has_changed_its_mind_is_not_sent_what_is_on_its_way(
     assert stored()["cams-deliveries"] == []
 
 
-def test_what_is_asked_for_is_sent_whatever_the_endpoint_is_set_to(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_requested_delivery_ignores_the_settings_of_the_endpoint(stream: Stream, api: Api, inbox: Inbox) -> None:
     webhook = listen(api, inbox.url())
     happen(stream, api)
     drain()
@@ -195,7 +195,7 @@ def test_what_is_asked_for_is_sent_whatever_the_endpoint_is_set_to(stream: Strea
     assert len({first["id"], asked["id"], repeated["id"]}) == 3
 
 
-def test_an_event_that_is_not_kept_any_more_has_expired(
+def test_a_delivery_whose_event_has_expired_is_expired(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -207,10 +207,10 @@ def test_an_event_that_is_not_kept_any_more_has_expired(
     assert statuses(api, webhook) == ["expired"]
 
 
-# Once
+# At most once
 
 
-def test_a_message_that_comes_again_or_twice_at_once_is_sent_once(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_duplicate_message_is_sent_once(stream: Stream, api: Api, inbox: Inbox) -> None:
     webhook = listen(api, inbox.url())
     happen(stream, api)
     held = pipeline.take()
@@ -222,7 +222,7 @@ def test_a_message_that_comes_again_or_twice_at_once_is_sent_once(stream: Stream
     assert statuses(api, webhook) == ["delivered"]
 
 
-def test_a_claim_whose_answer_was_lost_is_recognised_as_our_own(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_claim_whose_response_was_lost_is_recognised(stream: Stream, api: Api, inbox: Inbox) -> None:
     webhook = listen(api, inbox.url())
     happen(stream, api)
     with answer_lost_once("PutItem"):
@@ -231,7 +231,7 @@ def test_a_claim_whose_answer_was_lost_is_recognised_as_our_own(stream: Stream, 
     assert statuses(api, webhook) == ["delivered"]
 
 
-def test_an_outcome_that_could_not_be_written_down_is_unknown_after_a_minute(
+def test_an_unrecorded_outcome_is_unknown_after_a_minute(
     stream: Stream, api: Api, inbox: Inbox, later: Callable[[int], None]
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -251,7 +251,7 @@ def test_an_outcome_that_could_not_be_written_down_is_unknown_after_a_minute(
 
 
 @pytest.mark.parametrize("operation", ["BatchGetItem", "PutItem"])
-def test_what_fails_before_its_claim_comes_again(stream: Stream, api: Api, inbox: Inbox, operation: str) -> None:
+def test_a_failure_before_the_claim_is_retried(stream: Stream, api: Api, inbox: Inbox, operation: str) -> None:
     listen(api, inbox.url())
     happen(stream, api, "one", "two", "three")
     held = pipeline.take()
@@ -262,7 +262,7 @@ def test_what_fails_before_its_claim_comes_again(stream: Stream, api: Api, inbox
     assert names(inbox) == ["one", "three", "two"]
 
 
-def test_a_message_that_fails_fails_the_batch_after_the_others_are_sent(
+def test_a_failed_message_fails_the_batch_after_the_others_are_sent(
     stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listen(api, inbox.url())
@@ -284,24 +284,24 @@ def test_a_message_that_fails_fails_the_batch_after_the_others_are_sent(
     assert names(inbox) == ["one", "three", "two"]
 
 
-def test_a_batch_that_fails_ends_no_sooner_than_its_deliveries(
+def test_a_failed_batch_waits_for_its_running_deliveries(
     stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listen(api, inbox.url())
     happen(stream, api, "one", "two")
-    begun: list[futures.Future[None]] = []
+    started: list[futures.Future[None]] = []
     submit = delivery.threads.submit
 
-    def once(*work: Any) -> futures.Future[None]:
-        if begun:
+    def submit_once(*work: Any) -> futures.Future[None]:
+        if started:
             raise RuntimeError("can't start new thread")
-        begun.append(submit(*work))
-        return begun[0]
+        started.append(submit(*work))
+        return started[0]
 
-    monkeypatch.setattr(delivery.threads, "submit", once)
+    monkeypatch.setattr(delivery.threads, "submit", submit_once)
     with pytest.raises(RuntimeError):
         pipeline.take().run()
-    assert begun[0].done()
+    assert started[0].done()
     assert len(inbox.posts) == 1
 
 
@@ -311,7 +311,7 @@ JUNK = ["no JSON", "{}", "null", "7", '"abcde"', "[]", '["a","b","c","d"]', '["a
 
 @one_of_each(lambda text: text[:1])
 @pytest.mark.parametrize("text", JUNK)
-def test_a_message_that_cannot_be_read_is_buried_and_holds_up_no_other(
+def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_continues(
     stream: Stream, api: Api, inbox: Inbox, text: str
 ) -> None:
     listen(api, inbox.url())
@@ -319,13 +319,13 @@ def test_a_message_that_cannot_be_read_is_buried_and_holds_up_no_other(
     one, two = pipeline.take().bodies
     functions.deliver({"Records": [{"body": body} for body in (one, text, two)]}, None)
     assert names(inbox) == ["one", "two"]
-    assert waiting(queue.DEAD) == [text]
+    assert waiting(queue.DEAD_LETTER) == [text]
 
 
 # Slow receivers
 
 
-def test_a_message_of_an_endpoint_that_has_become_slow_moves_to_the_slow_lane(
+def test_a_message_of_a_slow_endpoint_moves_to_the_slow_queue(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -339,7 +339,7 @@ def test_a_message_of_an_endpoint_that_has_become_slow_moves_to_the_slow_lane(
     assert statuses(api, webhook) == ["delivered"]
 
 
-def test_a_receiver_is_not_slow_because_the_database_is(
+def test_a_slow_database_does_not_make_a_receiver_slow(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.1)
@@ -357,33 +357,33 @@ def test_a_receiver_is_not_slow_because_the_database_is(
     assert not endpoints.read(workspace.workspace_id, webhook["id"]).is_slow
 
 
-def test_a_receiver_that_hangs_is_noted_as_slow_once_for_a_batch(
+def test_a_hanging_receiver_is_moved_to_the_slow_queue_once_per_batch(
     stream: Stream, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    noted: list[tuple[str, str]] = []
-    looks, answer, wait = count(), threading.Event(), futures.wait
+    moved: list[tuple[str, str]] = []
+    polls, answer, wait = count(), threading.Event(), futures.wait
 
     def hangs(connection: socket.socket, where: Receiver) -> None:
         read_request(connection)
         answer.wait(10)
         connection.sendall(OK)
 
-    def look(*waited_for: Any) -> Any:
-        if noted and next(looks) == 3:  # it has been looked at that often since
+    def poll(*waited_for: Any) -> Any:
+        if moved and next(polls) == 3:  # polled several times since the move
             answer.set()
         return wait(*waited_for)
 
     monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.001)
-    monkeypatch.setattr(endpoints, "move_to_slow_queue", lambda *endpoint: noted.append(endpoint))
-    monkeypatch.setattr(futures, "wait", look)
+    monkeypatch.setattr(endpoints, "move_to_slow_queue", lambda *endpoint: moved.append(endpoint))
+    monkeypatch.setattr(futures, "wait", poll)
     with pipeline.inbox(hangs) as slow:
         webhook = listen(api, slow.url())
         happen(stream, api)
         drain(queue.FAST)
-    assert noted == [(workspace.workspace_id, webhook["id"])]
+    assert moved == [(workspace.workspace_id, webhook["id"])]
 
 
-def test_an_endpoint_that_is_deleted_while_it_hangs_does_not_come_back(
+def test_moving_a_deleted_endpoint_to_the_slow_queue_does_not_recreate_it(
     stream: Stream, api: Api, workspace: NewWorkspace
 ) -> None:
     webhook = listen(api, "http://127.0.0.1:9/")
@@ -393,7 +393,7 @@ def test_an_endpoint_that_is_deleted_while_it_hangs_does_not_come_back(
     assert [row["webhook_id"]["S"] for row in stored()["cams-webhooks"]] == ["lock"]
 
 
-def test_a_receiver_is_noted_as_slow_while_it_still_hangs(
+def test_a_receiver_is_moved_to_the_slow_queue_while_it_still_hangs(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.3)
@@ -409,7 +409,7 @@ def test_a_receiver_is_noted_as_slow_while_it_still_hangs(
         return endpoints.read(workspace.workspace_id, webhook["id"]).is_slow
 
     with pipeline.inbox(hangs) as slow:
-        hanging, quick = listen(api, slow.url()), listen(api, inbox.url())  # in this order in the batch
+        hanging, quick = listen(api, slow.url()), listen(api, inbox.url())  # the batch has this order
         happen(stream, api)
         running = threading.Thread(target=pipeline.take().run)
         running.start()
@@ -421,7 +421,7 @@ def test_a_receiver_is_noted_as_slow_while_it_still_hangs(
         assert running.is_alive()
         assert is_slow(hanging)
         assert not is_slow(quick)
-        # Who is in the same batch did not wait, and what comes meanwhile does not join.
+        # The other delivery of the batch did not wait, and new events bypass the hanging batch.
         assert len(inbox.posts) == 1
         happen(stream, api, "more")
         assert len(waiting(queue.FAST)) == len(waiting(queue.SLOW)) == 1
@@ -435,7 +435,7 @@ def test_a_receiver_is_noted_as_slow_while_it_still_hangs(
 # The list
 
 
-def test_the_list_goes_through_thousands_of_deliveries_each_once(
+def test_the_pages_of_a_long_list_have_every_delivery_once(
     stream: Stream, api: Api, workspace: NewWorkspace, inbox: Inbox, later: Callable[[int], None]
 ) -> None:
     webhook = listen(api, inbox.url())
@@ -447,7 +447,7 @@ def test_the_list_goes_through_thousands_of_deliveries_each_once(
         row = ledger.new(workspace.workspace_id, webhook["id"], event_id, "organisation_created", event_id)
         row.claim, row.outcome = ids.id_at(start, number), ledger.DELIVERED
         if number % 1_000 == 0:
-            row.outcome = None  # claimed a minute and a half ago
+            row.outcome = None  # claimed 90 seconds ago
         if number % 1_000 == 1:
             row.outcome = ledger.FAILED
         row.version_tag = event_id
@@ -468,13 +468,13 @@ def test_the_list_goes_through_thousands_of_deliveries_each_once(
     whole = pages("")
     assert [len(page) for page in whole] == [100] * 11 + [50]
     assert [one for page in whole for one in page] == newest_first
-    # A page of one status looks at a thousand, so it may be short and have more behind it.
+    # A page of one status searches 1,000 deliveries, so it may be short although more pages follow.
     assert pages("&status=unknown") == [[newest_first[149]], [newest_first[1_149]]]
     others = [one for one in newest_first if one not in (newest_first[148], newest_first[149])]
     assert pages("&status=delivered", 1) == [others[:100]]
 
 
-# As a function
+# As a Lambda function
 
 
 IMPORTED = """
@@ -501,7 +501,7 @@ with mock_aws():
 """
 
 
-def test_the_event_functions_run_without_the_application_and_import_no_wire_models() -> None:
+def test_the_event_functions_import_neither_the_application_nor_wire_models() -> None:
     for code, printed in ((IMPORTED, "[]"), (RUN, "7 False")):
         ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
         assert ran.returncode == 0, ran.stderr

@@ -1,4 +1,4 @@
-"""Every event of §6, from a call of the API through the table's stream to what its payload says."""
+"""Every event of §6: from an API request through the table's stream to the payload."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from tests.api import Api
 from tests.builders import lead_body
 from tests.test_clients import noise
 from tests.webhooks import pipeline
-from tests.webhooks.pipeline import Inbox, Stream, payloads, told
+from tests.webhooks.pipeline import Inbox, Stream, events_of, payloads
 
 
 def ok(answer: Any) -> Any:
@@ -66,7 +66,7 @@ def test_a_client_is_created_updated_and_deleted(stream: Stream, api: Api) -> No
     ok(api.delete("/v3/clients/ann"))
 
     client = {"organisationId": "acme", "clientId": "ann", "clientName": "Ann"}
-    # The rows that say whose an email is are written and removed with each of them, and are no events.
+    # The rows that reserve an email are written and deleted together with the client, and make no events.
     assert payloads(stream.read()) == [
         ("client_created", {**client, "clientEmail": "ann@x.test", "operation": "created"}),
         ("client_updated", {**client, "clientEmail": "ann@y.test", "operation": "updated"}),
@@ -74,7 +74,7 @@ def test_a_client_is_created_updated_and_deleted(stream: Stream, api: Api) -> No
     ]
 
 
-def test_a_client_without_organisation_name_and_email_has_an_empty_organisation_and_nothing_else(
+def test_a_client_without_organisation_name_and_email_has_only_an_empty_organisation_id(
     stream: Stream, api: Api
 ) -> None:
     ok(api.post("/v2/clients/ann", {"isOrgAdmin": True}))
@@ -83,7 +83,7 @@ def test_a_client_without_organisation_name_and_email_has_an_empty_organisation_
     ]
 
 
-def test_a_lead_is_captured_and_its_deletion_is_no_event(stream: Stream, api: Api, agent_id: str) -> None:
+def test_a_lead_is_captured_and_its_deletion_makes_no_event(stream: Stream, api: Api, agent_id: str) -> None:
     stream.read()
     lead = {"name": "Lea", "email": "lea@x.test", "phone": "+49 1", "channel": "telephony"}
     captured = ok(api.post("/v3/leads", lead_body(agent_id, **lead)))["data"]
@@ -91,14 +91,14 @@ def test_a_lead_is_captured_and_its_deletion_is_no_event(stream: Stream, api: Ap
     ok(api.delete(f"/v3/leads/{captured['id']}"))
 
     agent = {"agentId": agent_id, "agentName": "Support", "operation": "captured"}
-    said = {"leadName": "Lea", "leadEmail": "lea@x.test", "leadPhone": "+49 1", "channel": "telephony"}
+    contact = {"leadName": "Lea", "leadEmail": "lea@x.test", "leadPhone": "+49 1", "channel": "telephony"}
     assert payloads(stream.read()) == [
-        ("lead_captured", {**agent, **said}),
+        ("lead_captured", {**agent, **contact}),
         ("lead_captured", {**agent, "channel": "web-chat"}),
     ]
 
 
-def test_a_lead_of_an_agent_without_a_title_names_none(stream: Stream, api: Api) -> None:
+def test_a_lead_of_an_agent_without_a_title_has_no_agent_name(stream: Stream, api: Api) -> None:
     ok(api.post("/v2/agents/bare", {}))
     ok(api.post("/v3/leads", lead_body("bare")))
     assert payloads(stream.read("leads")) == [
@@ -106,7 +106,7 @@ def test_a_lead_of_an_agent_without_a_title_names_none(stream: Stream, api: Api)
     ]
 
 
-def test_a_webhook_test_says_so_and_nothing_of_the_workspace(
+def test_a_webhook_test_has_only_a_message_a_time_and_the_secret(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     webhook = ok(api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": ["agent_created"]}}))["data"]
@@ -120,19 +120,19 @@ def test_a_webhook_test_says_so_and_nothing_of_the_workspace(
     assert post.payload["message"]
 
 
-def test_the_times_are_those_of_the_writes_in_milliseconds(
+def test_the_time_of_an_event_is_the_time_of_the_write_in_milliseconds(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = iter(range(1_800_000_000_123, 1_800_000_900_123, 1_000))
     monkeypatch.setattr("chalicelib.clock.milliseconds", lambda: next(times))
     ok(api.post("/v2/orgs/acme", {"name": "Acme"}))
     ok(api.post("/v2/orgs/acme", {"name": "Acme Ltd"}))
-    created, updated = (event.payload["createdAt"] for event in told(stream.read()))
+    created, updated = (event.payload["createdAt"] for event in events_of(stream.read()))
     assert 1_800_000_000_123 <= created < updated
     assert created % 1_000 == updated % 1_000 == 123
 
 
-# What is no event
+# Changes without an event
 
 
 @pytest.mark.parametrize(
@@ -143,39 +143,39 @@ def test_the_times_are_those_of_the_writes_in_milliseconds(
         ("/v2/clients/ann", {"name": "Ann", "email": "ann@x.test"}),
     ],
 )
-def test_a_save_that_changes_nothing_is_no_event(stream: Stream, api: Api, path: str, document: Any) -> None:
+def test_a_save_that_changes_nothing_makes_no_event(stream: Stream, api: Api, path: str, document: Any) -> None:
     ok(api.post(path, document))
     stream.read()
     ok(api.post(path, document))
-    assert told(stream.read()) == []
+    assert events_of(stream.read()) == []
 
 
-def test_a_save_of_last_modified_alone_is_no_event(stream: Stream, api: Api) -> None:
+def test_a_change_of_last_modified_alone_makes_no_event(stream: Stream, api: Api) -> None:
     ok(api.post("/v2/orgs/acme", {"name": "Acme", "lastModified": 1}))
     stream.read()
     ok(api.post("/v2/orgs/acme", {"name": "Acme", "lastModified": 2}))
     records = stream.read()
     assert len(records) == 1
-    assert told(records) == []
+    assert events_of(records) == []
 
 
-def test_one_and_true_are_not_the_same_although_python_says_so(stream: Stream, api: Api) -> None:
+def test_a_change_from_1_to_true_is_an_update(stream: Stream, api: Api) -> None:
     ok(api.post("/v2/agents/support", {"customThemeJSONString": {"size": 1}}))
     ok(api.post("/v2/agents/support", {"customThemeJSONString": {"size": True}}))
-    assert [event.type for event in told(stream.read())] == ["agent_created", "agent_updated"]
+    assert [event.type for event in events_of(stream.read())] == ["agent_created", "agent_updated"]
 
 
-def test_what_expires_is_no_event(stream: Stream, api: Api) -> None:
+def test_an_expired_item_makes_no_event(stream: Stream, api: Api) -> None:
     ok(api.post("/v2/orgs/acme", {"name": "Acme"}))
     ok(api.delete("/v3/orgs/acme"))
     _, deletion = stream.read()
-    assert [event.type for event in told([deletion])] == ["organisation_deleted"]
-    assert told([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
-    # Somebody else's name is no expiry.
-    assert told([{**deletion, "userIdentity": {"principalId": "somebody", "type": "User"}}]) != []
+    assert [event.type for event in events_of([deletion])] == ["organisation_deleted"]
+    assert events_of([{**deletion, "userIdentity": {"principalId": "dynamodb.amazonaws.com", "type": "Service"}}]) == []
+    # Any other principal is a deletion.
+    assert events_of([{**deletion, "userIdentity": {"principalId": "another", "type": "User"}}]) != []
 
 
-def test_analytics_conversations_without_messages_and_metadata_are_no_events(
+def test_conversations_without_messages_and_changes_of_metadata_make_no_events(
     stream: Stream, api: Api, agent_id: str
 ) -> None:
     stream.read()
@@ -183,30 +183,30 @@ def test_analytics_conversations_without_messages_and_metadata_are_no_events(
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"metadata": {"userName": "Ann"}}))
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": []}))
     records = stream.read()
-    assert len(records) >= 4  # the sequence of the agent's conversations is written with each new one
-    assert told(records) == []
+    assert len(records) >= 4  # each new conversation also writes the sequence row of the agent
+    assert events_of(records) == []
 
 
-def test_the_items_of_a_long_transcript_and_their_removal_are_no_events(
+def test_the_chunks_of_a_long_transcript_and_their_deletion_make_no_events(
     stream: Stream, api: Api, agent_id: str
 ) -> None:
-    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [said("bot", noise(600_000))]}))
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("bot", noise(600_000))]}))
     stream.read("agents")
     records = stream.read("conversations")
     assert [record for record in records if "turns#" in str(record["dynamodb"]["Keys"])]
     ok(api.delete(f"/v3/agents/{agent_id}/convos/ann"))
-    assert told(records + stream.read()) == []
+    assert events_of(records + stream.read()) == []
 
 
-def test_everything_an_agent_takes_with_it_is_no_event_beside_its_own(stream: Stream, api: Api, agent_id: str) -> None:
-    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [said("human", "Hello")]}))
-    ok(api.post("/v3/leads", lead_body(agent_id)))
+def test_the_cascade_of_a_deleted_agent_makes_no_other_events(stream: Stream, api: Api, agent_id: str) -> None:
+    ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
+    ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
     stream.read()
     ok(api.delete(f"/v3/agents/{agent_id}"))
     records = stream.read()
     assert len(records) > 3
-    assert [event.type for event in told(records)] == ["agent_deleted"]
+    assert [event.type for event in events_of(records)] == ["agent_deleted"]
 
 
-def said(sender: str, text: str, **message: Any) -> dict[str, Any]:
+def turn(sender: str, text: str, **message: Any) -> dict[str, Any]:
     return {"from": sender, "messages": [{"item": {"text": text}, **message}]}

@@ -1,4 +1,4 @@
-"""From records to messages on the queue: who is told, what is kept, and what a bad record or a bad day does to it."""
+"""Fan-out, from stream records to queue messages: subscribers, stored events, unreadable records, and failures."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,6 @@ from chalicelib.webhooks import endpoints, queue
 from chalicelib.webhooks.fan_out import fan_out as fan_out_records
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.builders import lead_body, state_body
 from tests.conftest import forget
 from tests.evidence import stored
 from tests.requests import refused_by_the_engine
@@ -27,7 +26,7 @@ MONTH = 30 * 24 * 60 * 60
 
 
 def listen(api: Api, inbox: Inbox, *types: str, path: str = "hook", **members: Any) -> str:
-    """A new endpoint for these types."""
+    """Create an endpoint that subscribes to these types; return its id."""
     webhook = {"url": inbox.url(path), "events": list(types), **members}
     webhook_id: str = api.post("/v3/webhooks", {"webhook": webhook}).data["id"]
     return webhook_id
@@ -42,17 +41,17 @@ def posted_names(inbox: Inbox) -> list[str]:
     return sorted(post.payload["organisationName"] for post in inbox.posts)
 
 
-# Who is told
+# Subscribers
 
 
-def test_an_endpoint_gets_the_types_that_it_wants_and_no_others(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_an_endpoint_gets_only_the_types_that_it_subscribes_to(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "organisation_created", path="organisations")
     listen(api, inbox, "agent_created", "agent_deleted", path="agents")
     organisations(api, "acme")
     api.post("/v2/orgs/acme", {"name": "Acme Ltd"})
     api.post("/v2/agents/support", {"title": "Support"})
     fan_out(stream.read())
-    assert inbox.posts == []  # nothing is sent where records are read
+    assert inbox.posts == []  # fan-out makes no HTTP request
     drain()
     assert sorted((post.path, post.body["type"]) for post in inbox.posts) == [
         ("/agents", "agent_created"),
@@ -60,7 +59,7 @@ def test_an_endpoint_gets_the_types_that_it_wants_and_no_others(stream: Stream, 
     ]
 
 
-def test_what_nobody_wants_is_not_kept(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_an_event_without_a_subscriber_is_not_stored(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "agent_created")
     organisations(api, "acme")
     fan_out(stream.read())
@@ -68,7 +67,7 @@ def test_what_nobody_wants_is_not_kept(stream: Stream, api: Api, inbox: Inbox) -
     assert waiting(queue.FAST) == []
 
 
-def test_what_somebody_wants_is_kept_for_thirty_days(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_subscribed_event_is_stored_for_thirty_days(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "organisation_created")
     organisations(api, "acme")
     fan_out(stream.read())
@@ -76,14 +75,16 @@ def test_what_somebody_wants_is_kept_for_thirty_days(stream: Stream, api: Api, i
     assert abs(int(event["expires_at"]["N"]) - clock.seconds() - MONTH) < 60
 
 
-def test_another_workspace_hears_nothing(stream: Stream, api: Api, inbox: Inbox, other_workspace: NewWorkspace) -> None:
+def test_an_endpoint_gets_no_events_of_another_workspace(
+    stream: Stream, api: Api, inbox: Inbox, other_workspace: NewWorkspace
+) -> None:
     listen(Api(other_workspace.workspace_key), inbox, "organisation_created")
     organisations(api, "acme")
     fan_out(stream.read())
     assert waiting(queue.FAST) == []
 
 
-def test_a_disabled_or_deleted_endpoint_hears_nothing(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_disabled_or_deleted_endpoint_gets_no_events(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "organisation_created", enabled=False)
     deleted = listen(api, inbox, "organisation_created")
     assert api.delete(f"/v3/webhooks/{deleted}").status == 200
@@ -92,7 +93,7 @@ def test_a_disabled_or_deleted_endpoint_hears_nothing(stream: Stream, api: Api, 
     assert waiting(queue.FAST) == waiting(queue.SLOW) == []
 
 
-def test_an_endpoint_is_not_told_what_happened_before_it_was_there(
+def test_an_endpoint_gets_no_events_from_before_its_creation(
     stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     organisations(api, "before")
@@ -105,12 +106,12 @@ def test_an_endpoint_is_not_told_what_happened_before_it_was_there(
     assert posted_names(inbox) == ["after"]
 
 
-def test_a_record_that_comes_twice_in_one_batch_or_again_is_one_event(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_duplicate_record_in_one_batch_or_in_a_later_one_is_one_event(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "organisation_created")
     organisations(api, *(f"org-{number}" for number in range(60)))
     records = stream.read()
     fan_out([*records, *records[::-1]])
-    # The database refuses a batch of writes that has an item twice.
+    # DynamoDB rejects a batch of writes with a duplicate item.
     assert len(waiting(queue.FAST)) == 60
     fan_out(records)
     assert len(stored()["cams-events"]) == 60
@@ -118,7 +119,7 @@ def test_a_record_that_comes_twice_in_one_batch_or_again_is_one_event(stream: St
     assert posted_names(inbox) == sorted(f"org-{number}" for number in range(60))
 
 
-def test_a_slow_endpoint_has_a_lane_of_its_own(
+def test_events_of_a_slow_endpoint_go_to_the_slow_queue(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listen(api, inbox, "organisation_created", path="quick")
@@ -137,7 +138,7 @@ def test_a_slow_endpoint_has_a_lane_of_its_own(
     assert waiting(queue.SLOW) == []
 
 
-# A bad record
+# Unreadable records
 
 
 def junk() -> list[Any]:
@@ -164,7 +165,7 @@ def junk() -> list[Any]:
 
 @one_of_each(lambda bad: type(bad))
 @pytest.mark.parametrize("bad", junk(), ids=str)
-def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
+def test_an_unreadable_record_goes_to_the_dead_letter_queue_and_the_batch_continues(
     stream: Stream, api: Api, inbox: Inbox, bad: Any
 ) -> None:
     listen(api, inbox, "organisation_created")
@@ -173,10 +174,10 @@ def test_a_record_that_cannot_be_read_is_buried_and_holds_up_no_other(
     fan_out_records([before, bad, after])
     drain()
     assert posted_names(inbox) == ["after", "before"]
-    assert len(waiting_dead()) == 1
+    assert len(dead_letters()) == 1
 
 
-def test_a_document_that_was_altered_is_buried_with_its_keys_and_without_what_it_says(
+def test_a_tampered_document_goes_to_the_dead_letter_queue_with_its_keys_and_without_its_content(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     listen(api, inbox, "organisation_created")
@@ -188,7 +189,7 @@ def test_a_document_that_was_altered_is_buried_with_its_keys_and_without_what_it
     fan_out(records)
     drain()
     assert posted_names(inbox) == ["after", "before"]
-    (text,) = waiting_dead()
+    (text,) = dead_letters()
     assert json.loads(text) == {
         "eventID": altered["eventID"],
         "eventSourceARN": altered["eventSourceARN"],
@@ -197,7 +198,7 @@ def test_a_document_that_was_altered_is_buried_with_its_keys_and_without_what_it
     }
 
 
-def test_an_endpoint_that_cannot_be_read_holds_up_no_other(
+def test_an_unreadable_endpoint_does_not_block_the_others(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     broken = listen(api, inbox, "organisation_created", path="broken")
@@ -211,9 +212,7 @@ def test_an_endpoint_that_cannot_be_read_holds_up_no_other(
     assert [post.path for post in inbox.posts] == ["/hook"]
 
 
-def test_a_name_as_long_as_a_record_can_hold_is_cut_so_that_its_event_can_be_kept(
-    stream: Stream, api: Api, inbox: Inbox
-) -> None:
+def test_a_name_of_the_maximum_length_is_truncated_to_fit_an_event(stream: Stream, api: Api, inbox: Inbox) -> None:
     long = noise(500_000)
     listen(api, inbox, "organisation_created", "client_created")
     assert api.post("/v2/orgs/long", {"name": long}).status == 200
@@ -225,21 +224,21 @@ def test_a_name_as_long_as_a_record_can_hold_is_cut_so_that_its_event_can_be_kep
     payloads = {post.body["type"] + str(len(post.text) > 500): post.payload for post in inbox.posts}
     assert payloads["organisation_createdTrue"]["organisationName"] == long[:1_000]
     assert payloads["organisation_createdFalse"]["organisationName"] == "after"
-    told = payloads["client_createdTrue"]
-    assert (told["clientName"], told["clientEmail"]) == (long[:1_000], long[150_000:151_000])
-    assert told["organisationId"] == long[300_000:301_000]
+    client_payload = payloads["client_createdTrue"]
+    assert (client_payload["clientName"], client_payload["clientEmail"]) == (long[:1_000], long[150_000:151_000])
+    assert client_payload["organisationId"] == long[300_000:301_000]
 
 
-def waiting_dead() -> list[str]:
-    return waiting(queue.DEAD)
+def dead_letters() -> list[str]:
+    return waiting(queue.DEAD_LETTER)
 
 
-# A bad day
+# Failures
 
 
 @contextmanager
 def unavailable(request: str) -> Iterator[None]:
-    """Inside the block a request is refused by whoever answers it."""
+    """Make a request fail inside the block, at the service that answers it."""
     service, _, operation = request.partition(".")
     if service == "dynamodb":
         with refused_by_the_engine(operation, "ThrottlingException"):
@@ -262,7 +261,7 @@ def unavailable(request: str) -> Iterator[None]:
     ["kms.Decrypt", "dynamodb.GetItem", "dynamodb.Query", "dynamodb.BatchWriteItem", "sqs.GetQueueUrl",
      "sqs.SendMessageBatch"],
 )  # fmt: skip
-def test_what_fails_for_a_while_comes_again_and_is_told_once(
+def test_after_a_failure_the_batch_is_retried_and_each_event_is_sent_once(
     stream: Stream, api: Api, inbox: Inbox, request_: str
 ) -> None:
     listen(api, inbox, "organisation_created", path="one")
@@ -275,40 +274,40 @@ def test_what_fails_for_a_while_comes_again_and_is_told_once(
     fan_out(records)
     drain()
     assert posted_names(inbox) == sorted([f"org-{number}" for number in range(15)] * 2)
-    assert waiting_dead() == []
+    assert dead_letters() == []
 
 
-def test_a_queue_that_takes_some_of_the_messages_only_is_told_all_of_them_again(
+def test_if_the_queue_accepts_only_some_messages_all_of_them_are_sent_again(
     stream: Stream, api: Api, inbox: Inbox
 ) -> None:
     listen(api, inbox, "organisation_created")
     organisations(api, *(f"org-{number}" for number in range(15)))
     records = stream.read()
 
-    def some(parsed: dict[str, Any], **_: Any) -> None:
+    def fail_one(parsed: dict[str, Any], **_: Any) -> None:
         parsed["Failed"] = [{"Id": "0", "SenderFault": False, "Code": "InternalError"}]
 
     known = storage.sdk_client("sqs").meta.events
-    known.register("after-call.sqs.SendMessageBatch", some)
+    known.register("after-call.sqs.SendMessageBatch", fail_one)
     try:
         with pytest.raises(errors.Unavailable):
             fan_out(records)
     finally:
-        known.unregister("after-call.sqs.SendMessageBatch", some)
+        known.unregister("after-call.sqs.SendMessageBatch", fail_one)
     fan_out(records)
     drain()
     assert posted_names(inbox) == sorted(f"org-{number}" for number in range(15))
 
 
-def test_one_function_watches_each_table(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_each_watched_table_has_a_function(stream: Stream, api: Api, inbox: Inbox) -> None:
     listen(api, inbox, "agent_created", "organisation_created", "client_created", "lead_captured", "message_received")
     api.post("/v2/agents/support", {})
     organisations(api, "acme")
     api.post("/v2/clients/ann", {"name": "Ann"})
-    api.post("/v3/leads", lead_body())
-    api.post("/agents/support/interact/ann/state", state_body("Hello"))
-    told: dict[str, list[Record]] = {table: stream.read(table) for table in pipeline.WATCHED}
-    for records in told.values():
+    api.post("/v3/leads", {"lead": {"agentId": "support"}})
+    api.post("/agents/support/interact/ann/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    by_table: dict[str, list[Record]] = {table: stream.read(table) for table in pipeline.WATCHED}
+    for records in by_table.values():
         fan_out(records)
         assert drain() == 1
     assert len(inbox.posts) == 5

@@ -1,4 +1,4 @@
-"""docs/webhooks.md is true: its examples are what the code sends, and its code checks what the code signs."""
+"""docs/webhooks.md is correct: its examples are the bodies that are sent, and its code verifies their signatures."""
 
 import http.client
 import json
@@ -25,7 +25,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
 START, END = "<!-- events -->\n", "<!-- end of events -->"
 SHOWN_TIME, SHOWN_SECRET = 1795228530123, "cams_events_…"
 
-# What a newcomer would do, in an order in which every type of event happens.
+# Requests of a new user, in an order that makes every type of event.
 STORY: list[tuple[str, str, Any]] = [
     ("POST", "/v2/agents/support", {"title": "Support"}),
     ("PATCH", "/v3/agents/support", {"agent": {"title": "Customer support"}}),
@@ -55,7 +55,7 @@ STORY: list[tuple[str, str, Any]] = [
 
 
 class Receiving:
-    """An endpoint for everything, what it got, and the secret it was given."""
+    """An endpoint that subscribes to all events, with the requests that it got and its secret."""
 
     def __init__(self, api: Api, box: Inbox) -> None:
         webhook = {"url": box.url(), "events": list(events.TYPES)}
@@ -78,12 +78,12 @@ def receiving(api: Api, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def code(language: str) -> list[str]:
-    """The code blocks of one language."""
+    """Return the code blocks of one language."""
     return re.findall(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def as_shown(post: Posted, workspace: NewWorkspace) -> str:
-    """A body as the page prints it: with another time and without the secret."""
+    """Return a body as the page shows it: with a fixed time, and without the secret."""
     body = json.loads(post.text)
     assert body["payload"]["workspaceSecret"] == workspace.workspace_secret
     assert abs(body["payload"]["createdAt"] - clock.milliseconds()) < 60_000
@@ -91,7 +91,7 @@ def as_shown(post: Posted, workspace: NewWorkspace) -> str:
     return json.dumps(body, indent=2, ensure_ascii=False)
 
 
-def test_every_type_has_the_example_that_is_sent(receiving: Receiving, workspace: NewWorkspace) -> None:
+def test_the_example_of_every_type_is_the_body_that_is_sent(receiving: Receiving, workspace: NewWorkspace) -> None:
     assert set(receiving.posts) == set(events.TYPES)
     shown = [f"`{one}`\n\n```json\n{as_shown(receiving.posts[one], workspace)}\n```\n\n" for one in events.TYPES]
     text = PAGE.read_text(encoding="utf-8")
@@ -104,13 +104,13 @@ def test_every_type_has_the_example_that_is_sent(receiving: Receiving, workspace
 
 
 def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
-    """What must be refused: another body, id, time or signature, and one that is old."""
+    """Return requests to refuse: with another body, id or signature, and with an old time."""
     old = str(int(post.headers["webhook-timestamp"]) - 301)
     changes = [{"webhook-id": "x"}, {"webhook-timestamp": old}, {"webhook-signature": "v1,AAAA"}]
     return [(post.headers, post.text + b" "), *((post.headers | change, post.text) for change in changes)]
 
 
-def test_the_python_of_the_page_checks_a_signature(receiving: Receiving) -> None:
+def test_the_python_code_of_the_page_verifies_a_signature(receiving: Receiving) -> None:
     names: dict[str, Any] = {}
     exec(code("python")[0], names)
     check = names["is_from_cams"]
@@ -120,7 +120,7 @@ def test_the_python_of_the_page_checks_a_signature(receiving: Receiving) -> None
     assert not any(check(headers, body, receiving.secret) for headers, body in altered(post))
 
 
-def test_the_python_of_the_page_refuses_what_is_old_though_it_is_signed(
+def test_the_python_code_of_the_page_rejects_an_old_request_with_a_valid_signature(
     receiving: Receiving, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names: dict[str, Any] = {}
@@ -130,8 +130,8 @@ def test_the_python_of_the_page_refuses_what_is_old_though_it_is_signed(
     assert not names["is_from_cams"](post.headers, post.text, receiving.secret)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="no JavaScript engine on this machine")
-def test_the_javascript_of_the_page_checks_a_signature(receiving: Receiving) -> None:
+@pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
+def test_the_javascript_code_of_the_page_verifies_a_signature(receiving: Receiving) -> None:
     post = receiving.posts["message_received"]
     cases = [(post.headers, post.text), *altered(post)]
     calls = [[headers, body.decode(), receiving.secret] for headers, body in cases]
@@ -144,7 +144,7 @@ def test_the_javascript_of_the_page_checks_a_signature(receiving: Receiving) -> 
     assert json.loads(ran.stdout) == [True, False, False, False, False]
 
 
-def test_the_receiver_of_the_page_prints_what_it_gets() -> None:
+def test_the_receiver_of_the_page_prints_the_request() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     script = code("python")[1].replace("9000", str(port))
@@ -158,7 +158,7 @@ def test_the_receiver_of_the_page_prints_what_it_gets() -> None:
 
 
 def posted_to(port: int) -> int:
-    """The status with which the receiver answers, as soon as it listens."""
+    """Post to the receiver as soon as it listens; return its status."""
     for _ in range(200):
         try:
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)

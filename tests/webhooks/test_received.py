@@ -1,4 +1,4 @@
-"""`message_received`: each human message once, whatever is replaced, deleted or sent again, and however long it is."""
+"""`message_received`: one event per human message, after replacements, deletions and repetitions, and at any length."""
 
 import random
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.evidence import stored
 from tests.requests import counted
 from tests.selection import one_of_each
 from tests.test_clients import noise
-from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, payloads, told
+from tests.webhooks.pipeline import Inbox, Stream, drain, events_of, fan_out, payloads
 
 STATE = "/agents/support/interact/ann/state"
 AGENT = {"agentId": "support", "agentName": "Support", "convoId": "ann", "channel": "webchat"}
@@ -26,7 +26,7 @@ def support(agent_id: str) -> str:
 
 @pytest.fixture
 def talk(stream: Stream, api: Api) -> Any:
-    """Exchange the state, and read which texts were received by it."""
+    """Send a state change; return the texts of the messages that it received."""
     stream.read()
 
     def exchange(**change: Any) -> list[str]:
@@ -38,7 +38,7 @@ def talk(stream: Stream, api: Api) -> Any:
 
 
 def contents(stream: Stream) -> list[str]:
-    return [event.payload["messageContent"] for event in told(stream.read()) if event.type == "message_received"]
+    return [event.payload["messageContent"] for event in events_of(stream.read()) if event.type == "message_received"]
 
 
 def human(text: str, **message: Any) -> dict[str, Any]:
@@ -49,10 +49,10 @@ def bot(text: str, **message: Any) -> dict[str, Any]:
     return {"from": "bot", "messages": [{"item": {"text": text}, **message}]}
 
 
-# What it says
+# The payload
 
 
-def test_a_message_says_who_said_what_to_whom(stream: Stream, api: Api) -> None:
+def test_the_payload_has_the_content_the_sender_and_the_conversation(stream: Stream, api: Api) -> None:
     stream.read()
     api.post(STATE, {"turns": [human("Hello", type="text")], "metadata": {"origin": "chatapp"}})
     assert payloads(stream.read()) == [
@@ -63,7 +63,7 @@ def test_a_message_says_who_said_what_to_whom(stream: Stream, api: Api) -> None:
     ]
 
 
-def test_what_is_not_known_is_absent(stream: Stream, api: Api) -> None:
+def test_unknown_members_are_absent(stream: Stream, api: Api) -> None:
     api.post("/v2/agents/bare", {})
     stream.read()
     api.post("/agents/bare/interact/ann/state", {"turns": [{"from": "human", "messages": [{}]}]})
@@ -85,12 +85,10 @@ def test_what_is_not_known_is_absent(stream: Stream, api: Api) -> None:
         ("gb-chat", "gb-chat"),
     ],
 )
-def test_the_channel_is_the_origin_and_webchat_without_one(
-    stream: Stream, api: Api, origin: str | None, channel: str
-) -> None:
+def test_the_channel_is_the_origin_or_webchat(stream: Stream, api: Api, origin: str | None, channel: str) -> None:
     stream.read()
     api.post(STATE, {"turns": [human("Hello")], "metadata": {"origin": origin}})
-    (event,) = told(stream.read())
+    (event,) = events_of(stream.read())
     assert event.payload["channel"] == channel
 
 
@@ -107,27 +105,27 @@ def test_the_channel_is_the_origin_and_webchat_without_one(
         (None, ""),
     ],
 )
-def test_the_content_is_the_text_of_the_item_or_the_item(talk: Any, item: Any, content: str) -> None:
+def test_the_content_is_the_text_of_the_item_or_the_item_as_json(talk: Any, item: Any, content: str) -> None:
     assert talk(turns=[{"from": "human", "messages": [{"item": item}]}]) == [content]
 
 
-def test_the_message_says_whose_it_is_before_the_turn_does(talk: Any) -> None:
+def test_the_sender_of_a_message_takes_precedence_over_that_of_its_turn(talk: Any) -> None:
     turns = [
         human("of the turn"),
         bot("of the bot"),
         bot("of the message", **{"from": "human"}),
         human("said by the bot in a human's turn", **{"from": "bot"}),
-        {"messages": [{"item": {"text": "nobody's"}}]},
+        {"messages": [{"item": {"text": "without a sender"}}]},
         {"from": "agent", "messages": [{"item": {"text": "an agent's"}}]},
     ]
     assert talk(turns=turns) == ["of the turn", "of the message"]
 
 
-# Once
+# Only once
 
 
 @pytest.mark.parametrize("mids", [True, False])
-def test_only_what_is_new_is_received(talk: Any, mids: bool) -> None:
+def test_only_new_messages_are_received(talk: Any, mids: bool) -> None:
     def turns(*texts: str) -> list[dict[str, Any]]:
         given = ({"mid": text} if mids else {} for text in texts)
         return [turn for text, mid in zip(texts, given, strict=True) for turn in (human(text, **mid), bot("Well"))]
@@ -140,26 +138,26 @@ def test_only_what_is_new_is_received(talk: Any, mids: bool) -> None:
     assert talk(turns=turns("one", "two", "three", "four")) == ["four"]
 
 
-def test_nothing_is_received_again_whatever_happens_to_it(talk: Any) -> None:
+def test_a_message_is_not_received_again_after_any_change(talk: Any) -> None:
     first = [human("one", mid="1"), human("two", mid="2")]
     assert talk(turns=first) == ["one", "two"]
     assert talk(delete={"mids": ["1"]}) == []
     assert talk(turns=first) == []
     assert talk(turns=[bot("nothing of the user's")]) == []
-    assert talk(turns=[human("said anew under an old id", mid="1")]) == []
+    assert talk(turns=[human("other content under an old id", mid="1")]) == []
     assert talk(metadata={"userName": "Ann"}) == []
     assert talk(turns=[*first, human("three", mid="3")], delete={"mids": ["3"]}) == []
     assert talk(turns=[*first, human("three", mid="3")]) == ["three"]
 
 
-def test_answers_sent_back_without_their_ids_are_not_new(talk: Any, api: Api) -> None:
+def test_turns_sent_back_with_their_ids_are_not_new(talk: Any, api: Api) -> None:
     assert talk(turns=[human("yes"), bot("Sure?"), human("yes")]) == ["yes", "yes"]
     read = api.post(STATE).json["turns"]
     assert talk(turns=[{**turn, "messages": [turn["messages"]]} for turn in read]) == []
     assert talk(turns=[human("yes"), bot("Sure?"), human("yes"), bot("Really?"), human("yes")]) == ["yes"]
 
 
-def test_an_answer_sent_back_without_ids_brings_nothing_new(talk: Any, api: Api) -> None:
+def test_turns_sent_back_without_ids_are_not_new(talk: Any, api: Api) -> None:
     assert talk(turns=[human("yes"), bot("Sure?"), human("yes")]) == ["yes", "yes"]
     read = api.post(STATE).json["turns"]
     assert all("ts" in turn for turn in read)
@@ -167,40 +165,40 @@ def test_an_answer_sent_back_without_ids_brings_nothing_new(talk: Any, api: Api)
     assert talk(turns=bare) == []
 
 
-def test_a_short_answer_is_told_from_an_earlier_one_by_its_time(talk: Any) -> None:
+def test_equal_messages_with_different_times_are_different_messages(talk: Any) -> None:
     assert talk(turns=[human("yes", ts=1)]) == ["yes"]
     assert talk(turns=[human("yes", ts=2)]) == ["yes"]
     assert talk(turns=[human("yes", ts=2)]) == []
 
 
-def test_a_conversation_that_was_deleted_receives_anew(talk: Any, api: Api) -> None:
+def test_after_its_deletion_a_conversation_receives_the_same_messages_again(talk: Any, api: Api) -> None:
     assert talk(turns=[human("one", mid="1")]) == ["one"]
     assert api.delete("/v3/agents/support/convos/ann").status == 200
     assert talk(turns=[human("one", mid="1")]) == ["one"]
 
 
-def test_a_bot_message_that_becomes_the_users_is_received(talk: Any) -> None:
+def test_a_bot_message_that_becomes_a_human_message_is_received(talk: Any) -> None:
     assert talk(turns=[bot("one", mid="1")]) == []
     assert talk(turns=[human("one", mid="1")]) == ["one"]
 
 
-def test_an_event_of_one_change_keeps_its_id_when_metadata_follow(stream: Stream, api: Api) -> None:
-    """The row that metadata are saved in must not still say what an earlier save received."""
+def test_a_later_change_of_metadata_makes_no_event(stream: Stream, api: Api) -> None:
+    """A write of metadata must clear the new messages of the write before."""
     stream.read()
     api.post(STATE, {"turns": [human("one")]})
     api.post(STATE, {"metadata": {"userName": "Ann"}})
     api.post(STATE, {"metadata": {"userName": "Bea"}})
-    assert len(told(stream.read())) == 1
+    assert len(events_of(stream.read())) == 1
 
 
-# However long
+# Any length
 
 
 def received_items() -> list[dict[str, Any]]:
     return [item for item in stored()["cams-conversations"] if item["item"]["S"].startswith("received#")]
 
 
-def of_the_row() -> bool:
+def is_in_own_item() -> bool:
     (row,) = [item for item in stored()["cams-conversations"] if item["item"]["S"] == "conversation"]
     return "received" in row
 
@@ -208,19 +206,19 @@ def of_the_row() -> bool:
 def transcripts() -> Iterator[tuple[str, list[str]]]:
     random_ = random.Random(7)
     astral = "".join(chr(random_.randrange(0x10000, 0x10FFFF)) for _ in range(400_000))
-    yield "one that is cut", [noise(300_000)]
-    yield "many of all sizes", [noise(random_.randint(1, 30_000)) for _ in range(100)]
+    yield "one that is truncated", [noise(300_000)]
+    yield "many of different sizes", [noise(random_.randint(1, 30_000)) for _ in range(100)]
     yield "2 MiB in messages of 90,000 characters", [noise(90_000 + number) for number in range(22)]
     yield "thousands of short ones", [f"message {number}" for number in range(9_000)]
     yield "thousands that are empty", [""] * 9_000
     yield "emoji", ["👩🏽‍🚀" * 20_000, "🙂" * 99_999, "🙂" * 100_001]
     yield "four bytes a character", [astral[start : start + 100_000] for start in range(0, 400_000, 100_000)]
-    yield "what JSON has to escape", ['"\\\n\x00' * 20_000, "\x00" * 100_000]
+    yield "characters that JSON escapes", ['"\\\n\x00' * 20_000, "\x00" * 100_000]
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize(("name", "texts"), transcripts())
-def test_however_long_a_transcript_is_each_message_is_received_once_and_in_order(
+def test_messages_of_a_long_transcript_are_received_once_and_in_order(
     stream: Stream, api: Api, name: str, texts: list[str]
 ) -> None:
     stream.read()
@@ -228,7 +226,7 @@ def test_however_long_a_transcript_is_each_message_is_received_once_and_in_order
     answer = api.post(STATE, {"turns": turns})
     assert answer.status == 200, answer.text[:300]
 
-    happened = told(stream.read())
+    happened = events_of(stream.read())
     assert [event.payload["messageContent"] for event in happened] == [text[:100_000] for text in texts]
     times = [event.payload["createdAt"] for event in happened]
     assert times == sorted(set(times))
@@ -236,26 +234,26 @@ def test_however_long_a_transcript_is_each_message_is_received_once_and_in_order
     assert [event.id for event in happened] == sorted(event.id for event in happened)
 
     assert api.post(STATE, {"turns": turns}).status == 200
-    assert told(stream.read()) == []
+    assert events_of(stream.read()) == []
 
 
-def test_what_was_long_leaves_nothing_behind_for_what_follows(talk: Any) -> None:
+def test_long_messages_are_not_part_of_later_changes(talk: Any) -> None:
     long = [human(noise(30_000 + number), mid=str(number)) for number in range(20)]
     assert len(talk(turns=long)) == 20
     parts = received_items()
     assert len(parts) > 1
-    assert not of_the_row()
+    assert not is_in_own_item()
     assert all("expires_at" in part for part in parts)
     assert talk(turns=[*long, human("short", mid="short")]) == ["short"]
-    assert of_the_row()
+    assert is_in_own_item()
     assert talk(metadata={"userName": "Ann"}) == []
-    assert not of_the_row()
+    assert not is_in_own_item()
     assert len(talk(turns=[*long, human(noise(90_000), mid="long again")])) == 1
-    assert not of_the_row()
+    assert not is_in_own_item()
     assert talk(metadata={"userName": "Bea"}) == []
 
 
-def test_long_messages_are_written_in_the_transaction_of_their_conversation(
+def test_long_messages_are_written_in_the_same_transaction_as_the_conversation(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     turns = [human(noise(90_000 + number)) for number in range(20)]
@@ -272,7 +270,9 @@ def test_an_id_may_be_as_long_as_a_message(talk: Any) -> None:
     assert talk(turns=turns) == []
 
 
-def test_the_longest_message_is_delivered(stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace) -> None:
+def test_a_message_of_the_maximum_length_is_delivered(
+    stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
+) -> None:
     random_ = random.Random(8)
     text = "".join(chr(random_.randrange(0x10000, 0x10FFFF)) for _ in range(100_001))
     api.post("/v3/webhooks", webhook_body(inbox.url(), "message_received"))

@@ -1,4 +1,4 @@
-"""The sender against real sockets: what it sends, whom it believes, and that it ends in time whatever happens."""
+"""The sender against real sockets: the request, the response, SSRF protection, and the deadline."""
 
 import os
 import resource
@@ -36,19 +36,19 @@ Resolve = Callable[..., list[str]]
 
 
 class Watch:
-    """What this process does with sockets, as the interpreter's own audit events tell; can cut every connect off."""
+    """Records the process's use of sockets through the interpreter's audit events; can refuse every connection."""
 
     def __init__(self) -> None:
         self.sockets = 0
         self.connects: list[Any] = []
-        self.cut = False
+        self.refuse = False
 
-    def note(self, event: str, arguments: tuple[Any, ...]) -> None:
+    def record(self, event: str, arguments: tuple[Any, ...]) -> None:
         self.sockets += event == "socket.__new__"
         if event == "socket.connect":
             self.connects.append(arguments[1][:2])
-            if self.cut:
-                raise ConnectionRefusedError("Cut off by the test")
+            if self.refuse:
+                raise ConnectionRefusedError("Refused by the test")
 
 
 _watches: list[Watch] = []
@@ -56,17 +56,17 @@ _watches: list[Watch] = []
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:
     if _watches and event.startswith("socket."):
-        _watches[-1].note(event, arguments)
+        _watches[-1].record(event, arguments)
 
 
 @pytest.fixture(scope="session")
 def audited() -> None:
-    sys.addaudithook(_audit)  # it stays for the life of the process, which is why it does nothing without a watch
+    sys.addaudithook(_audit)  # a hook cannot be removed, so it does nothing without a watch
 
 
 @pytest.fixture
 def watch(audited: None) -> Iterator[Watch]:
-    """From here to the end of the test."""
+    """Records the use of sockets until the end of the test."""
     _watches.append(Watch())
     yield _watches[-1]
     _watches.pop()
@@ -78,9 +78,9 @@ def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def forgetful() -> None:
-    """No test has the hosts of another."""
-    lookups.kept.clear()
+def empty_cache() -> None:
+    """No test sees the DNS answers of another."""
+    lookups.cache.clear()
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Answers every name with the addresses of a function; gives the list of the names that were asked for."""
+    """Replaces DNS with a function from name to addresses; returns the list of names that were looked up."""
     asked: list[str] = []
     real = socket.getaddrinfo
 
@@ -114,15 +114,15 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 
 @pytest.fixture
 def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The authority of the tests is the only one that is trusted."""
+    """Only the authority of the tests is trusted."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    sender.trust.cache_clear()
+    sender.tls_context.cache_clear()
     yield
-    sender.trust.cache_clear()
+    sender.tls_context.cache_clear()
 
 
 def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
-    """The outcome of a POST and how long the call took; every one must end in time and keep secrets to itself."""
+    """Post; return the outcome and the duration. Checks that it met the deadline, and that its error has no secret."""
     start = time.monotonic()
     outcome = post(url + "?token=url-secret", body, HEADERS, deadline)
     took = time.monotonic() - start
@@ -133,7 +133,7 @@ def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Out
     return outcome, took
 
 
-# What is sent
+# The request
 
 
 def test_a_delivery_is_exactly_this_request(private: None) -> None:
@@ -173,8 +173,11 @@ INJECTIONS = {
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("headers", INJECTIONS.values(), ids=INJECTIONS)
-def test_a_header_cannot_smuggle(headers: dict[str, str], private: None, watch: Watch) -> None:
-    assert post("http://127.0.0.1:9/", BODY, headers)[:2] == (None, "A header cannot be sent.")
+def test_a_header_cannot_inject_another_one(headers: dict[str, str], private: None, watch: Watch) -> None:
+    assert post("http://127.0.0.1:9/", BODY, headers)[:2] == (
+        None,
+        "A header has a reserved name or an invalid character.",
+    )
     assert watch.sockets == 0
 
 
@@ -204,7 +207,7 @@ def test_proxies_of_the_environment_are_ignored(private: None, monkeypatch: pyte
     assert (outcome.status, one.connections, proxy.connections) == (200, 1, 0)
 
 
-# Who is believed
+# The response
 
 
 @one_of_each(lambda code: code // 100)
@@ -212,7 +215,7 @@ def test_proxies_of_the_environment_are_ignored(private: None, monkeypatch: pyte
 def test_no_other_status_than_200_acknowledges(code: int, private: None) -> None:
     with receiver(status(code)) as one:
         outcome, _ = tried(one.url)
-    assert outcome[:2] == (code, f"The receiver answered {code}; only 200 acknowledges.")
+    assert outcome[:2] == (code, f"The receiver answered {code}; only 200 acknowledges a delivery.")
 
 
 @one_of_each(lambda: None)
@@ -243,14 +246,14 @@ def test_200_acknowledges(pieces: list[bytes], private: None) -> None:
     assert outcome[:2] == (200, None)
 
 
-def test_a_receiver_that_refuses_a_body_before_it_has_read_it_is_understood(private: None) -> None:
+def test_a_response_before_the_body_was_read_is_accepted(private: None) -> None:
     with receiver(receivers.answers_unread) as one:
         outcome, _ = tried(one.url, LARGE)
     assert outcome.status == 413
 
 
 @pytest.mark.parametrize("rest", ["hangs", "floods"])
-def test_what_follows_the_status_changes_nothing(rest: str, private: None) -> None:
+def test_bytes_after_the_status_do_not_change_the_outcome(rest: str, private: None) -> None:
     hangs = receivers.answers(receivers.OK, then_hangs=True)
     with receiver(hangs if rest == "hangs" else receivers.floods(receivers.OK, b"x" * 65536)) as one:
         outcome, took = tried(one.url, deadline=5)
@@ -268,7 +271,7 @@ def test_a_receiver_can_finish_its_answer(private: None) -> None:
             connection.sendall(piece)
             time.sleep(0.03)
         connection.shutdown(socket.SHUT_WR)
-        finished.append(connection.recv(1))  # a sender that had hung up with something unread would reset instead
+        finished.append(connection.recv(1))  # a sender that closed with unread bytes would reset the connection
 
     with receiver(behave) as one:
         outcome, _ = tried(one.url)
@@ -279,11 +282,11 @@ def test_a_receiver_can_finish_its_answer(private: None) -> None:
 
 # Hostile receivers
 
-TOO_LONG = "Reading the answer took too long."
+TOO_LONG = "Reading the response timed out."
 HANGING: dict[str, tuple[Behaviour, str]] = {
     "never answers": (receivers.reads_and_hangs, TOO_LONG),
-    "never reads": (receivers.hangs, "Sending took too long."),
-    "reads a byte at a time": (receivers.reads_a_byte_at_a_time, "Sending took too long."),
+    "never reads": (receivers.hangs, "Sending the request timed out."),
+    "reads a byte at a time": (receivers.reads_a_byte_at_a_time, "Sending the request timed out."),
     "drips a status line": (receivers.drips(b"HTTP/1.1 200 OK"), TOO_LONG),
     "drips interim headers": (receivers.drips(INTERIM), TOO_LONG),
     "stops in the status line": (receivers.answers(b"HTTP/1.1 200 OK", then_hangs=True), TOO_LONG),
@@ -302,20 +305,20 @@ def test_a_receiver_that_hangs_ends_with_the_deadline(behaviour: Behaviour, erro
     assert DEADLINE * 1000 - 1 <= outcome.duration_ms <= took * 1000 + 1
 
 
-def test_a_receiver_that_accepts_nobody_ends_with_the_deadline(private: None) -> None:
+def test_a_receiver_that_accepts_no_connection_ends_with_the_deadline(private: None) -> None:
     with receiver(receivers.hangs, accepts=False) as one:
         outcome, took = tried(one.url)
-    assert outcome[:2] == (None, "Connecting took too long.")
+    assert outcome[:2] == (None, "Connection timed out.")
     assert took >= DEADLINE
 
 
-NOT_HTTP = "The answer is not HTTP/1.1."
-NO_ANSWER = "The receiver closed the connection without an answer."
-RESET = "Reading the answer failed: connection reset by peer."
-# How soon the end of a connection is seen is a race.
-EARLY = {NO_ANSWER: {NO_ANSWER, RESET}, RESET: {RESET, RESET.replace("Reading the answer", "Connecting")}}
-TOO_MUCH = "The receiver sent too much."
-RUDE: dict[str, tuple[Behaviour, str]] = {
+NOT_HTTP = "The response is not HTTP/1.1."
+NO_ANSWER = "The receiver closed the connection without a response."
+RESET = "Reading the response failed: connection reset by peer."
+# Races: an early end of the connection may be noticed at an earlier step.
+EARLY = {NO_ANSWER: {NO_ANSWER, RESET}, RESET: {RESET, RESET.replace("Reading the response", "Connection")}}
+TOO_MUCH = "The receiver sent more than 256 KiB."
+MISBEHAVING: dict[str, tuple[Behaviour, str]] = {
     "floods headers": (receivers.floods(INTERIM[:-2], b"X-More: and more\r\n"), TOO_MUCH),
     "floods interim answers": (receivers.floods(b"", INTERIM), TOO_MUCH),
     "floods a line without end": (receivers.floods(b"HTTP/1.1 200 ", b"x" * 4096), NOT_HTTP),
@@ -342,8 +345,8 @@ RUDE: dict[str, tuple[Behaviour, str]] = {
 
 
 @one_of_each(lambda error: error)
-@pytest.mark.parametrize(("behaviour", "error"), RUDE.values(), ids=RUDE)
-def test_a_rude_receiver_ends_before_the_deadline(behaviour: Behaviour, error: str, private: None) -> None:
+@pytest.mark.parametrize(("behaviour", "error"), MISBEHAVING.values(), ids=MISBEHAVING)
+def test_a_misbehaving_receiver_ends_before_the_deadline(behaviour: Behaviour, error: str, private: None) -> None:
     with receiver(behaviour) as one:
         outcome, took = tried(one.url, deadline=5)
     assert outcome.error in EARLY.get(error, {error})
@@ -351,17 +354,17 @@ def test_a_rude_receiver_ends_before_the_deadline(behaviour: Behaviour, error: s
     assert took < 2
 
 
-def test_a_receiver_that_resets_while_it_is_sent_to_is_told_from_one_that_closes(private: None) -> None:
+def test_a_reset_while_sending_is_distinguished_from_a_close(private: None) -> None:
     with receiver(receivers.resets_at_a_byte) as one:
         outcome, _ = tried(one.url, LARGE, deadline=5)
     assert outcome[:2] == (None, RESET)
 
 
-def test_a_port_that_nobody_listens_on_is_an_error(private: None) -> None:
+def test_a_port_without_a_listener_is_an_error(private: None) -> None:
     with receiver(receivers.hangs) as one:
         closed = one.url
     outcome, _ = tried(closed)
-    assert outcome[:2] == (None, "Connecting failed: connection refused.")
+    assert outcome[:2] == (None, "Connection failed: connection refused.")
 
 
 # TLS
@@ -385,7 +388,7 @@ def test_a_certificate_for_an_address_is_accepted(private: None, trusted: None, 
         assert tried(one.url)[0].status == 200
 
 
-FAILED = "The TLS handshake failed: "
+FAILED = "TLS handshake failed: "
 BAD = {
     "self-signed": FAILED + "self-signed certificate.",
     "expired": FAILED + "certificate has expired.",
@@ -405,7 +408,7 @@ def test_a_bad_certificate_gets_no_request(
     assert one.requests == []
 
 
-def test_an_authority_of_a_test_is_not_trusted_by_default(private: None, certificates: Certificates) -> None:
+def test_the_authority_of_the_tests_is_not_trusted_by_default(private: None, certificates: Certificates) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server()) as one:
         outcome, _ = tried(one.url, deadline=5)
     assert outcome[:2] == (None, BAD["unknown authority"])
@@ -428,14 +431,16 @@ BAD_TLS: dict[str, tuple[Behaviour, str]] = {
     "an SSH banner": (lambda connection, _: connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n"), FAILED),
     "closing": (lambda connection, _: None, FAILED),
     "a reset": (receivers.resets_at_a_byte, FAILED),
-    "silence": (receivers.hangs, "The TLS handshake took too long."),
+    "silence": (receivers.hangs, "TLS handshake timed out."),
     "a flood": (receivers.floods_a_handshake, TOO_MUCH),
-    "a dripped handshake": (receivers.drips_a_handshake, "The TLS handshake took too long."),
+    "a dripped handshake": (receivers.drips_a_handshake, "TLS handshake timed out."),
 }
 
 
 @pytest.mark.parametrize(("behaviour", "error"), BAD_TLS.values(), ids=BAD_TLS)
-def test_a_tls_port_may_answer_with(behaviour: Behaviour, error: str, private: None, trusted: None) -> None:
+def test_a_handshake_fails_when_the_server_answers_with(
+    behaviour: Behaviour, error: str, private: None, trusted: None
+) -> None:
     with receiver(behaviour) as one:
         outcome, _ = tried(one.url.replace("http:", "https:"))
     assert outcome.status is None
@@ -454,25 +459,25 @@ def test_a_receiver_that_hangs_behind_tls_ends_with_the_deadline(
     assert outcome[:2] == (None, error)
 
 
-@one_of_each(lambda kind: RUDE[kind][1])
-@pytest.mark.parametrize("kind", RUDE)
-def test_a_rude_receiver_behind_tls_ends_before_the_deadline(
+@one_of_each(lambda kind: MISBEHAVING[kind][1])
+@pytest.mark.parametrize("kind", MISBEHAVING)
+def test_a_misbehaving_receiver_behind_tls_ends_before_the_deadline(
     kind: str, private: None, trusted: None, certificates: Certificates
 ) -> None:
-    with receiver(RUDE[kind][0], tls=certificates.server()) as one:
+    with receiver(MISBEHAVING[kind][0], tls=certificates.server()) as one:
         outcome, took = tried(one.url, deadline=5)
     assert outcome.status is None
     assert took < 2
 
 
-def test_records_without_data_keep_nobody_busy(private: None, trusted: None, certificates: Certificates) -> None:
+def test_tls_records_without_data_are_limited(private: None, trusted: None, certificates: Certificates) -> None:
     with receiver(receivers.acknowledges, tls=certificates.server(tickets=1_000_000)) as one:
         outcome, took = tried(one.url, deadline=5)
     assert outcome[:2] == (None, TOO_MUCH)
     assert took < 2
 
 
-def test_the_certificates_are_read_once_for_the_process(
+def test_the_certificates_are_loaded_once_per_process(
     private: None, trusted: None, certificates: Certificates, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[ssl.SSLContext] = []
@@ -490,14 +495,14 @@ def test_the_certificates_are_read_once_for_the_process(
     assert len(read) == 1
 
 
-def test_the_system_says_whom_to_trust_and_botocore_where_it_says_nothing(
+def test_the_trust_store_is_the_systems_or_else_the_one_of_botocore(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, certificates: Certificates
 ) -> None:
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    assert sender.trust.__wrapped__().cert_store_stats()["x509_ca"] == 1
+    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] == 1
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    assert sender.trust.__wrapped__().cert_store_stats()["x509_ca"] > 100
+    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] > 100
 
 
 # Addresses that must never be reached
@@ -520,7 +525,7 @@ def way_of_spelling(spelling: str) -> tuple[bool, ...]:
 
 @one_of_each(way_of_spelling)
 @pytest.mark.parametrize("spelling", SPELLINGS, ids=ascii)
-def test_no_spelling_of_an_inner_address_opens_a_socket(spelling: str, watch: Watch) -> None:
+def test_no_spelling_of_a_private_address_opens_a_socket(spelling: str, watch: Watch) -> None:
     outcome, _ = tried(f"https://{spelling}:8443/", deadline=5)
     assert outcome.status is None
     assert outcome.error
@@ -529,39 +534,39 @@ def test_no_spelling_of_an_inner_address_opens_a_socket(spelling: str, watch: Wa
 
 @one_of_each(way_of_spelling)
 @pytest.mark.parametrize("spelling", [each for each in SPELLINGS if "localhost" not in each.lower()], ids=ascii)
-def test_a_spelling_of_an_inner_address_is_refused_when_it_is_configured(spelling: str) -> None:
+def test_a_spelling_of_a_private_address_cannot_be_configured(spelling: str) -> None:
     assert check_url(f"https://{spelling}/")
 
 
-def test_a_url_that_breaks_no_rule_can_be_configured() -> None:
+def test_a_valid_url_can_be_configured() -> None:
     assert check_url("https://hooks.example.com/cams?tenant=1") is None
 
 
-def test_only_the_setting_lets_plain_http_be_configured(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plain_http_can_be_configured_only_with_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert check_url("http://127.0.0.1:8080/") == "must begin with https://"
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
     assert check_url("http://127.0.0.1:8080/") is None
 
 
-# A zone is no part of an answer's address, and an address on no interface of this machine cannot have one.
-LED_TO = [address for address in ADDRESSES if "%" not in address]
+# Without zones: DNS answers have none.
+RESOLVED = [address for address in ADDRESSES if "%" not in address]
 
 
 @one_of_each(lambda address: ":" in address)
-@pytest.mark.parametrize("address", LED_TO)
-def test_a_name_that_leads_inside_opens_no_socket(
+@pytest.mark.parametrize("address", RESOLVED)
+def test_a_name_that_resolves_to_a_private_address_opens_no_socket(
     address: str, watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     asked = names(lambda _: [address])
     outcome, _ = tried(f"https://{HOST}/")
-    assert outcome[:2] == (None, "The host has an address that is not public.")
+    assert outcome[:2] == (None, "The host resolves to an address that is not public.")
     assert asked == [HOST]
     assert watch.sockets == 0
 
 
 @one_of_each(lambda address: ":" in address)
-@pytest.mark.parametrize("address", LED_TO)
-def test_an_inner_address_in_a_url_opens_no_socket(address: str, watch: Watch) -> None:
+@pytest.mark.parametrize("address", RESOLVED)
+def test_a_private_address_in_a_url_opens_no_socket(address: str, watch: Watch) -> None:
     outcome, _ = tried(f"https://[{address}]/" if ":" in address else f"https://{address}/")
     assert outcome[:2] == (None, "The URL must have a public address.")
     assert watch.sockets == 0
@@ -571,29 +576,27 @@ MIXED = {
     "first": ["127.0.0.1", "93.184.216.34"],
     "last": ["93.184.216.34", "2606:4700:4700::1111", "10.0.0.1"],
     "of the other family": ["93.184.216.34", "::1"],
-    "behind those that are tried": [*(f"93.184.216.{last}" for last in range(34, 44)), "169.254.169.254"],
+    "after those that are tried": [*(f"93.184.216.{last}" for last in range(34, 44)), "169.254.169.254"],
 }
 
 
 @pytest.mark.parametrize("addresses", MIXED.values(), ids=MIXED)
-def test_one_inner_address_among_public_ones_refuses_all(
+def test_one_private_address_among_public_ones_blocks_the_host(
     addresses: list[str], watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     names(lambda _: addresses)
     outcome, _ = tried(f"https://{HOST}/")
-    assert outcome[:2] == (None, "The host has an address that is not public.")
+    assert outcome[:2] == (None, "The host resolves to an address that is not public.")
     assert watch.sockets == 0
 
 
-def test_a_name_that_changes_after_the_check_is_not_asked_again(
-    watch: Watch, names: Callable[[Resolve], list[str]]
-) -> None:
-    watch.cut = True  # nothing leaves this machine
+def test_a_name_is_not_resolved_again_after_the_check(watch: Watch, names: Callable[[Resolve], list[str]]) -> None:
+    watch.refuse = True  # nothing leaves this machine
     with receiver(receivers.acknowledges) as inside:
         asked = names(lambda _: ["93.184.216.34"] if len(asked) == 1 else ["127.0.0.1"])
         outcome, _ = tried(f"https://{HOST}:{inside.port}/")
     assert outcome.error is not None
-    assert outcome.error.startswith("Connecting failed")
+    assert outcome.error.startswith("Connection failed")
     assert asked == [HOST]
     assert watch.connects == [("93.184.216.34", inside.port)]
     assert inside.connections == 0
@@ -604,14 +607,14 @@ def test_a_name_that_changes_after_the_check_is_not_asked_again(
 
 @pytest.fixture
 def day(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The milliseconds of the clock of the day, which stands still: [now]."""
+    """A stopped wall clock: [milliseconds]."""
     now = [1_795_228_530_123]
     monkeypatch.setattr(clock, "milliseconds", lambda: now[0])
     return now
 
 
 @pytest.mark.parametrize(("later", "asked_for"), {0: 1, 999: 1, 1000: 2, -1: 2}.items())
-def test_an_answer_is_good_for_a_second(
+def test_a_dns_answer_is_cached_for_a_second(
     later: int, asked_for: int, private: None, day: list[int], names: Callable[[Resolve], list[str]]
 ) -> None:
     asked = names(lambda _: ["127.0.0.1"])
@@ -623,21 +626,19 @@ def test_an_answer_is_good_for_a_second(
     assert len(asked) == asked_for
 
 
-def test_an_answer_that_is_kept_is_checked_for_each_delivery(
+def test_a_cached_dns_answer_is_checked_for_each_delivery(
     private: None, day: list[int], names: Callable[[Resolve], list[str]], watch: Watch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch.cut = True
+    watch.refuse = True
     asked = names(lambda _: ["127.0.0.1"])
-    assert tried(f"https://{HOST}/")[0].error == "Connecting failed: connectionrefusederror."
+    assert tried(f"https://{HOST}/")[0].error == "Connection failed: connectionrefusederror."
     monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE")
-    assert tried(f"https://{HOST}/")[0].error == "The host has an address that is not public."
+    assert tried(f"https://{HOST}/")[0].error == "The host resolves to an address that is not public."
     assert asked == [HOST]
     assert len(watch.connects) == 1
 
 
-def test_that_a_host_could_not_be_looked_up_is_not_kept(
-    private: None, day: list[int], names: Callable[[Resolve], list[str]]
-) -> None:
+def test_a_failed_lookup_is_not_cached(private: None, day: list[int], names: Callable[[Resolve], list[str]]) -> None:
     def unknown_at_first(_: str) -> list[str]:
         if len(asked) == 1:
             raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -648,18 +649,18 @@ def test_that_a_host_could_not_be_looked_up_is_not_kept(
         assert [tried(f"http://{HOST}:{one.port}/")[0].status for _ in range(2)] == [None, 200]
 
 
-def test_no_more_than_so_many_hosts_are_kept(
+def test_the_number_of_cached_hosts_is_bounded(
     private: None, watch: Watch, names: Callable[[Resolve], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    watch.cut = True
-    monkeypatch.setattr(lookups, "_MOST_KEPT", 8)
+    watch.refuse = True
+    monkeypatch.setattr(lookups, "_MAX_CACHED", 8)
     names(lambda _: ["127.0.0.1"])
     for number in range(20):
         tried(f"https://{number}.cams.test/")
-        assert len(lookups.kept) <= 8
+        assert len(lookups.cache) <= 8
 
 
-def test_the_next_address_is_tried_when_one_does_not_take_the_connection(
+def test_the_next_address_is_tried_when_one_refuses_the_connection(
     private: None, watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     names(lambda _: ["127.0.0.2", "127.0.0.3", "127.0.0.1"])
@@ -680,7 +681,7 @@ def test_an_address_that_hangs_leaves_time_for_the_next(
     assert took >= DEADLINE / 2
 
 
-def test_a_refusal_after_the_connection_is_final(
+def test_a_failure_after_the_connection_is_final(
     private: None, watch: Watch, names: Callable[[Resolve], list[str]]
 ) -> None:
     names(lambda _: ["127.0.0.1", "127.0.0.1"])
@@ -696,17 +697,17 @@ def test_no_more_than_four_addresses_are_tried(
     names(lambda _: [f"127.0.0.{last}" for last in range(2, 12)])
     with receiver(receivers.hangs) as one:
         outcome, _ = tried(f"http://{HOST}:{one.port}/")
-    assert outcome.error == "Connecting failed: connection refused."
+    assert outcome.error == "Connection failed: connection refused."
     assert len(watch.connects) == 4
 
 
-def test_a_name_that_leads_nowhere_is_an_error(names: Callable[[Resolve], list[str]], watch: Watch) -> None:
+def test_an_unknown_name_is_an_error(names: Callable[[Resolve], list[str]], watch: Watch) -> None:
     def unknown(_: str) -> list[str]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     names(unknown)
     outcome, _ = tried(f"https://{HOST}/")
-    assert outcome[:2] == (None, "Looking up the host failed: name or service not known.")
+    assert outcome[:2] == (None, "DNS lookup failed: name or service not known.")
     assert watch.sockets == 0
 
 
@@ -732,7 +733,7 @@ def test_a_receiver_may_have_an_ipv6_address(
 
 @pytest.fixture
 def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
-    """Name servers that hang until the test ends, but for two hosts; the names that were asked for."""
+    """Name servers that hang until the test ends, except for two hosts; returns the names that were looked up."""
     over = threading.Event()
     waits = {"good.test": 0, "slow.test": DEADLINE / 2}
 
@@ -742,22 +743,22 @@ def stuck(names: Callable[[Resolve], list[str]]) -> Iterator[list[str]]:
 
     yield names(hang)
     over.set()
-    while lookups.running:
+    while lookups.in_flight:
         time.sleep(0.001)
 
 
 def looking_up() -> int:
-    """The threads that look hosts up, or have done so: they stay for the next."""
+    """Count the lookup threads, idle ones included."""
     return sum(thread.name == "lookup" for thread in threading.enumerate())
 
 
 def test_a_name_server_that_hangs_ends_with_the_deadline(private: None, stuck: list[str]) -> None:
     outcome, took = tried(f"http://{HOST}/")
-    assert outcome[:2] == (None, "Looking up the host took too long.")
+    assert outcome[:2] == (None, "DNS lookup timed out.")
     assert took >= DEADLINE
 
 
-def test_a_host_that_hangs_takes_one_thread_however_often_it_is_tried(private: None, stuck: list[str]) -> None:
+def test_deliveries_to_one_hanging_host_share_a_lookup_thread(private: None, stuck: list[str]) -> None:
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
         hanging = [pool.submit(tried, f"http://{HOST}/") for _ in range(99)]
         outcome, took = tried(f"http://good.test:{one.port}/")
@@ -767,31 +768,29 @@ def test_a_host_that_hangs_takes_one_thread_however_often_it_is_tried(private: N
     assert sorted(stuck) == ["good.test", HOST]
 
 
-def test_hosts_that_hang_take_a_bounded_number_of_threads(private: None, stuck: list[str]) -> None:
+def test_hanging_hosts_use_a_bounded_number_of_threads(private: None, stuck: list[str]) -> None:
     before = threading.active_count() - looking_up()
     with ThreadPoolExecutor(100) as pool:
         hanging = [pool.submit(tried, f"http://{number}.cams.test/") for number in range(100)]
         time.sleep(DEADLINE / 2)
         during = threading.active_count()
-        assert looking_up() == lookups.MOST
-        assert {each.result()[0].error for each in hanging} == {"Looking up the host took too long."}
+        assert looking_up() == lookups.MAX_LOOKUPS
+        assert {each.result()[0].error for each in hanging} == {"DNS lookup timed out."}
     sys.stdout.write(f"{during - before} threads for 100 deliveries, {len(stuck)} names asked for\n")
-    assert during - before == 100 + lookups.MOST
-    assert len(stuck) == lookups.MOST
+    assert during - before == 100 + lookups.MAX_LOOKUPS
+    assert len(stuck) == lookups.MAX_LOOKUPS
 
 
-def test_a_host_that_is_being_looked_up_needs_no_turn(private: None, stuck: list[str]) -> None:
+def test_a_lookup_that_is_already_running_needs_no_free_slot(private: None, stuck: list[str]) -> None:
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
-        for number in range(lookups.MOST - 1):
+        for number in range(lookups.MAX_LOOKUPS - 1):
             pool.submit(tried, f"http://{number}.cams.test/")
         slow = [pool.submit(tried, f"http://slow.test:{one.port}/") for _ in range(20)]
         assert {each.result()[0].status for each in slow} == {200}
     assert stuck.count("slow.test") == 1
 
 
-def test_a_process_without_threads_to_spare_is_an_error_of_that_delivery_only(
-    private: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_running_out_of_threads_fails_only_that_delivery(private: None, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 
@@ -799,11 +798,11 @@ def test_a_process_without_threads_to_spare_is_an_error_of_that_delivery_only(
         with monkeypatch.context() as full:
             full.setattr(threading.Thread, "start", none_left)
             full.setattr(lookups, "_idle", 0)
-            assert tried(one.url)[0].error == "Looking up the host failed: no thread is left."
+            assert tried(one.url)[0].error == "DNS lookup failed: no thread is available."
         assert tried(one.url)[0].status == 200
 
 
-def test_a_turn_that_becomes_free_goes_to_who_waits(private: None, names: Callable[[Resolve], list[str]]) -> None:
+def test_a_free_slot_goes_to_a_waiting_lookup(private: None, names: Callable[[Resolve], list[str]]) -> None:
     asked = names(lambda _: time.sleep(0.02) or ["127.0.0.1"])  # type: ignore[func-returns-value]
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(300) as pool:
         urls = [f"http://{number % 200}.cams.test:{one.port}/" for number in range(300)]
@@ -813,40 +812,40 @@ def test_a_turn_that_becomes_free_goes_to_who_waits(private: None, names: Callab
     assert 200 <= len(asked) <= 300
 
 
-def test_a_turn_that_somebody_does_not_need_goes_to_the_next(
+def test_a_slot_that_a_waiter_does_not_need_goes_to_the_next_one(
     names: Callable[[Resolve], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookups, "MOST", 2)
+    monkeypatch.setattr(lookups, "MAX_LOOKUPS", 2)
     answered = {host: threading.Event() for host in ("first.test", "second.test", "slow.test", "good.test")}
     answered["good.test"].set()
-    there, wait = threading.Semaphore(0), lookups._ended.wait
+    reached, wait = threading.Semaphore(0), lookups._finished.wait
 
     def resolve(host: str) -> list[str]:
-        there.release()
+        reached.release()
         answered[host].wait(5)
         return ["127.0.0.1"]
 
     def waits(seconds: float | None = None) -> bool:
-        there.release()
+        reached.release()
         return wait(seconds)
 
     names(resolve)
-    monkeypatch.setattr(lookups._ended, "wait", waits)
+    monkeypatch.setattr(lookups._finished, "wait", waits)
     with ThreadPoolExecutor(5) as pool:
         for host in ("first.test", "second.test", "slow.test", "slow.test", "good.test"):
             last = pool.submit(lookups.look_up, host, 80, time.monotonic() + 5)
-            assert there.acquire(timeout=5)  # being looked up, or waiting in this order
+            assert reached.acquire(timeout=5)  # its lookup runs, or waits in this order
         answered["first.test"].set()
-        answered["second.test"].set()  # two turns, and those who wait first need one
+        answered["second.test"].set()  # two free slots; the first waiters share one
         assert last.result()
-        assert ("slow.test", 80) in lookups.running
+        assert ("slow.test", 80) in lookups.in_flight
         answered["slow.test"].set()
 
 
-# Many at once
+# Concurrency
 
 
-def test_five_hundred_deliveries_end_in_time_although_half_of_them_hang(private: None) -> None:
+def test_five_hundred_deliveries_meet_the_deadline_while_half_of_them_hang(private: None) -> None:
     deadline, calls = 1.5, 500
     command = [sys.executable, "-m", "tests.webhooks.receivers"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:

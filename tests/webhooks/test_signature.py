@@ -1,4 +1,4 @@
-"""Signatures as a receiver with any Standard Webhooks library checks them."""
+"""Signatures verify as any Standard Webhooks library verifies them."""
 
 import base64
 import hashlib
@@ -17,14 +17,14 @@ SIGNATURE = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 
 def accepted(secret: str, headers: dict[str, str], body: bytes) -> bool:
-    """What a receiver does, written from the standard alone."""
+    """Verify a signature, implemented from the standard alone."""
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     key = base64.b64decode(secret[len("whsec_") :])
     expected = "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
     return expected in headers["webhook-signature"].split(" ")
 
 
-def test_the_signature_is_that_of_the_reference_libraries() -> None:
+def test_a_signature_equals_the_example_of_the_reference_libraries() -> None:
     assert sign([SECRET], MESSAGE, TIMESTAMP, BODY) == {
         "webhook-id": MESSAGE,
         "webhook-timestamp": str(TIMESTAMP),
@@ -32,10 +32,10 @@ def test_the_signature_is_that_of_the_reference_libraries() -> None:
     }
 
 
-def test_both_secrets_of_a_rotation_verify_and_no_other_does() -> None:
-    new, old, strange = new_secret(), new_secret(), new_secret()
+def test_during_a_rotation_both_secrets_verify_and_no_other_does() -> None:
+    new, old, other = new_secret(), new_secret(), new_secret()
     headers = sign([new, old], MESSAGE, TIMESTAMP, BODY)
-    assert [accepted(secret, headers, BODY) for secret in (new, old, strange)] == [True, True, False]
+    assert [accepted(secret, headers, BODY) for secret in (new, old, other)] == [True, True, False]
 
 
 @pytest.mark.parametrize("changed", ["webhook-id", "webhook-timestamp", "body"])
@@ -48,22 +48,22 @@ def test_a_signature_covers(changed: str) -> None:
     assert not accepted(SECRET, headers, body)
 
 
-def test_a_body_is_signed_as_the_bytes_it_is() -> None:
+def test_the_signature_covers_the_exact_bytes_of_the_body() -> None:
     body = '{"text": "Grüße 🎈"}'.encode() + b"\xff\x00%d"
     assert accepted(SECRET, sign([SECRET], MESSAGE, TIMESTAMP, body), body)
 
 
-def test_a_new_secret_is_32_bytes_in_the_spelling_of_the_standard() -> None:
+def test_a_new_secret_is_32_bytes_in_the_format_of_the_standard() -> None:
     secret = new_secret()
     assert secret.startswith("whsec_")
     assert len(base64.b64decode(secret.removeprefix("whsec_"), validate=True)) == 32
 
 
-def test_no_two_secrets_are_the_same() -> None:
+def test_new_secrets_are_unique() -> None:
     assert len({new_secret() for _ in range(100)}) == 100
 
 
 @pytest.mark.parametrize("secret", ["whsec_no base64!", "whsec_abc"], ids=["letters", "length"])
-def test_a_damaged_secret_signs_nothing(secret: str) -> None:
+def test_a_malformed_secret_raises(secret: str) -> None:
     with pytest.raises(ValueError, match=r"base64|padding|character"):
         sign([secret], MESSAGE, TIMESTAMP, BODY)

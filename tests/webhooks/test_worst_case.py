@@ -1,7 +1,7 @@
-"""The largest states that bring nothing but new messages, on the real local engine: moto bounds no transaction.
+"""The largest states that consist of new messages, on the real local engine, because moto does not limit transactions.
 
-The messages stand in the transcript and, for whoever hears of the change, once more beside it. A transaction may have
-4 MB; the local engine counts the request for it, in which bytes are a third longer.
+A write stores new messages twice: in the transcript, and again for fan-out. A transaction is limited to 4 MB. The local
+engine measures the request instead, whose base64 is a third longer.
 """
 
 import os
@@ -31,20 +31,20 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
 
 
 def sent(environment: dict[str, str], size: int) -> list[tuple[int, ...]]:
-    """For each worst case of this size: the status, and how many messages were sent, received and stored."""
+    """Return, for each worst case of this size, its status and the numbers of messages sent, received and stored."""
     command = [sys.executable, "-m", "tests.webhooks.worst_case", str(size)]
     ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
     assert ran.returncode == 0, ran.stderr
     return [tuple(map(int, line.split())) for line in ran.stdout.splitlines() if line[:1].isdigit()]
 
 
-def test_messages_of_1_7_mebibytes_that_do_not_compress_are_stored_and_received(environment: dict[str, str]) -> None:
+def test_1_7_mebibytes_of_incompressible_messages_are_stored_and_received(environment: dict[str, str]) -> None:
     worst = sent(environment, int(1.7 * MEBIBYTE))
     assert worst == [(200, count, count, count) for _, count, _, _ in worst]
     assert len(worst) == 4
 
 
-def test_messages_of_2_mebibytes_that_do_not_compress_are_stored_and_received_or_refused(
+def test_2_mebibytes_of_incompressible_messages_are_stored_and_received_or_refused(
     environment: dict[str, str],
 ) -> None:
     worst = sent(environment, 2 * MEBIBYTE)

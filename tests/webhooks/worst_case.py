@@ -1,7 +1,6 @@
-"""A process that sends the largest states there are to the API, for `test_worst_case`; where the engine is, the
-environment says.
+"""A process that sends the largest states to the API, for `test_worst_case`. The environment locates the engine.
 
-    python -m tests.webhooks.worst_case BYTES    prints a line for each: status, messages sent, received, stored
+python -m tests.webhooks.worst_case BYTES    prints per state: status, messages sent, received, stored
 """
 
 import random
@@ -9,16 +8,15 @@ import sys
 
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.builders import message
-from tests.webhooks.pipeline import Stream, told
+from tests.webhooks.pipeline import Stream, events_of
 
-# What takes the most room once it is compressed: no other characters carry more in a byte of JSON.
+# The worst case for compression: no other characters carry more information per byte of JSON.
 _CHARACTERS = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in '"\\')
 _SIZES = (99_000, 30_000, 1_000, 200)
 
 
 def main(limit: int) -> None:
-    """One conversation for each size of its messages, as much of them as a request of `limit` bytes may have."""
+    """Write one conversation per message size, with as many messages as a request of `limit` bytes can have."""
     random_ = random.Random(5)
     api = Api(workspaces.create("Large").workspace_key)
     api.post("/v2/agents/support", {})
@@ -27,9 +25,9 @@ def main(limit: int) -> None:
         count = (limit - 100) // (size + len('{"item": {"text": ""}}, '))
         texts = ["".join(random_.choices(_CHARACTERS, k=size)) for _ in range(count)]
         path = f"/agents/support/interact/of-{size}/state"
-        turn = {"from": "human", "messages": [message(text) for text in texts]}
-        status = api.post(path, {"turns": [turn]}).status
-        received = [event.payload["messageContent"] for event in told(stream.read("conversations"))]
+        turns = [{"from": "human", "messages": [{"item": {"text": text}} for text in texts]}]
+        status = api.post(path, {"turns": turns}).status
+        received = [event.payload["messageContent"] for event in events_of(stream.read("conversations"))]
         stored = [turn["messages"]["item"]["text"] for turn in api.post(path).json["turns"]]
         assert received in ([], texts)
         assert stored in ([], texts)

@@ -1,7 +1,7 @@
-"""Five of a hundred receivers hang: how long the events of the others wait, from the queue to their receiver.
+"""The bulkhead: when five of a hundred receivers hang, the events of the others are not delayed.
 
-The workers are like the cloud's: each takes up to ten messages, runs the function, and takes no others before it has
-ended; a lane has so many of them. The one test of a time, because the time is what is promised.
+Workers behave as in the cloud: each takes up to ten messages, runs the function, and takes no more before it returns.
+This is the only test that measures time, because it proves a promise about time.
 """
 
 import json
@@ -34,25 +34,25 @@ SLOW_WORKERS = 5
 PROMISED_SECONDS = 2.0
 
 
-class Lanes:
-    """Queues in this process that know when each message came; moto's are too slow for this."""
+class LocalQueues:
+    """Queues in this process that record when each event was enqueued. moto's are too slow for this."""
 
     def __init__(self) -> None:
-        self.lanes: dict[str, waiting.Queue[str | None]] = {lane: waiting.Queue() for lane in (queue.FAST, queue.SLOW)}
-        self.came: dict[str, float] = {}
-        self.in_slow_lane: set[str] = set()
+        self.queues: dict[str, waiting.Queue[str | None]] = {name: waiting.Queue() for name in (queue.FAST, queue.SLOW)}
+        self.enqueued: dict[str, float] = {}
+        self.slow_events: set[str] = set()
 
     @contextmanager
     def in_place(self) -> Iterator[None]:
         def take(params: dict[str, Any], **_: Any) -> tuple[AWSResponse, dict[str, Any]]:
             sent = json.loads(params["body"])
-            lane = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
+            name = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
             for text in (one["MessageBody"] for one in sent["Entries"]):
                 message = queue.from_text(text)
-                self.came.setdefault(message.event_id, time.monotonic())
-                if lane == queue.SLOW:
-                    self.in_slow_lane.add(message.event_id)
-                self.lanes[lane].put(text)
+                self.enqueued.setdefault(message.event_id, time.monotonic())
+                if name == queue.SLOW:
+                    self.slow_events.add(message.event_id)
+                self.queues[name].put(text)
             return AWSResponse("", 200, {}, None), {}
 
         known = storage.sdk_client("sqs").meta.events
@@ -62,27 +62,27 @@ class Lanes:
         finally:
             known.unregister("before-call.sqs.SendMessageBatch", take)
 
-    def work(self, lane: str) -> None:
-        """A worker of a lane, until the lane is closed."""
-        while (first := self.lanes[lane].get()) is not None:
+    def work(self, name: str) -> None:
+        """Run a worker of a queue until it gets None."""
+        while (first := self.queues[name].get()) is not None:
             texts = [first]
             while len(texts) < 10:
                 try:
-                    text = self.lanes[lane].get_nowait()
+                    text = self.queues[name].get_nowait()
                 except waiting.Empty:
                     break
                 if text is None:
-                    self.lanes[lane].put(None)
+                    self.queues[name].put(None)
                     break
                 texts.append(text)
-            Held(lane, [{"Body": text, "MessageId": "", "ReceiptHandle": ""} for text in texts]).run()
+            Held(name, [{"Body": text, "MessageId": "", "ReceiptHandle": ""} for text in texts]).run()
 
 
 class Waits(NamedTuple):
-    """Seconds from the queue to the receiver, of the healthy endpoints' events, and how many went the slow way."""
+    """Seconds from queue to receiver for events of healthy endpoints, and the number of events on the slow queue."""
 
     healthy: list[float]
-    slow_way: int
+    slow_events: int
 
     @property
     def percentile(self) -> float:
@@ -106,11 +106,11 @@ def run(
         else:
             connection.sendall(OK)
 
-    lanes = Lanes()
-    with receiver(serve) as running, lanes.in_place():
-        records, hanging = happened(stream, f"http://{running.address}", events)
+    queues = LocalQueues()
+    with receiver(serve) as running, queues.in_place():
+        records, hanging = make_events(stream, f"http://{running.address}", events)
         threads = [
-            threading.Thread(target=lanes.work, args=(lane,)) for lane, count in counts.items() for _ in range(count)
+            threading.Thread(target=queues.work, args=(name,)) for name, count in counts.items() for _ in range(count)
         ]
         for thread in threads:
             thread.start()
@@ -119,22 +119,23 @@ def run(
             time.sleep(max(0.0, start + number / a_second - time.monotonic()))
             pipeline.fan_out([record])
         end = time.monotonic() + 60
-        healthy = {message for message in lanes.came if message not in hanging(lanes)}
+        healthy = {message for message in queues.enqueued if message not in hanging(queues)}
         while not healthy <= arrived.keys() and time.monotonic() < end:
             time.sleep(0.05)
-        for lane, count in counts.items():
-            lanes.lanes[lane].queue.clear()
+        for name, count in counts.items():
+            queues.queues[name].queue.clear()
             for _ in range(count):
-                lanes.lanes[lane].put(None)
-        running.close()  # lets those go that hang
+                queues.queues[name].put(None)
+        running.close()  # ends the hanging connections
         for thread in threads:
             thread.join(60)
     assert healthy <= arrived.keys()
-    return Waits([arrived[one] - lanes.came[one] for one in healthy], len(lanes.in_slow_lane))
+    return Waits([arrived[one] - queues.enqueued[one] for one in healthy], len(queues.slow_events))
 
 
-def happened(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Record], Any]:
-    """Records of events, each of an endpoint in a workspace of its own, in no order; and whose events hang."""
+def make_events(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Record], Any]:
+    """Create one endpoint per workspace, and events of them all. Returns the records, shuffled, and a function that
+    selects the events of hanging endpoints."""
     with pipeline.cheap_transactions():
         ids = [workspaces.create(str(number)).workspace_id for number in range(ENDPOINTS)]
     for number, workspace_id in enumerate(ids):
@@ -148,30 +149,32 @@ def happened(stream: Stream, url: str, events: int) -> tuple[list[pipeline.Recor
             organisations.save(organisation, {}, {"name": f"organisation {number}"})
     records = stream.read()
     random.Random(3).shuffle(records)
-    told = {event.id: event.workspace_id for event in pipeline.told(records)}
-    return records, lambda lanes: {one for one in lanes.came if told[one] in ids[:HANGING]}
+    workspace_of = {event.id: event.workspace_id for event in pipeline.events_of(records)}
+    return records, lambda queues: {one for one in queues.enqueued if workspace_of[one] in ids[:HANGING]}
 
 
 def check(waits: Waits, least: int) -> None:
     median = statistics.median(waits.healthy)
     sys.stdout.write(
         f"\nhealthy={len(waits.healthy)} median={median:.3f}s p99={waits.percentile:.3f}s "
-        f"max={max(waits.healthy):.3f}s slow_lane={waits.slow_way}\n"
+        f"max={max(waits.healthy):.3f}s slow_events={waits.slow_events}\n"
     )
     assert len(waits.healthy) >= least
-    # The hanging ones have a lane of their own, and nobody else is in it.
-    assert 0 < waits.slow_way <= least
+    # Only the hanging endpoints moved to the slow queue.
+    assert 0 < waits.slow_events <= least
     assert waits.percentile <= PROMISED_SECONDS
 
 
 @whole
-def test_five_hanging_receivers_of_a_hundred_delay_nobody_else(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
-    # So few workers that those who hang would hold up all of them, were there one lane.
+def test_five_hanging_receivers_of_a_hundred_do_not_delay_the_others(
+    stream: Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # With a single queue, the hanging receivers would block all of these workers.
     check(run(stream, monkeypatch, 500, 25, workers=8, slow_seconds=0.5, hang_seconds=6.0), 475)
 
 
 @pytest.mark.long
-def test_five_hanging_receivers_of_a_hundred_delay_nobody_else_with_the_real_times(
+def test_five_hanging_receivers_of_a_hundred_do_not_delay_the_others_with_production_times(
     stream: Stream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     waits = run(stream, monkeypatch, 1_500, 25, workers=32, slow_seconds=delivery.SLOW_SECONDS, hang_seconds=30.0)
