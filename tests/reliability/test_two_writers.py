@@ -85,8 +85,8 @@ def test_exactly_as_many_webhooks_are_created_as_the_limit_leaves(left: int, ser
     create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
     known = [one["id"] for one in listed["data"]]
-    answers(served, *(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MOST - left :]))
-    answers(served, *[create] * (endpoints.MOST - left - len(known)))
+    answers(served, *(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MAX_ENDPOINTS - left :]))
+    answers(served, *[create] * (endpoints.MAX_ENDPOINTS - left - len(known)))
 
     printed = all_at_once(served, "save", json.dumps([(*create, None)]))
 
@@ -95,7 +95,7 @@ def test_exactly_as_many_webhooks_are_created_as_the_limit_leaves(left: int, ser
         {"200": left, **({"429": rivals_left} if rivals_left else {})}
     )
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
-    assert len(listed["data"]) == endpoints.MOST
+    assert len(listed["data"]) == endpoints.MAX_ENDPOINTS
     shown(requests=PROCESSES * THREADS)
 
 

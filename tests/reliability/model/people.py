@@ -67,7 +67,7 @@ class People(Talks):
             others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
             if _email(Record(after)) in others:
                 raise Refused(
-                    409, "email belongs to another client of this workspace; use another one.", code="EMAIL_TAKEN"
+                    409, "email belongs to another client of this workspace; use a different email.", code="EMAIL_TAKEN"
                 )
             workspace.of("client")[client_id] = record.save(after)
             return Expected(success("Client updated successfully"), record)
