@@ -370,5 +370,55 @@ def test_a_cascade_is_not_complete_before_the_index_has_caught_up(
     assert items("conversations") == []
 
 
+def test_a_conflict_of_the_cascade_does_not_run_the_deletion_again(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent is gone then, so a second run would answer 412, or delete a new agent with this id."""
+
+    def conflict(*_: str) -> None:
+        raise storage.ConditionFailed()
+
+    api.post("/agents/support/interact/ann/state", {"turns": HUMAN})
+    headers = {**api._headers, "If-Match": api.get("/v3/agents/support").headers["etag"]}
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "sleep", lambda _: None)
+        patch.setattr(conversations, "clear", conflict)
+        answer = api.call("DELETE", "/v3/agents/support", None, headers)
+    assert (answer.status, answer.json["message"]) == (200, "Agent deleted; its records are still being deleted")
+    assert len(cascade_messages()) == 1
+
+
+def test_an_agent_that_changes_all_the_time_is_not_deleted_after_ten_runs(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def conflict(*_: agents.AgentRow) -> None:
+        raise storage.ConditionFailed()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "sleep", lambda _: None)
+        patch.setattr(agents, "delete", conflict)
+        refused(api.delete("/v3/agents/support"), 409, code="STALE")
+    assert len(cascade_messages()) == 10
+    assert api.get("/v3/agents/support").status == 200
+
+
+def test_a_cascade_that_another_one_overtakes_leaves_a_new_agent_with_this_id(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    revoke_all, runs = agents.revoke_all, count()
+
+    def overtaken(*ids: str) -> None:
+        revoke_all(*ids)
+        if next(runs) == 1:  # the last step of the cascade before it deletes the tombstone
+            assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+            assert api.post("/v2/agents/support", {}).status == 200
+
+    with monkeypatch.context() as patch:
+        patch.setattr(agents, "revoke_all", overtaken)
+        assert api.delete("/v3/agents/support").status == 200
+    assert api.post("/v3/agents/support/tools", {"tool": {"name": "t"}}).status == 200
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+
+
 def _ids(api: Api) -> tuple[str, str]:
     return api.get("/v3/agents/support/tools") and items("agents")[0]["workspace"]["S"], "support"

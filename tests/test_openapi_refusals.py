@@ -151,7 +151,7 @@ def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def overtake(row: storage.Row) -> None:
         """Another write came first: the row has another version tag."""
-        if isinstance(row, storage.VersionedRow) and row.version_tag is not None:
+        if isinstance(row, storage.TaggedRow) and row.version_tag is not None:
             dynamodb.update_item(
                 TableName=row.Meta.table_name,
                 Key=row.get_operation_kwargs_from_class(*row.keys)["Key"],
@@ -159,14 +159,16 @@ def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
                 ExpressionAttributeValues={":other": {"S": ids.new_id()}},
             )
 
-    for name in ("put", "delete"):
+    for name in ("put", "update", "delete"):
         real = getattr(storage, name)
         monkeypatch.setattr(storage, name, lambda row, *more, real=real: overtake(row) or real(row, *more))
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
     bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
 
-    assert refused(409, lambda one: stage.send(one, bodies.get(one.name))) == CONFLICTING
+    # Without a precondition the last write of analytics wins.
+    headers = {"write_analytics": {"If-Match": "*"}}
+    assert refused(409, lambda one: stage.send(one, bodies.get(one.name), headers=headers.get(one.name))) == CONFLICTING
 
 
 def test_409_of_a_key_that_is_in_use(stage: Stage) -> None:

@@ -19,6 +19,7 @@ from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.requests import counted, refused_by_the_engine
 from tests.selection import each_value_once, one_of_each
+from tests.writes import before_each_commit
 
 MINUTE, DAY = 60, 24 * 60 * 60
 MONTH, YEAR = 30 * DAY, 365 * DAY
@@ -269,6 +270,20 @@ def test_a_rotation_does_not_revive_a_key_that_was_revoked_meanwhile(workspace: 
     with pytest.raises(storage.ConditionFailed):
         credentials.rotate(key)
     assert everything() == before
+
+
+def test_a_rotation_does_not_lengthen_the_overlap_of_one_that_overtakes_it(
+    workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After a leak the old key ends at once, although another rotation has just read it without an end."""
+    api, overtaking = Api(workspace.workspace_key), iter([{"overlapSeconds": 0}])
+    assert api.get("/v3/agents").status == 200
+    with monkeypatch.context() as patch:
+        before_each_commit(patch, lambda: [api.post("/v3/workspace/key/rotate", body).data for body in overtaking])
+        api.post("/v3/workspace/key/rotate")
+    assert credential_item(workspace.workspace_key)["expires_at"]["N"] == str(clock.seconds())
+    pass_time(auth.CACHE_SECONDS)
+    assert opens(workspace.workspace_key) == 401
 
 
 @one_of_each(lambda: None)

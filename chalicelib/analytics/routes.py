@@ -20,7 +20,7 @@ routes = Blueprint(__name__)
 @operation(
     body="models.AnalyticsRecord",
     headers=("If-Match", "If-None-Match"),
-    raises=(errors.NotFound, errors.TooLarge),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     examples="analytics.WRITE_ANALYTICS",
 )
 def write_analytics(agent_id: str, convo_id: str) -> Response:

@@ -177,10 +177,15 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
 
 
 def retire(row: CredentialRow, overlap: int) -> None:
-    """Stage the expiry of a credential in `overlap` seconds, or at its own expiry if that is earlier."""
+    """Stage the expiry of a credential in `overlap` seconds, or at its own expiry if that is earlier.
+
+    The commit raises ConditionFailed if its expiry has changed since it was read: a shortened one is never extended.
+    """
+    expiry = CredentialRow.expires_at
+    unchanged = expiry.does_not_exist() if row.expires_at is None else expiry == row.expires_at
     end = clock.seconds() + overlap
     row.expires_at = clock.to_datetime(min(end, row.ends_at or end))
-    storage.put(row, CredentialRow.token_hash.exists())
+    storage.put(row, CredentialRow.token_hash.exists() & unchanged)
     storage.put(_entry(row))
 
 

@@ -32,10 +32,15 @@ Check = Callable[[store.AgentRow | None], store.AgentRow | None]
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
     """Delete an agent, and its records for up to `seconds`; return whether the cascade is complete.
 
-    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raises NotFound.
+    `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raises NotFound, and
+    ConditionFailed if another write came before the deletion. Once the agent is deleted, it never raises
+    ConditionFailed: the caller would run it again, and a second run may find a new agent with this id.
     """
-    storage.retry_on_conflict(lambda: _delete_agent(workspace_id, agent_id, check))
-    return _cascade(workspace_id, agent_id, seconds)
+    _delete_agent(workspace_id, agent_id, check)
+    try:
+        return _cascade(workspace_id, agent_id, seconds)
+    except storage.ConditionFailed:  # another write came first ten times; the queue resumes the cascade
+        return False
 
 
 def resume(message: str, seconds: float) -> None:
@@ -73,7 +78,8 @@ def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
         return False
     store.revoke_all(workspace_id, agent_id)
     with storage.unit_of_work():
-        storage.delete(tombstone)
+        # If another run completed the cascade first, a new agent with this id may already have a sequence row.
+        storage.delete(tombstone, sequence.SequenceRow.closed_at == tombstone.closed_at)
     return True
 
 

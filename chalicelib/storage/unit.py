@@ -14,11 +14,11 @@ module detects that: the stored version tag is the one that the write itself set
 consumes twice the write units of its items.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from itertools import count
 from typing import Any, Literal, NamedTuple, ParamSpec, TypeVar
 
 from pynamodb.expressions.condition import Condition
@@ -164,16 +164,18 @@ def current_unit() -> Unit:
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
     """The result of `action`, which reads, decides and writes. Runs it again, with backoff, after a ConditionFailed.
 
-    Raises the conflict after its maximum number of runs, ten by default.
+    Raises the conflict after its maximum number of runs, ten by default. Each kind of conflict is counted on its own.
     """
-    for run in count(1):
+    conflicts: Counter[type[ConditionFailed]] = Counter()
+    while True:
         try:
             return action()
         except ConditionFailed as conflict:
-            if run >= conflict.runs:
+            kind = type(conflict)
+            conflicts[kind] += 1
+            if conflicts[kind] >= conflict.runs:
                 raise
-            pause(min(run, conflict.longest_backoff))
-    raise AssertionError("unreachable")
+            pause(min(conflicts[kind], conflict.longest_backoff))
 
 
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
