@@ -142,7 +142,7 @@ class Sequence:
             found[name] = one_of(["one", "two"])
         found["user_id"] = found["convo_id"] = one_of(["one", "two", "three"])
         for name, table in (("tool_id", "cams-tools"), ("lead_id", "cams-leads"), ("webhook_id", "cams-webhooks")):
-            there = [item[name]["S"] for item in items()[table]]
+            there = [item[name]["S"] for item in items()[table] if "document" in item]
             found[name] = one_of(there) if there else found[name]
         there = [item for item in items()["cams-deliveries"] if item["webhook"]["S"].endswith(found["webhook_id"])]
         found["delivery_id"] = one_of(there)["delivery_id"]["S"] if there else found["delivery_id"]
