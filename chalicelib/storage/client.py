@@ -139,7 +139,8 @@ class Rejected(Exception):
 
 
 class TransactionConflict(errors.Unavailable):
-    """Another transaction holds one of the items. Nothing has changed, and the SDK does not retry the request."""
+    """Another transaction holds one of the items, or a table throttles the transaction. Nothing has changed, and the SDK
+    does not retry the request."""
 
 
 @contextmanager
@@ -192,7 +193,7 @@ _TRANSIENT = {
 
 def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
     codes = {reason.code for reason in reasons if reason}
-    if codes == {"TransactionConflict"}:
+    if codes and codes <= {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}:
         return TransactionConflict()
     if codes and codes <= {"ConditionalCheckFailed", "TransactionConflict"}:
         return Rejected(reasons)

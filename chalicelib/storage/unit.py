@@ -79,6 +79,10 @@ class Unit:
         """Add a step whose error takes precedence over those of all other steps."""
         self._steps.insert(0, step)
 
+    def send_after_commit(self, queue: str, text: str) -> None:
+        """Stage a queue message. `http.commit` sends it, and a replay of the request sends it again."""
+        self.messages.append((queue, text))
+
     def discard(self) -> None:
         """Drop the staged writes and messages."""
         self._steps, self.messages = [], []

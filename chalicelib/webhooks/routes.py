@@ -171,7 +171,7 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
     message = queue.Message(auth.caller().workspace_id, webhook_id, event_id, type_, ids.new_id())
     row = ledger.new(*message)
     storage.put(row)
-    storage.current_unit().messages.append((queue.FAST, message.text()))
+    storage.current_unit().send_after_commit(queue.FAST, message.text())
     return _render_delivery(row)
 
 

@@ -137,6 +137,15 @@ def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_ke
 
 # ---- together with a failed condition -------------------------------------------------------------
 
+
+@pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
+def test_a_throttled_transaction_is_sent_again(code: str, here: World, shown: Shown) -> None:
+    with refusing(iter([lambda _: cancelled([code, NONE])]), "TransactWriteItems") as seen:
+        assert here.send(named("tool create"), None).status == 200
+    assert len(seen) == 2
+    shown(faults=1)
+
+
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
 # The steps of that request: the client, its new email (EMAIL_TAKEN), its old one; before them the key.
 MIXED = [
