@@ -6,7 +6,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PORT ?= 8000
 STATE ?= .local
-# Passed to pytest: make test ARGS="tests/tools -k create"
+# Passed to pytest: make test ARGS="tests/test_tools.py -k create"
 ARGS ?=
 
 # The first interpreter that is new enough. On some systems python3 is older than python3.12.

@@ -24,10 +24,6 @@ class Numbers(NamedTuple):
         """Return the next page of numbers below `number`, newest first."""
         return self._numbers(min(self.high, number - 1), 0)
 
-    def is_last(self, number: int) -> bool:
-        """Whether no conversation has a smaller number."""
-        return not self.below(number)
-
     def _numbers(self, top: int, skip: int) -> list[int]:
         numbers: list[int] = []
         for high, low in self._runs(top):
