@@ -1,15 +1,15 @@
-# What people type. Each target does its own set-up on a fresh machine that has Python 3.10 or newer; set-up is not
-# repeated while the lock files stay as they are.
+# The project's commands. Each target sets up what it needs, on any machine with Python 3.10 or newer. Set-up runs again
+# only when a lock file changes.
 
 # uv compiles nothing. With this set, every process would compile all packages again.
 unexport PYTHONDONTWRITEBYTECODE
 
 PORT ?= 8000
 STATE ?= .local
-# Passed to pytest: make test ARGS="tests/tools -k create"
+# Passed to pytest: make test ARGS="tests/test_tools.py -k create"
 ARGS ?=
 
-# The first interpreter that is new enough: on some systems python3 is an old one beside a newer python3.12.
+# The first interpreter that is new enough. On some systems python3 is older than python3.12.
 ifndef PYTHON
 PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3.11 python3.10; do \
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
@@ -19,39 +19,39 @@ endif
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
-	@echo "make test [ARGS=...]                  the tests: each behaviour once; two and a half minutes"
-	@echo "make test-all                         every case of them; seven minutes"
-	@echo "make test-long                        the long ones, and all that show a promise; half an hour"
+	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; two and a half minutes"
+	@echo "make test-all                         the whole suite; seven minutes"
+	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
-	@echo "make format                           let the formatter write"
-	@echo "make bench                            the benchmarks, beside what people would use instead; 10 minutes"
-	@echo "make bench-quick                      the same for a glance; a minute and a half"
-	@echo "make rehearse                         a deployment from nothing to the end, in an emulated cloud"
-	@echo "make deploy STAGE=prod                to the account that AWS_PROFILE and the like point at"
-	@echo "make destroy STAGE=prod               takes it away again; asks, and keeps the data"
-	@echo "make lock                             after a change of a requirements file"
-	@echo "make clean                            remove what set-up and tools have made; STATE stays"
+	@echo "make format                           apply the formatter"
+	@echo "make bench                            benchmarks against common alternatives; 10 minutes"
+	@echo "make bench-quick                      the same with fewer runs; a minute and a half"
+	@echo "make rehearse                         deploy and destroy in an emulated account"
+	@echo "make deploy STAGE=prod                create or update a stage in your account"
+	@echo "make destroy STAGE=prod               remove a stage; asks first, and keeps the data"
+	@echo "make lock                             update the lock files after a change of a requirements file"
+	@echo "make clean                            remove environments and caches; STATE stays"
 
 run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)"
 
-# Two workers: more than a small machine has cores make the tests that start and kill processes slower, not faster.
-# A module stays with one worker, so that what its tests share is started once.
+# Two workers: on a small machine, more would slow down the tests that start and kill processes. All tests of a module
+# run in one worker, so that module fixtures are set up once.
 PYTEST := .venv/bin/python -m pytest -n 2 --dist loadscope
 
 # Each behaviour once (tests/selection.py).
 test: install
 	$(PYTEST) -m "not whole and not long" $(ARGS)
 
-# Every case of every matrix, sweep and count. At the end a table of what is shown for each promise.
+# Every case of every matrix, sweep and count. Ends with a table of the guarantees.
 test-all: install
 	$(PYTEST) -m "not long" $(ARGS)
 
-# What test-all has more than test: for a machine that has run the one and shall run the other.
+# The tests of test-all that test omits, for .ci/run.
 test-rest: install
 	$(PYTEST) -m "whole and not long" $(ARGS)
 
-# All that shows a promise, so that the table at the end has a figure for each.
+# With all tests of the guarantees, so that the table at the end has a figure for each.
 test-long: install
 	$(PYTEST) -m "long or promise" $(ARGS)
 
@@ -65,7 +65,7 @@ format: install
 	.venv/bin/ruff format .
 	.venv/bin/ruff check --fix .
 
-# Needs valgrind, which counts instructions. ARGS="state listing" for single questions.
+# Needs valgrind, which counts instructions. ARGS="state listing" runs single benchmarks.
 bench: install install-bench
 	@.venv-bench/bin/python -m benchmarks $(ARGS)
 
@@ -78,20 +78,20 @@ rehearse: install
 deploy: install
 	@.venv/bin/python -m infra.deploy deploy --stage "$(STAGE)"
 
-# ARGS=--delete-data for the data, too.
+# ARGS=--delete-data also deletes the data.
 destroy: install
 	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
 
 install: install-engine
 	@$(INSTALL) .venv requirements-dev.lock
 
-# Only what running needs. Where the environment has all that the tests need, it keeps that.
+# Installs only what running needs, or keeps an environment that has everything.
 install-run: install-engine
 	@$(INSTALL) .venv requirements-run.lock requirements-dev.lock
 
-# The engine has an environment of its own because it pins another botocore than the application.
+# The engine has its own environment, because it pins another version of botocore than the application.
 install-engine:
-	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; no python3 on the path is." >&2; exit 1; }
+	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; install it, or set PYTHON." >&2; exit 1; }
 	@$(INSTALL) .venv-engine requirements-engine.lock
 
 install-bench: install
@@ -99,7 +99,7 @@ install-bench: install
 
 INSTALL := $(PYTHON) -m infra.local.install
 
-# Every package that a requirements file needs, for every Python and platform, with the hashes of its files.
+# Locks every package of a requirements file, for every Python and platform, with the hashes of its files.
 LOCK := $(PYTHON) -m infra.uv pip compile --quiet --universal --generate-hashes --no-annotate \
   --custom-compile-command "make lock"
 

@@ -1,4 +1,4 @@
-"""What a run of the tests ends with: one line that says how it went, what it cost, and what it has left out."""
+"""The last line of a test run: its result, its time, and how many tests it omitted."""
 
 import resource
 import time
@@ -10,7 +10,7 @@ _LEFT, _CPU = "tests_left_out", "cpu_seconds"
 
 
 class Closing:
-    """Counts what a run leaves out and uses, in its worker processes too."""
+    """Counts the omitted tests and the CPU time of a run, including its worker processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -19,24 +19,24 @@ class Closing:
         self._of_workers = 0.0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Called for what a marker or `-k` leaves out; the long tests are no part of any of these runs."""
+        """Count tests that a marker or `-k` omits, except long ones, which `make test-all` omits as well."""
         self._left += sum(item.get_closest_marker("long") is None for item in items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """A worker hands its figures on."""
+        """Send the figures of a worker to the main process."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput.update({_LEFT: self._left, _CPU: _cpu_seconds()})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Each worker has left out the same tests."""
+        """Add the figures of a worker. Each worker omits the same tests."""
         figures = getattr(node, "workeroutput", {})
         self._left = max(self._left, figures.get(_LEFT, 0))
         self._of_workers += figures.get(_CPU, 0.0)
 
     def pytest_unconfigure(self) -> None:
-        """Write the line, behind pytest's own."""
+        """Write the line after pytest's own summary."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or hasattr(self._config, "workeroutput"):
             return
@@ -47,21 +47,21 @@ class Closing:
 
 
 def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
-    """The line; empty for a run that has tried nothing."""
+    """The line, empty if no test ran."""
     broken, run = counts["failed"] + counts["error"], sum(counts.values())
     if not run:
         return ""
     if broken:
-        return f"{broken:,} of {run:,} failed. The names follow the word FAILED or ERROR above."
+        return f"{broken:,} of {run:,} tests failed; see the lines FAILED and ERROR above."
     line = "The test" if counts["passed"] == 1 else f"All {counts['passed']:,} tests"
     line += f" passed in {seconds:.0f} s ({cpu_seconds:.0f} s of CPU)."
     if counts["skipped"]:
-        line += f" {counts['skipped']:,} cannot run here: `-rs` says why."
+        line += f" {counts['skipped']:,} were skipped; ARGS=-rs shows why."
     return line + (f" The other {left:,} run with `make test-all`." if left else "")
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """Of this process and the children it has waited for; the workers are not among those when they say theirs."""
+    """The CPU time of this process and of its workers, or else of the child processes that it waited for."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime
@@ -69,5 +69,5 @@ def _cpu_seconds(of_workers: float = 0.0) -> float:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take part in the run."""
+    """Register the plugin."""
     config.pluginmanager.register(Closing(config), "closing")

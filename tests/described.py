@@ -23,6 +23,11 @@ class Operation(NamedTuple):
     path_values: dict[str, str]
 
     @property
+    def route(self) -> str:
+        """The method and path, as in `contract/routes.json`."""
+        return f"{self.method} {self.path}"
+
+    @property
     def body(self) -> Document | None:
         """Schema and examples of the body, None where the operation takes none."""
         body: Document = self.description.get("requestBody") or {"content": {"application/json": None}}
@@ -35,6 +40,12 @@ class Operation(NamedTuple):
         content: list[Document] = list(self.description["responses"]["200"]["content"].values())
         (only,) = content
         return only
+
+    @property
+    def success_headers(self) -> Document:
+        """The headers of a success."""
+        found: Document = self.description["responses"]["200"].get("headers", {})
+        return found
 
     @property
     def statuses(self) -> set[int]:

@@ -15,12 +15,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from chalicelib import clock, ids, storage
+from chalicelib.http import idempotency
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.conftest import clear
 from tests.evidence import stored
-from tests.operations import CHOSEN, MADE_BY, STATE, body_of
+from tests.operations import CHOSEN, MADE_BY, ROUTES, STATE, body_of
 
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # as the draft has it; the quotes are part of it
@@ -84,6 +85,11 @@ CASES = [
     Case("redeliver", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"),
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
+]
+CASES += [
+    Case(name.lower(), name, body_of(name))
+    for name, one in ROUTES.items()
+    if one["method"] in idempotency.METHODS and name not in {case.operation for case in CASES}
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
 

@@ -20,6 +20,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.described import Operation, Stand, broken_rules, guarded, resolved
+from tests.operations import body_of
 
 OPERATIONS = {one.name: one for one in guarded()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
@@ -35,31 +36,10 @@ CONFLICTING = {
 
 # More than an item holds, even compressed.
 LONG = secrets.token_urlsafe(500_000)
-TOO_LARGE: dict[str, Any] = {
-    "save_agent": {"title": LONG},
-    "create_agent": {"agent": {"title": LONG}},
-    "change_agent": {"agent": {"title": LONG}},
-    "create_tool": {"tool": {"name": LONG}},
-    "change_tool": {"tool": {"name": LONG}},
-    "create_conversation": {"conversation": {"title": LONG}},
-    "exchange_state": {"metadata": {"userName": LONG}},
-    "write_analytics": {"record": "load", "browser": LONG},
-    "save_client": {"name": LONG},
-    "save_organisation": {"name": LONG},
-    "issue_token": {"token": {"name": LONG}},
-    "create_lead": {"lead": {"agentId": "support", "name": LONG}},
-}
+TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
+TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
 # Different from what the examples leave behind, so that there is something to write.
-CHANGES: dict[str, Any] = {
-    "save_agent": {"title": "Other"},
-    "change_agent": {"agent": {"title": "Other"}},
-    "change_tool": {"tool": {"name": "other"}},
-    "save_client": {"name": "Other"},
-    "save_organisation": {"name": "Other"},
-    "change_webhook": {"webhook": {"description": "Other"}},
-    "exchange_state": {"turns": []},
-    "write_analytics": {"record": "load"},
-}
+CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 
 
 class Stage(NamedTuple):
@@ -78,7 +58,8 @@ class Stage(NamedTuple):
     ) -> Answer:
         """An operation with the ids of the examples, or with `values`; without a `body`, with its first example."""
         if body is None and operation.body:
-            body = self.stand.real(next(iter(operation.body["examples"].values()))["value"])
+            examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
+            body = self.stand.real(next(iter(examples.values()))["value"])
         address = operation.address(**{**self.stand.real(operation.path_values), **values})
         sent = {**self.api._headers, "Content-Type": "application/json", **headers} if headers else None
         return self.api.call(operation.method, address + query, body, sent)

@@ -73,8 +73,8 @@ def test_the_quick_run_and_the_rest_are_all(tmp_path: Path) -> None:
     ("counts", "left", "line"),
     [
         ((1503, 0, 0, 0), 9, "All 1,503 tests passed in 140 s (290 s of CPU). The other 9 run with `make test-all`."),
-        ((3, 0, 0, 1), 0, "All 3 tests passed in 140 s (290 s of CPU). 1 cannot run here: `-rs` says why."),
-        ((3, 1, 1, 0), 9, "2 of 5 failed. The names follow the word FAILED or ERROR above."),
+        ((3, 0, 0, 1), 0, "All 3 tests passed in 140 s (290 s of CPU). 1 were skipped; ARGS=-rs shows why."),
+        ((3, 1, 1, 0), 9, "2 of 5 tests failed; see the lines FAILED and ERROR above."),
         ((1, 0, 0, 0), 0, "The test passed in 140 s (290 s of CPU)."),
         ((0, 0, 0, 0), 9, ""),
     ],

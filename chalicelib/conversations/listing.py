@@ -7,7 +7,7 @@ the numbers of a page are known without reading the pages before it.
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-PAGE_SIZE = 20
+PAGE_SIZE = 20  # fixed by §4.2
 
 
 class Numbers(NamedTuple):
@@ -21,12 +21,8 @@ class Numbers(NamedTuple):
         return self._numbers(self.high, (page - 1) * PAGE_SIZE)
 
     def below(self, number: int) -> list[int]:
-        """Return the next 20 numbers below `number`, newest first."""
+        """Return the next page of numbers below `number`, newest first."""
         return self._numbers(min(self.high, number - 1), 0)
-
-    def is_last(self, number: int) -> bool:
-        """Whether no conversation has a smaller number."""
-        return not self.below(number)
 
     def _numbers(self, top: int, skip: int) -> list[int]:
         numbers: list[int] = []

@@ -43,8 +43,9 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     and then `agentData`.
     """
     asked: models.StateIn = messages.body()
-    agent, row, last = _load(agent_id, user_id, is_change=bool(asked.model_fields_set))
+    agent, row, last = _load(agent_id, user_id, asked)
     etag.check_preconditions(row)
+
     now = clock.seconds()
     change = prepare(asked, now)
     if change.turns is not None:
@@ -53,40 +54,29 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     after = apply(before, change, now)
     check_limits(agent, before, after)
     answer = state_answer(agent_id, user_id, agent, before, after)
+
     if after is not before:
-        row = _stage(agent_id, user_id, agent, row, before, after, last)
+        name = agents.display_name(agent)
+        if row is None:
+            last = sequence.require_active(last)
+            row = store.create(auth.caller().workspace_id, agent_id, user_id, after, last, name)
+        else:
+            store.save(row, before, after, name)
     return etag.tagged(answer, row)
 
 
 def _load(
-    agent_id: str, user_id: str, *, is_change: bool
+    agent_id: str, user_id: str, asked: "models.StateIn"
 ) -> tuple[Document, store.ConversationRow | None, sequence.SequenceRow | None]:
     """Read the agent, the conversation and, for a change, the agent's sequence row in one request. Raises NotFound."""
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
-    if is_change:
+    if asked.model_fields_set:
         keys.append(sequence.key(workspace_id, agent_id))
     agent_row, row, *sequence_row = storage.find_many(keys)
     agent = agents.require_found(agent_row).open()
     messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
     return agent, row, *(sequence_row or [None])
-
-
-def _stage(
-    agent_id: str,
-    user_id: str,
-    agent: Document,
-    row: store.ConversationRow | None,
-    before: State,
-    after: State,
-    last: sequence.SequenceRow | None,
-) -> store.ConversationRow:
-    """Stage the changed state; return its row."""
-    name = agents.display_name(agent)
-    if row is None:
-        return store.create(auth.caller().workspace_id, agent_id, user_id, after, _existing(last), name)
-    store.save(row, before, after, name)
-    return row
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
@@ -105,7 +95,7 @@ def create_conversation(agent_id: str) -> Response:
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
     state = empty(conversation_id)
     state = State({**state.metadata, **counts, **given}, state.turns)
-    last = _existing(sequence.find(workspace_id, agent_id))
+    last = sequence.read(workspace_id, agent_id)
     row = store.create(workspace_id, agent_id, conversation_id, state, last)
     created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
     return etag.tagged(messages.success("Conversation created successfully", created), row)
@@ -142,7 +132,7 @@ def list_conversations(agent_id: str) -> Response:
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. Later conversations move up in the list; the id can be used again."""
     workspace_id = auth.caller().workspace_id
-    last = _existing(sequence.find(workspace_id, agent_id))
+    last = sequence.read(workspace_id, agent_id)
     store.delete(etag.require_match(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
     return messages.success("Conversation deleted successfully")
 
@@ -151,11 +141,3 @@ def _after(cursor: str, numbers: listing.Numbers) -> list[int]:
     if not cursor.isdecimal() or int(cursor) > numbers.high:
         raise messages.invalid_cursor()
     return numbers.below(int(cursor))
-
-
-def _existing(last: sequence.SequenceRow | None) -> sequence.SequenceRow:
-    """Return the sequence row of an existing agent. Raises NotFound for None and for a tombstone."""
-    last = sequence.unless_deleted(last)
-    if last is None:
-        raise errors.NotFound.of("agent")
-    return last

@@ -133,9 +133,7 @@ def list_page(
     if the index stays behind.
     """
     for attempt in range(_ATTEMPTS):
-        last = sequence.find(workspace_id, agent_id)
-        if last is None:
-            raise errors.NotFound.of("agent")
+        last = sequence.read(workspace_id, agent_id)
         # Select again at each attempt: a conversation that was deleted in between never appears.
         known = Numbers(int(last.high), sequence.holes(last))
         numbers = select(known)

@@ -17,7 +17,7 @@ from chalice.app import Request, Response
 
 from chalicelib import errors, storage
 from chalicelib.http import operation
-from chalicelib.ids import IDENTIFIER
+from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -26,11 +26,13 @@ if TYPE_CHECKING:
 
 Model = TypeVar("Model", bound="Wire")
 
+# Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
+PAGE_SIZE = 20
+MAX_PAGE_SIZE = 100
 # Bytes. The response of a Lambda function is limited to 6 MB; `_ENVELOPE` leaves room for the envelope and headers.
 RESPONSE_LIMIT = 6_000_000
 _ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
-_IDENTIFIER_RULE = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
 
@@ -61,9 +63,9 @@ def identifier(name: str, encoded: str) -> str:
     try:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
-        raise errors.Invalid.member(name, _IDENTIFIER_RULE) from None
+        raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}") from None
     if not IDENTIFIER.fullmatch(value):
-        raise errors.Invalid.member(name, _IDENTIFIER_RULE)
+        raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
     return value
 
 
@@ -114,13 +116,13 @@ def page() -> int:
     return int(value)
 
 
-def limit(default: int = 20, maximum: int = 100) -> int:
-    """The query parameter `limit`, from 1 to `maximum`. Raises Invalid."""
+def limit() -> int:
+    """The query parameter `limit`, from 1 to 100; 20 by default. Raises Invalid."""
     value = query_value("limit")
     if value is None:
-        return default
-    if not _PAGE.fullmatch(value) or int(value) > maximum:
-        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {maximum}")
+        return PAGE_SIZE
+    if not _PAGE.fullmatch(value) or int(value) > MAX_PAGE_SIZE:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {MAX_PAGE_SIZE}")
     return int(value)
 
 

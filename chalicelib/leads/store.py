@@ -34,8 +34,8 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
-    if not rows and sequence.find(workspace_id, agent_id) is None:
-        raise errors.NotFound.of("agent")
+    if not rows:
+        sequence.read(workspace_id, agent_id)
     return rows
 
 

@@ -10,6 +10,7 @@ from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
 from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
 from chalicelib.http.operation import operation
+from chalicelib.ids import IDENTIFIER_RULE
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import without_sections
 
@@ -27,18 +28,6 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # The causes of a 409, each with its own code.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
-_IDENTIFIER = "must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
-
-
-def _error_body(code: str, message: str) -> dict[str, Any]:
-    """The body of an error response."""
-    return {"success": False, "message": message, "code": code}
-
-
-def _invalid_body(path: str, rule: str) -> dict[str, Any]:
-    """The body of the error for one invalid member."""
-    return {**_error_body("INVALID", f"{path} {rule}."), "issues": [{"path": path, "message": rule}]}
-
 
 def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
     """The same error on the interaction route, with the platform if the agent has been read before the error."""
@@ -46,34 +35,30 @@ def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str,
     return {**body, "appError": body["message"], **members}
 
 
-_INVALID_ID = _invalid_body("agent_id", _IDENTIFIER)
-_INVALID_TOOL = _invalid_body("tool.name", "must be a string")
-_INVALID_TURNS = _invalid_body("turns", "must be an array")
-_UNAUTHORIZED = _error_body("UNAUTHORIZED", "A valid bearer token is required.")
-_FORBIDDEN = _error_body("FORBIDDEN", "This credential does not permit this request.")
-_NOT_FOUND = _error_body("NOT_FOUND", "There is no such agent.")
-_STALE = _error_body(errors.Stale.code, errors.Stale.sentence)
-_REUSED = _error_body(idempotency.KeyReused.code, idempotency.KeyReused.sentence)
-_PRECONDITION = _error_body(
-    "PRECONDITION_FAILED", "If-Match does not match the record's current ETag; read it and try again."
-)
-_RECORD_TOO_LARGE = _error_body("TOO_LARGE", "The record is too large to store.")
-_METADATA_TOO_LARGE = _error_body(
-    "TOO_LARGE", "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
-)
-_MEDIA_TYPE = _error_body(
-    "UNSUPPORTED_MEDIA_TYPE", "Send the body as JSON with the header Content-Type: application/json."
-)
-_WEBHOOK_LIMIT = {
-    **_error_body("LIMIT_REACHED", "A workspace may have 50 webhooks; delete one first."),
-    "limit": {"name": "webhooks", "max": 50, "used": 50, "left": 0},
-}
-_MESSAGE_LIMIT = {
-    **_error_body("LIMIT_REACHED", "messagesLimit of the agent is 1; 0 are used and this would make 2."),
-    "limit": {"name": "messagesLimit", "max": 1, "used": 0, "left": 1},
-}
-_FAILED = _error_body("INTERNAL", "An internal error occurred; the request may or may not have taken effect.")
-_UNAVAILABLE = _error_body("UNAVAILABLE", "The database is unavailable; try again.")
+_INVALID_ID = errors.Invalid.member("agent_id", f"must be {IDENTIFIER_RULE}").envelope()
+_INVALID_TOOL = errors.Invalid.member("tool.name", "must be a string").envelope()
+_INVALID_TURNS = errors.Invalid.member("turns", "must be an array").envelope()
+_UNAUTHORIZED = errors.Unauthorized().envelope()
+_FORBIDDEN = errors.Forbidden().envelope()
+_NOT_FOUND = errors.NotFound.of("agent").envelope()
+_STALE = errors.Stale().envelope()
+_REUSED = idempotency.KeyReused().envelope()
+_PRECONDITION = errors.PreconditionFailed(
+    "If-Match does not match the record's current ETag; read it and try again."
+).envelope()
+_RECORD_TOO_LARGE = errors.TooLarge("The record is too large to store.").envelope()
+_METADATA_TOO_LARGE = errors.TooLarge(
+    "metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed."
+).envelope()
+_MEDIA_TYPE = errors.UnsupportedMediaType().envelope()
+_WEBHOOK_LIMIT = errors.LimitReached(
+    "A workspace may have 50 webhooks; delete one first.", "webhooks", 50, 50
+).envelope()
+_MESSAGE_LIMIT = errors.LimitReached(
+    "messagesLimit of the agent is 1; 0 are used and this would make 2.", "messagesLimit", 1, 0
+).envelope()
+_FAILED = errors.ApiError().envelope()
+_UNAVAILABLE = errors.Unavailable().envelope()
 
 _LIMIT_SCHEMA: Schema = {
     "type": "object",
@@ -95,9 +80,9 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
         404: {"unknown": _NOT_FOUND},
         409: {
             "stale": _STALE,
-            "deleting": _error_body(AgentBeingDeleted.code, AgentBeingDeleted.sentence),
-            "email": _error_body(EmailTaken.code, EmailTaken.sentence),
-            "login": _error_body(KeyTaken.code, KeyTaken.sentence),
+            "deleting": AgentBeingDeleted().envelope(),
+            "email": EmailTaken().envelope(),
+            "login": KeyTaken().envelope(),
             "key": _REUSED,
         },
         412: {"changed": _PRECONDITION},

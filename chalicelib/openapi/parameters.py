@@ -4,15 +4,15 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib.http import etag, idempotency
-from chalicelib.ids import IDENTIFIER
+from chalicelib.http import etag, idempotency, messages
+from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.webhooks import ledger
 
 SCHEMAS: dict[str, Schema] = {
     "Identifier": {
-        "description": "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -",
+        "description": IDENTIFIER_RULE,
         "type": "string",
         "minLength": 1,
         "maxLength": 128,
@@ -42,7 +42,12 @@ _QUERY: dict[str, Schema] = {
     },
     "limit": {
         "description": "The maximum number of records.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 20},
+        "schema": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": messages.MAX_PAGE_SIZE,
+            "default": messages.PAGE_SIZE,
+        },
     },
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",

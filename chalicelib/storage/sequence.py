@@ -70,6 +70,19 @@ def find(workspace_id: str, agent_id: str) -> SequenceRow | None:
     return unless_deleted(find_row(SequenceRow, rows.key(workspace_id, agent_id), _ITEM))
 
 
+def read(workspace_id: str, agent_id: str) -> SequenceRow:
+    """The row. One request. Raises NotFound for an unknown or deleted agent."""
+    return require_active(find(workspace_id, agent_id))
+
+
+def require_active(row: SequenceRow | None) -> SequenceRow:
+    """`row`, if it belongs to an existing agent. Raises NotFound for None and for a tombstone."""
+    row = unless_deleted(row)
+    if row is None:
+        raise errors.NotFound.of("agent")
+    return row
+
+
 def unless_deleted(row: SequenceRow | None) -> SequenceRow | None:
     """The row, or None if it is a tombstone."""
     return None if row is None or row.closed_at is not None else row

@@ -36,8 +36,8 @@ def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit:
     """
     condition = ToolRow.tool_id > after if after else None
     rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
-    if not rows and sequence.find(workspace_id, agent_id) is None:
-        raise errors.NotFound.of("agent")
+    if not rows:
+        sequence.read(workspace_id, agent_id)
     return rows
 
 

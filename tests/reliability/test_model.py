@@ -32,8 +32,8 @@ def engine_of_all() -> Iterator[None]:
         yield
 
 
-def test_every_route_has_a_rule() -> None:
-    assert ROUTES.keys() == COVERED
+def test_every_route_of_the_specification_has_a_rule() -> None:
+    assert {name for name, one in ROUTES.items() if "section" in one} - COVERED == set()
 
 
 @pytest.mark.parametrize("as_many", [briefly, pytest.param(few, marks=whole)], ids=["briefly", "fully"])
