@@ -1,4 +1,4 @@
-"""What a run of the tests ends with: one line that says how it went, what it cost, and what it has left out."""
+"""The last line of a test run: result, cost, and the number of deselected tests."""
 
 import resource
 import time
@@ -10,7 +10,7 @@ _LEFT, _CPU = "tests_left_out", "cpu_seconds"
 
 
 class Closing:
-    """Counts what a run leaves out and uses, in its worker processes too."""
+    """Counts deselected tests and CPU seconds, including those of worker processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -19,35 +19,35 @@ class Closing:
         self._of_workers = 0.0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Called for what a marker or `-k` leaves out; the long tests are no part of any of these runs."""
+        """Count the tests that a marker or `-k` deselects; long tests are never part of these runs."""
         self._left += sum(item.get_closest_marker("long") is None for item in items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """A worker hands its figures on."""
+        """Send a worker's figures to the controller."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput.update({_LEFT: self._left, _CPU: _cpu_seconds()})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Each worker has left out the same tests."""
+        """Collect a worker's figures; every worker deselects the same tests."""
         figures = getattr(node, "workeroutput", {})
         self._left = max(self._left, figures.get(_LEFT, 0))
         self._of_workers += figures.get(_CPU, 0.0)
 
     def pytest_unconfigure(self) -> None:
-        """Write the line, behind pytest's own."""
+        """Write the line after pytest's own summary."""
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         if reporter is None or hasattr(self._config, "workeroutput"):
             return
         counts = {name: len(reporter.getreports(name)) for name in ("passed", "failed", "error", "skipped")}
-        line = said(counts, self._left, time.monotonic() - self._started, _cpu_seconds(self._of_workers))
+        line = summary_line(counts, self._left, time.monotonic() - self._started, _cpu_seconds(self._of_workers))
         if line:
             reporter.write_line(line)
 
 
-def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
-    """The line; empty for a run that has tried nothing."""
+def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
+    """The summary; empty for a run without tests."""
     broken, run = counts["failed"] + counts["error"], sum(counts.values())
     if not run:
         return ""
@@ -61,7 +61,7 @@ def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) 
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """Of this process and the children it has waited for; the workers are not among those when they say theirs."""
+    """CPU seconds of this process and its children; workers report their own."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime
@@ -69,5 +69,5 @@ def _cpu_seconds(of_workers: float = 0.0) -> float:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Take part in the run."""
+    """Register the plugin."""
     config.pluginmanager.register(Closing(config), "closing")

@@ -1,8 +1,7 @@
-"""Every operation of the API with a body and path values that are right for it: the one table of them.
+"""The single table of all API operations, with valid bodies and path values.
 
-For tests that go through all operations, and for those that only need a record of some kind. An operation that is new
-is here as soon as it is in the contract: the value for a variable of its path, or a body that it needs, is missed there
-until it is here.
+For tests that run all operations, or need a record of some kind. A new operation appears here as soon as it is in the
+contract; tests fail until its path values and its body are added.
 """
 
 import json
@@ -20,7 +19,7 @@ GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
-# A body for each operation that takes one; what is stored of it carries the mark.
+# A body for each operation that takes one; `$mark` labels the stored values.
 BODIES: dict[str, Any] = {
     "POST /v3/agents": {"agent": {"title": "$mark"}},
     "PATCH /v3/agents/{agent_id}": {"agent": {"title": "$mark changed"}},
@@ -39,10 +38,10 @@ BODIES: dict[str, Any] = {
     "POST /v3/workspace/key/rotate": {"overlapSeconds": 3600},
 }
 
-# The ids that callers choose, where a test does not.
+# Defaults of the ids that callers choose.
 CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
-# The operation that makes what a path's variable names, in an order in which all can be made.
-MADE_BY = {
+# The operation that creates the record of each path variable, in creation order.
+CREATED_BY = {
     "agent_id": "POST /v2/agents/{agent_id}",
     "client_id": "POST /v2/clients/{client_id}",
     "org_id": "POST /v2/orgs/{org_id}",
@@ -54,12 +53,12 @@ MADE_BY = {
     "webhook_id": "POST /v3/webhooks",
     "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
 }
-# Naming one of these makes it; what else an operation names must be there, and be the caller's.
-MADE_WHEN_NAMED = {name: {variable} for variable, name in MADE_BY.items() if variable in CHOSEN}
+# Naming one of these ids creates its record; all other records must exist and belong to the caller.
+CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 
 
 def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:
-    """A right body of an operation, None where it takes none."""
+    """A valid body of an operation, or None."""
     return _filled(BODIES.get(name), {**CHOSEN, **ids, "mark": mark})
 
 
@@ -74,7 +73,7 @@ def _filled(value: Any, words: dict[str, str]) -> Any:
 def send(
     name: str, headers: dict[str, str], ids: dict[str, str], mark: str = "sent", body: str | None = None
 ) -> Answer:
-    """An operation with these ids in its path and body; `body` is JSON in the place of the table's."""
+    """Send an operation with these ids in its path and body; `body` is JSON that replaces the table's body."""
     method, path = name.split()
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
@@ -89,9 +88,9 @@ def named(name: str) -> list[str]:
 
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
-    """A record of every kind, through the operations themselves; returns the ids, those that were made among them."""
+    """Create a record of every kind through the API; returns all ids, including generated ones."""
     ids = {**chosen, "convo_id": chosen["user_id"]}
-    for variable, name in MADE_BY.items():
+    for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)
         if variable not in ids:

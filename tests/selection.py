@@ -1,11 +1,11 @@
-"""Which tests `make test` runs: each behaviour once. The others are marked `whole` and left to `make test-all`.
+"""Select the tests of `make test`: each behaviour once. All others are marked `whole` and run in `make test-all`.
 
-    @whole                                      a count, a sweep, a build: all of the test is left
-    @each_value_once                            a matrix: each value of each parameter is in one case
-    @one_of_each(lambda member: member.type)    a list: the first case of each rule, by the values of the parameters
-    @one_of_each(lambda: None)                  a list of one rule: the first case
+    @whole                                      deselects the test: a count, a sweep or a build
+    @each_value_once                            selects each value of each parameter of a matrix once
+    @one_of_each(lambda member: member.type)    selects the first case of each rule, a function of the parameters
+    @one_of_each(lambda: None)                  selects the first case
 
-A single row of parameters is left with `pytest.param(..., marks=whole)`.
+`pytest.param(..., marks=whole)` deselects a single row of parameters.
 """
 
 import inspect
@@ -20,41 +20,41 @@ each_value_once = pytest.mark.each_value_once
 
 
 def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
-    """Leave all cases of a test but the first one for each value of `rule`, a function of its parameters by name."""
-    # A mark's only argument must not be a function: it would be the one that is decorated.
+    """Deselect all cases of a test but the first for each value of `rule`, a function of its parameters by name."""
+    # A mark takes a function as its only positional argument for the decorated test.
     return pytest.mark.one_of_each(rule=rule)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     for line in (
-        "whole: part of a matrix, a sweep or a count; left to `make test-all`",
-        "each_value_once: of the test's matrix, `make test` runs each value of each parameter once",
-        "one_of_each(rule): of the test's cases, `make test` runs the first one of each rule",
+        "whole: part of a matrix, a sweep or a count; runs in `make test-all` only",
+        "each_value_once: `make test` runs each value of each parameter of the matrix once",
+        "one_of_each(rule): `make test` runs the first case of each rule",
     ):
         config.addinivalue_line("markers", line)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that `make test` leaves."""
+    """Mark the cases that `make test` does not run."""
     tests = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and not any(item.iter_markers("long")):
             tests[item.parent, item.originalname].append(item)
     for cases in tests.values():
-        for case in _left(cases):
+        for case in _deselected(cases):
             case.add_marker(whole)
 
 
-def _left(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
+def _deselected(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
     one = cases[0].get_closest_marker("one_of_each")
     if one is not None:
-        return _but_the_first(one.kwargs["rule"], cases)
-    return _but_the_diagonal(cases) if cases[0].get_closest_marker("each_value_once") else []
+        return _all_but_first(one.kwargs["rule"], cases)
+    return _all_but_diagonal(cases) if cases[0].get_closest_marker("each_value_once") else []
 
 
-def _but_the_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) -> Iterable[pytest.Function]:
+def _all_but_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) -> Iterable[pytest.Function]:
     names, seen = inspect.signature(rule).parameters, set()
     for case in cases:
         kind = rule(**{name: case.callspec.params[name] for name in names})
@@ -63,8 +63,8 @@ def _but_the_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) 
         seen.add(kind)
 
 
-def _but_the_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
-    """All but one case for each value of the longest parameter; the shorter ones begin again where they end."""
+def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
+    """All cases but one for each value of the longest parameter; the values of shorter parameters repeat."""
     axes = _axes(cases[0])
     values: list[list[tuple[int, ...]]] = [[] for _ in axes]
     places = []
@@ -81,7 +81,7 @@ def _but_the_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]
 
 
 def _axes(case: pytest.Function) -> list[list[str]]:
-    """The names of the parameters; together those of one list."""
+    """The parameter names, grouped as they are parametrised."""
     listed = [mark.args[0] for mark in case.iter_markers("parametrize")]
     axes = [[name.strip() for name in (one.split(",") if isinstance(one, str) else one)] for one in listed]
     named = {name for names in axes for name in names}
@@ -89,6 +89,6 @@ def _axes(case: pytest.Function) -> list[list[str]]:
 
 
 def runs_part(config: pytest.Config) -> bool:
-    """Whether this run is one of the parts of `make test-all`: `make test`, or the rest."""
+    """Whether this run is a part of `make test-all`: `make test` or `make test-rest`."""
     chosen: Any = config.getoption("markexpr")
     return "whole" in chosen

@@ -17,7 +17,7 @@ from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
-from tests.requests import refused_by_the_engine
+from tests.requests import refuse_operation
 from tests.test_deletions import cascade_messages, fill
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
@@ -32,7 +32,7 @@ def every_operation(service: Service) -> None:
         method, path = case.operation.split()[0], path_of(case, service)
         for write in (PUT, DELETE):
             if write in case.costs:
-                with refused_by_the_engine(write, "ConditionalCheckFailedException"):
+                with refuse_operation(write, "ConditionalCheckFailedException"):
                     expected = 409 if write == PUT else 200  # a deletion that finds nothing is done
                     assert service.api.call(method, path, case.body).status == expected
         assert service.api.call(method, path, case.body).status in (200, 404), case.id
@@ -43,7 +43,7 @@ def a_request_is_repeated(service: Service) -> None:
     paths = {"/v3/agents/support/tools": {"tool": {"name": "Keyed"}}, "/agents/support/interact/keyed/state": large(4)}
     for key, (path, body) in enumerate(paths.items()):
         headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": f"rights-{key}"}
-        with refused_by_the_engine(TRANSACT, "ThrottlingException"):
+        with refuse_operation(TRANSACT, "ThrottlingException"):
             assert service.api.call("POST", path, body, headers).status == 503
         for _ in range(2):
             assert service.api.call("POST", path, body, headers).status == 200

@@ -19,7 +19,7 @@ from botocore.retries.quota import RetryQuota
 
 from chalicelib import storage
 from infra.local.children import Engine
-from tests.conftest import forget
+from tests.conftest import clear_caches
 
 _SERVICES = ("dynamodb", "dynamodbstreams", "kms", "sqs")
 
@@ -98,7 +98,7 @@ def line_to(engine: Engine) -> Iterator[Line]:
     """Inside the block the process's clients are on the line; nobody waits between two attempts."""
     line = Line(engine)
     clients = [(name, storage.sdk_client(name).meta.events) for name in _SERVICES]
-    forget()
+    clear_caches()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
         patch.setattr(RetryQuota, "acquire", lambda quota, amount: True)  # a process that has had no failures yet
@@ -111,4 +111,4 @@ def line_to(engine: Engine) -> Iterator[Line]:
             for name, events in clients:
                 events.unregister(f"before-call.{name}", line.begin)
                 events.unregister("before-send", line.carry)
-            forget()
+            clear_caches()

@@ -18,7 +18,7 @@ from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
 from tests.api import Answer, Api
 from tests.builders import state_body
-from tests.operations import MADE_BY, STATE
+from tests.operations import CREATED_BY, STATE
 from tests.repeating import CASES, NOISE, Case, World
 from tests.webhooks import pipeline
 
@@ -91,7 +91,7 @@ def begin(case: Case) -> World:
     queues._url.cache_clear()
     there = World()
     wanted = _named(case)
-    there.make(name for name in MADE_BY if name in wanted - {"convo_id"})
+    there.populate(name for name in CREATED_BY if name in wanted - {"convo_id"})
     there.values["key"] = tokens.new(tokens.AGENT)
     for one in _BEFORE.get(case.id, []):
         assert send(there, one).status == 200

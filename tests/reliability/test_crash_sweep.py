@@ -18,7 +18,7 @@ from chalicelib.deletion import cascade
 from chalicelib.http import idempotency
 from infra import tables
 from tests.api import Answer
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.contract.test_routes import OPERATIONS
 from tests.promises import Shown
 from tests.reliability import sweep
@@ -93,7 +93,7 @@ def disturbed(there: World, case: Case, place: Place, fault: Fault, key: str | N
         with place.line.cut(fault):
             return sweep.send(there, case, key)
     except Died:
-        forget()
+        clear_caches()
         return None
 
 
@@ -162,7 +162,7 @@ def check(case: Case, place: Place, expected: list[Done], faults: list[Fault], s
     assert before.plain == expected[0].plain
     for number, fault in enumerate(faults):
         if number:
-            forget()
+            clear_caches()
         answer = disturbed(there, case, place, fault)
         assert answer is None or not fault.is_death or number, "the fault has not happened"
         now = done(there, case, place, answer)

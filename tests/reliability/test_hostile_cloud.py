@@ -17,7 +17,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib.http.idempotency import METHODS
 from chalicelib.storage import encryption
 from chalicelib.workspaces import store as workspaces
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot, tables
 from tests.operations import GUARDED, STATE, populate, send
 from tests.promises import Shown
@@ -94,7 +94,7 @@ class Sequence:
         new = everything()
         restore(before)
         if self.chance.random() < 0.5:
-            forget()  # a new process
+            clear_caches()  # a new process
         self.cloud.change()
         start = self.cloud.now
         answer = send(name, headers, ids, mark, body)

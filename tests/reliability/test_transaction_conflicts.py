@@ -15,8 +15,8 @@ from botocore.awsrequest import AWSResponse
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from tests.promises import Shown
-from tests.repeating import KEY, REPLAYED, Case, World, each_case, named, others, refusal, same, world
-from tests.repeating import here as here
+from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
+from tests.repeating import world as world
 
 pytestmark = pytest.mark.promise("whole")
 
@@ -75,11 +75,13 @@ def test_a_write_is_sent_again_as_it_was_until_its_items_are_free(
 ) -> None:
     found = []
     for conflicts in (0, 3):
-        with world(monkeypatch) as there:
-            there.draw_alike()
+        with new_world(monkeypatch) as world:
+            world.reseed()
             with counted_refusals(conflicts, writes_of(case, key)) as seen:
-                answer = there.send(case, key)
-            found.append((answer.status, answer.text, answer.headers.get("etag"), list(map(len, others().values()))))
+                answer = world.send(case, key)
+            found.append(
+                (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
+            )
             if conflicts and seen:
                 (first, *again) = seen[: conflicts + 1]
                 assert again == [first] * conflicts, "not the same request, or not the same token"
@@ -102,36 +104,36 @@ def counted_refusals(conflicts: int, is_written: bool) -> Iterator[Refused]:
 @pytest.mark.parametrize("case_id", ["tool create", "agent change", "analytics write", "state replace"])
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 def test_items_that_stay_held_are_a_503_that_changed_nothing(
-    key: str | None, case_id: str, here: World, shown: Shown
+    key: str | None, case_id: str, world: World, shown: Shown
 ) -> None:
-    tables = others()
+    tables = stored_records()
     with refusing(iter([conflict] * 12), *WRITES):
-        answer = here.send(named(case_id), key)
-    assert refusal(answer) == (503, "UNAVAILABLE")
+        answer = world.send(named(case_id), key)
+    assert error_of(answer) == (503, "UNAVAILABLE")
     assert int(answer.headers["retry-after"]) > 0
-    assert others() == tables
-    again = here.send(named(case_id), key)
+    assert stored_records() == tables
+    again = world.send(named(case_id), key)
     assert (again.status, REPLAYED in again.headers) == (200, False)
     shown(faults=12, states=1)
 
 
-def test_a_deletion_is_sent_again_too(here: World, shown: Shown) -> None:
+def test_a_deletion_is_sent_again_too(world: World, shown: Shown) -> None:
     with refusing(iter([conflict] * 3), "DeleteItem") as seen:
-        assert here.api.delete(f"/v3/tools/{here.values['tool_id']}").status == 200
+        assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
-    assert here.api.get(f"/v3/tools/{here.values['tool_id']}").status == 404
+    assert world.api.get(f"/v3/tools/{world.values['tool_id']}").status == 404
     shown(faults=3, states=1)
 
 
-def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_key(here: World, shown: Shown) -> None:
-    first = here.send(named("tool create"), KEY)
+def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_key(world: World, shown: Shown) -> None:
+    first = world.send(named("tool create"), KEY)
     case = Case("unknown agent", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "x"}}, {"agent_id": "unknown"})
     with refusing(iter([conflict] * 3), "TransactGetItems") as seen:
-        assert here.send(case, "another").status == 404
+        assert world.send(case, "another").status == 404
     assert len(seen) == 4
     with refusing(iter([conflict] * 12), "TransactGetItems"):
-        assert refusal(here.send(case, "another")) == (503, "UNAVAILABLE")
-    assert same(first, here.send(named("tool create"), KEY))
+        assert error_of(world.send(case, "another")) == (503, "UNAVAILABLE")
+    assert is_replay(first, world.send(named("tool create"), KEY))
     shown(faults=15, states=1)
 
 
@@ -152,15 +154,15 @@ MIXED = [
 @pytest.mark.parametrize(("codes", "expected", "sent"), MIXED, ids=lambda value: str(value).replace(" ", ""))
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
 def test_the_first_failed_step_decides(
-    key: str | None, codes: list[str], expected: Any, sent: int, here: World, shown: Shown
+    key: str | None, codes: list[str], expected: Any, sent: int, world: World, shown: Shown
 ) -> None:
     given = [NONE] * (key is not None) + codes
-    before = clients.read(here.workspace.workspace_id, "ann").open()["email"]
+    before = clients.read(world.workspace.workspace_id, "ann").open()["email"]
     with refusing(iter([lambda _: cancelled(given)]), "TransactWriteItems") as seen:
-        answer = here.send(EMAIL, key)
-    assert (refusal(answer) if answer.status >= 400 else answer.status) == expected
+        answer = world.send(EMAIL, key)
+    assert (error_of(answer) if answer.status >= 400 else answer.status) == expected
     assert len(seen) == sent
-    document = clients.read(here.workspace.workspace_id, "ann").open()
+    document = clients.read(world.workspace.workspace_id, "ann").open()
     assert document["email"] == ("b@x.test" if answer.status == 200 else before)
     if codes[0] == FAILED:  # the view ran again: another request with another token
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
@@ -170,27 +172,27 @@ def test_the_first_failed_step_decides(
 
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
-def test_a_conflict_at_the_key_is_not_an_answer(codes: list[str], here: World, shown: Shown) -> None:
+def test_a_conflict_at_the_key_is_not_an_answer(codes: list[str], world: World, shown: Shown) -> None:
     """A twin is being committed: the same request again finds its answer, or commits."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
-        first = here.send(case, KEY)
+        first = world.send(case, KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
     assert seen[0] == seen[1] == seen[2]
-    assert same(first, here.send(case, KEY))
+    assert is_replay(first, world.send(case, KEY))
     shown(faults=2, states=1)
 
 
 @pytest.mark.parametrize("codes", [[], [NONE, NONE]], ids=["no reasons", "only None"])
-def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], here: World, shown: Shown) -> None:
-    tables = others()
+def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World, shown: Shown) -> None:
+    tables = stored_records()
     with refusing(iter([lambda _: cancelled(codes)]), "TransactWriteItems"):
-        assert refusal(here.send(named("tool create"), None)) == (503, "UNAVAILABLE")
-    assert others() == tables
+        assert error_of(world.send(named("tool create"), None)) == (503, "UNAVAILABLE")
+    assert stored_records() == tables
     shown(faults=1, states=1)
 
 
-def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(here: World, shown: Shown) -> None:
+def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(world: World, shown: Shown) -> None:
     """The answer was lost, and while the SDK repeats the request another transaction holds one of its items."""
     written: list[Request] = []
 
@@ -200,7 +202,7 @@ def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(here: 
         return cancelled([FAILED, CONFLICT], with_tag)
 
     with refusing(iter([done]), "TransactWriteItems") as seen:
-        answer = here.send(named("tool create"), None)
+        answer = world.send(named("tool create"), None)
     assert (answer.status, len(seen)) == (200, 1)
     assert answer.headers["etag"].strip('"') == written[0]["version_tag"]["S"]
     shown(faults=1, states=1)
