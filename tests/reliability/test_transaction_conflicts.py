@@ -1,7 +1,7 @@
-"""A transaction of another writer holds an item (TransactionConflict): the emulators never say so, so it is injected.
+"""Transaction conflicts with other writers, injected because the emulators never return them.
 
-Nothing has changed then, and the SDK does not repeat the request: the same request is sent again, with the same token.
-A failed condition decides only where no conflict comes before it.
+A conflict changes nothing, and the SDK does not retry it, so the same request is sent again with the same token.
+A failed condition determines the error only if no conflict precedes it.
 """
 
 import json
@@ -26,12 +26,12 @@ Request = dict[str, Any]
 
 
 class Refused(list[tuple[str, Request]]):
-    """The requests that were refused, and those of the same kinds that were sent after them."""
+    """The refused requests, and later requests of the same operations."""
 
 
 @contextmanager
 def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) -> Iterator[Refused]:
-    """Inside the block the first requests of these kinds get these answers and are not sent; the next ones are sent."""
+    """Give these answers to the first requests of the operations inside the block; send only later requests."""
     seen = Refused()
 
     def refuse(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, Request] | None:
@@ -48,17 +48,17 @@ def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) 
         yield seen
     finally:
         events.unregister("before-call.dynamodb", refuse)
-    assert next(answers, None) is None, "a refusal was not used"
+    assert next(answers, None) is None, "an answer was not used"
 
 
 def conflict(request: Request) -> Request:
-    """A conflict at every item."""
+    """A conflict for every item."""
     items = request.get("TransactItems")
     return cancelled([CONFLICT] * len(items)) if items else error("TransactionConflictException")
 
 
 def cancelled(codes: Sequence[str], items: Sequence[Request | None] = ()) -> Request:
-    """A transaction is cancelled for these reasons, with the stored items that failed."""
+    """A cancelled transaction with these reasons, and the stored items of failed conditions."""
     stored = [*items, *[None] * (len(codes) - len(items))]
     reasons = [{"Code": code, **({"Item": item} if item else {})} for code, item in zip(codes, stored, strict=True)]
     return {**error("TransactionCanceledException"), "CancellationReasons": reasons}
@@ -70,7 +70,7 @@ def error(code: str) -> Request:
 
 @each_case
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_a_write_is_sent_again_as_it_was_until_its_items_are_free(
+def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
     key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     found = []
@@ -84,14 +84,14 @@ def test_a_write_is_sent_again_as_it_was_until_its_items_are_free(
             )
             if conflicts and seen:
                 (first, *again) = seen[: conflicts + 1]
-                assert again == [first] * conflicts, "not the same request, or not the same token"
+                assert again == [first] * conflicts, "the retry must be the same request with the same token"
                 shown(faults=conflicts, states=1)
     assert found[0][0] == 200
     assert found[1] == found[0]
 
 
 def writes_of(case: Case, key: str | None) -> bool:
-    """Whether the request writes: without a key some change nothing."""
+    """Whether the request writes; without a key, some cases change nothing."""
     return key is not None or case.id not in ("agent change nothing", "state read")
 
 
@@ -103,7 +103,7 @@ def counted_refusals(conflicts: int, is_written: bool) -> Iterator[Refused]:
 
 @pytest.mark.parametrize("case_id", ["tool create", "agent change", "analytics write", "state replace"])
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_items_that_stay_held_are_a_503_that_changed_nothing(
+def test_lasting_conflicts_are_a_503_and_change_nothing(
     key: str | None, case_id: str, world: World, shown: Shown
 ) -> None:
     tables = stored_records()
@@ -117,7 +117,7 @@ def test_items_that_stay_held_are_a_503_that_changed_nothing(
     shown(faults=12, states=1)
 
 
-def test_a_deletion_is_sent_again_too(world: World, shown: Shown) -> None:
+def test_a_conflicting_deletion_is_retried(world: World, shown: Shown) -> None:
     with refusing(iter([conflict] * 3), "DeleteItem") as seen:
         assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
@@ -125,7 +125,7 @@ def test_a_deletion_is_sent_again_too(world: World, shown: Shown) -> None:
     shown(faults=3, states=1)
 
 
-def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_key(world: World, shown: Shown) -> None:
+def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World, shown: Shown) -> None:
     first = world.send(named("tool create"), KEY)
     case = Case("unknown agent", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "x"}}, {"agent_id": "unknown"})
     with refusing(iter([conflict] * 3), "TransactGetItems") as seen:
@@ -137,10 +137,10 @@ def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_ke
     shown(faults=15, states=1)
 
 
-# ---- together with a failed condition -------------------------------------------------------------
+# ---- combined with a failed condition -------------------------------------------------------------
 
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
-# The steps of that request: the client, its new email (EMAIL_TAKEN), its old one; before them the key.
+# The steps of the request: the key if any, the client, its new email (EMAIL_TAKEN), its old email.
 MIXED = [
     ([NONE, FAILED, CONFLICT], (409, "EMAIL_TAKEN"), 1),
     ([CONFLICT, FAILED, NONE], 200, 2),
@@ -153,7 +153,7 @@ MIXED = [
 
 @pytest.mark.parametrize(("codes", "expected", "sent"), MIXED, ids=lambda value: str(value).replace(" ", ""))
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_the_first_failed_step_decides(
+def test_the_first_failed_step_determines_the_answer(
     key: str | None, codes: list[str], expected: Any, sent: int, world: World, shown: Shown
 ) -> None:
     given = [NONE] * (key is not None) + codes
@@ -164,7 +164,7 @@ def test_the_first_failed_step_decides(
     assert len(seen) == sent
     document = clients.read(world.workspace.workspace_id, "ann").open()
     assert document["email"] == ("b@x.test" if answer.status == 200 else before)
-    if codes[0] == FAILED:  # the view ran again: another request with another token
+    if codes[0] == FAILED:  # the view ran again and sent a new request with a new token
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
     elif sent == 2:
         assert seen[0] == seen[1]
@@ -172,8 +172,8 @@ def test_the_first_failed_step_decides(
 
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
-def test_a_conflict_at_the_key_is_not_an_answer(codes: list[str], world: World, shown: Shown) -> None:
-    """A twin is being committed: the same request again finds its answer, or commits."""
+def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, shown: Shown) -> None:
+    """A duplicate is being committed; the retry finds its answer, or commits."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
         first = world.send(case, KEY)
@@ -192,8 +192,8 @@ def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World
     shown(faults=1, states=1)
 
 
-def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(world: World, shown: Shown) -> None:
-    """The answer was lost, and while the SDK repeats the request another transaction holds one of its items."""
+def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, shown: Shown) -> None:
+    """The answer is lost, and another transaction holds an item during the SDK's retry."""
     written: list[Request] = []
 
     def done(request: Request) -> Request:
