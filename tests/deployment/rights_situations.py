@@ -110,17 +110,17 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
         delete_now(ledger.EventRow(new.workspace_id, pipeline.events_of(records)[0].id))
-        for lane in (queue.FAST, queue.SLOW):
-            while (held := pipeline.take(lane)).messages:
+        for queue_name in (queue.FAST, queue.SLOW):
+            while (held := pipeline.take(queue_name)).messages:
                 held.run()
                 held.run()  # SQS delivers at least once
                 held.delete()
-            pipeline.Held(lane, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
+            pipeline.Held(queue_name, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
         patch.setattr(delivery, "SLOW_SECONDS", 0)
-        for lane in (queue.FAST, queue.SLOW):
+        for queue_name in (queue.FAST, queue.SLOW):
             assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
-            pipeline.Held(lane, pipeline.take(queue.FAST).messages).run()
+            pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}
