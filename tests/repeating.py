@@ -1,7 +1,7 @@
 """Every POST and PATCH in each distinct situation, for tests that send requests twice.
 
-A new_world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock stands
-still, and random values come from one seed.
+A world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock is
+stopped, and random values come from one seed.
 """
 
 import random
@@ -30,7 +30,7 @@ NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for
 
 
 class Case(NamedTuple):
-    """An operation, its body, and path values that differ from the new_world's."""
+    """An operation, its body, and path values that differ from the world's."""
 
     id: str
     operation: str
@@ -131,13 +131,13 @@ class World:
         return api.call(case.method, self.path(case), body, {**api._headers, **typed, **given, **more})
 
     def reseed(self) -> None:
-        """Make all later random values equal in every new_world."""
+        """Make all later random values equal in every world."""
         self._random.seed(1)
 
 
 @contextmanager
 def new_world(patch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A new new_world in an empty engine; the service uses its clock and random values inside the block."""
+    """A new world in an empty engine; the service uses its clock and random values inside the block."""
     clear()
     made = World()
     with patch.context() as inside:

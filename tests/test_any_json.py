@@ -45,10 +45,10 @@ _anything = st.recursive(
 # null clears a member, and is not a value of it.
 values = (_awkward | _anything).filter(lambda value: value is not None)
 
-alike = settings(
+base_settings = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-few, many = settings(alike, max_examples=20), settings(alike, max_examples=400)
+few, many = settings(base_settings, max_examples=20), settings(base_settings, max_examples=400)
 
 
 def any_members(resource: str) -> set[str]:

@@ -111,7 +111,7 @@ def test_preconditions_are_created_again_if_the_tables_differ(engine: None) -> N
     make: Callable[[], Any] = lambda: workspaces.create("Prepared")  # noqa: E731
     (first, _), put = prepared("test", make), {"TableName": TABLE, "Item": ITEM}
     storage.sdk_client("dynamodb").put_item(**put)
-    (second, is_old), there = prepared("test", make), items()
+    (second, is_old), now = prepared("test", make), items()
     assert not is_old
     assert first.workspace_id != second.workspace_id
-    assert KEY["name"] in [one["name"] for one in there[TABLE]]
+    assert KEY["name"] in [one["name"] for one in now[TABLE]]

@@ -137,7 +137,7 @@ def test_capturing_a_lead_of_an_unknown_agent_is_a_404(api: Api, agent_id: str, 
     api.post("/v2/agents/gone", {})
     api.delete("/v3/agents/gone")
     before = stored()
-    for unknown in ("nobody", "theirs", "gone", "suppor", "support2"):
+    for unknown in ("unknown", "theirs", "gone", "suppor", "support2"):
         answer = api.post("/v3/leads", lead_body(unknown))
         assert refused(answer, 404) == "There is no such agent."
     assert stored() == before

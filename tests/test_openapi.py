@@ -67,7 +67,7 @@ def named(operation: Operation) -> str:
 
 @pytest.fixture
 def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
-    """The API of a workspace that was created at the time of the examples; the clock stands still."""
+    """The API of a workspace that was created at the time of the examples; the clock is stopped."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
@@ -105,8 +105,8 @@ def test_the_document_does_not_cite_sections_of_the_specification() -> None:
 def test_every_reference_resolves_and_every_component_is_used() -> None:
     text = json.dumps(document())
     used = set(re.findall(r'"#/components/(\w+/[\w-]+)"', text))
-    there = {f"{kind}/{name}" for kind, named in document()["components"].items() for name in named}
-    assert used == {one for one in there if not one.startswith("securitySchemes/")}
+    defined = {f"{kind}/{name}" for kind, named in document()["components"].items() for name in named}
+    assert used == {one for one in defined if not one.startswith("securitySchemes/")}
 
 
 def test_the_tables_of_the_document_name_only_existing_members() -> None:
