@@ -1,4 +1,4 @@
-"""Call the API as a gateway does: an event in, an answer out, through every middleware."""
+"""Call the API as the gateway does: pass an event through all middleware, and parse the answer."""
 
 import json
 from typing import Any, NamedTuple
@@ -19,14 +19,14 @@ class Answer(NamedTuple):
 
     @property
     def data(self) -> Any:
-        """`data` of a success envelope; anything else fails the test here."""
+        """The `data` of a success envelope; fails the test for any other answer."""
         assert self.status == 200, self.text
         assert self.json["success"] is True
         return self.json["data"]
 
 
 class Api:
-    """The API, called with one credential, or none."""
+    """Calls the API with one credential, or without."""
 
     def __init__(self, token: str | None = None) -> None:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -36,7 +36,7 @@ class Api:
         return self.call("GET", path)
 
     def post(self, path: str, body: Any = None) -> Answer:
-        """POST `body` as JSON; bytes as they are; nothing without one."""
+        """POST `body` as JSON, raw bytes unchanged, or no body."""
         return self.call("POST", path, body)
 
     def patch(self, path: str, body: Any) -> Answer:
@@ -48,7 +48,7 @@ class Api:
         return self.call("DELETE", path)
 
     def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
-        """Any request; `headers` replace the ones that are sent by themselves."""
+        """Send any request; `headers` replace the default headers."""
         raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
         event = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)

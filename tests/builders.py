@@ -1,6 +1,6 @@
-"""The bodies that many tests send: small, right, and different in what the test is about.
+"""Small, valid request bodies that tests adapt.
 
-One for each operation is in `tests/operations.py`.
+`tests/operations.py` has one body for each operation.
 """
 
 from typing import Any
@@ -9,20 +9,20 @@ Body = dict[str, Any]
 
 
 def message(text: str, **members: Any) -> Body:
-    """A message with a text."""
+    """A text message."""
     return {"type": "text", "item": {"text": text}, **members}
 
 
 def state_body(*texts: str, sender: str = "human", **members: Any) -> Body:
-    """A replacement of a state: a turn of the user for each text; `members` are those of each message."""
+    """A body that replaces a state: one user turn per text; `members` are added to each message."""
     return {"turns": [{"from": sender, "messages": [message(text, **members)]} for text in texts]}
 
 
 def webhook_body(url: str = "https://example.com/hooks", *events: str, **members: Any) -> Body:
-    """A webhook for these types of events, for leads where none is given."""
+    """A webhook for these event types, by default for leads."""
     return {"webhook": {"url": url, "events": list(events or ["lead_captured"]), **members}}
 
 
 def lead_body(agent_id: str = "support", **members: Any) -> Body:
-    """A lead of an agent."""
+    """A lead of this agent."""
     return {"lead": {"agentId": agent_id, **members}}

@@ -1,14 +1,14 @@
-"""Requests and capacity units of what a block of code does, counted at an SDK client: ours, or anybody's.
+"""Count the requests and capacity units of a block of code at an SDK client, ours or any other.
 
-The engines of the tests report capacity wrongly, so it is computed from item sizes by DynamoDB's
-published rules: a strongly consistent read 1 unit for each 4 KB, an eventually consistent one half, a
-write 1 unit for each KB of the larger of the old and the new item, both doubled in a transaction, and
-1 more write for each KB of an index entry that a write puts, changes or deletes (a changed key does two of it).
-Sizes are rounded up per item, and per query for all of its items together. What is stored is paid for:
-neither a projection nor a filter makes a read cheaper.
+The test engines report capacity wrongly, so it is computed from item sizes by DynamoDB's published rules:
 
-An operation without a rule here is an error, not free. What items look like before and after a write is asked
-with a client of the meter's own.
+- A strongly consistent read costs 1 unit per 4 KB, an eventually consistent read half of that.
+- A write costs 1 unit per KB of the larger of the old and the new item.
+- A transaction doubles both.
+- Each index entry that is put, changed or deleted costs 1 write unit per KB; a changed index key costs two writes.
+- Sizes are rounded up per item, or per query over all its items. Projections and filters do not make a read cheaper.
+
+An operation without a rule raises an error. The meter reads items before and after a write with its own client.
 """
 
 import json
@@ -29,14 +29,14 @@ Item = dict[str, dict[str, Any]]
 _KEYED_READS = frozenset({"GetItem", "BatchGetItem", "TransactGetItems"})
 _RANGE_READS = frozenset({"Query", "Scan"})
 _WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"})
-# What narrows the answer of a query, or belongs to what does.
+# Parameters that narrow the result of a query, and the substitutes that they use.
 _NARROWING = frozenset({"ProjectionExpression", "FilterExpression", "Select"})
 _SUBSTITUTES = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 
 
 @dataclass
 class Meter:
-    """What was counted: requests by operation, read units and write units."""
+    """Requests by operation, read units and write units."""
 
     requests: Counter[str] = field(default_factory=Counter)
     reads: float = 0
@@ -50,15 +50,15 @@ class Meter:
 
 @contextmanager
 def metered(client: Any = None) -> Iterator[Meter]:
-    """Count everything that a DynamoDB client sends inside the block: the process's own unless another is given.
+    """Count all requests of a DynamoDB client inside the block; by default, of the process's own client.
 
-    The client of a boto3 resource is its `meta.client`. A request that the SDK repeats is counted once. Raises
+    The client of a boto3 resource is its `meta.client`. A request that the SDK retries counts once. Raises
     ValueError for an operation that has no rule.
     """
     asked = client or storage.sdk_client("dynamodb")
     meter, events = Meter(), asked.meta.events
     recorder = _Recorder(meter, _plain(asked.meta.endpoint_url, asked.meta.region_name))
-    # As sent: the typed values of a client and the plain ones of a resource look the same there.
+    # Read the request as sent: there, a client's typed values and a resource's plain values look the same.
     events.register("before-call.dynamodb.*", recorder.before)
     events.register("after-call.dynamodb.*", recorder.after)
     try:
@@ -94,14 +94,14 @@ class _Recorder:
         self._tables: dict[str, dict[str, Any]] = {}
 
     def before(self, params: dict[str, Any], model: Any, **_: Any) -> None:
-        """Remember the request, and the items it is about to replace."""
+        """Store the request and the items that it is about to replace."""
         if model.name not in _KEYED_READS | _RANGE_READS | _WRITES:
-            raise ValueError(f"There is no rule for what {model.name} costs.")
+            raise ValueError(f"There is no cost rule for {model.name}.")
         self._sent = json.loads(params["body"])
         self._old = [self._stored(place) for place in self._written(model.name)]
 
     def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        """Add up what the request has cost; one that failed costs its request."""
+        """Add the cost of the request; a failed request counts as a request only."""
         self._meter.requests[model.name] += 1
         if http_response.status_code != 200:
             return
@@ -109,14 +109,14 @@ class _Recorder:
         for place in _read(model.name, self._sent):
             self._meter.reads += doubled * _read_units(size(self._stored(place)), strong=place.strong)
         if model.name in _RANGE_READS:
-            self._meter.reads += _read_units(self._looked_at(model.name, parsed), strong=_is_strong(self._sent))
+            self._meter.reads += _read_units(self._bytes_read(model.name, parsed), strong=_is_strong(self._sent))
         for place, old in zip(self._written(model.name), self._old, strict=True):
             new = self._stored(place)
             self._meter.writes += doubled * _write_units(old, new)
             self._meter.writes += sum(self._index_units(place.table, old, new))
 
-    def _looked_at(self, operation: str, answer: dict[str, Any]) -> int:
-        """The bytes of all items that a query or scan has read to make its answer: where it shows less, asked again."""
+    def _bytes_read(self, operation: str, answer: dict[str, Any]) -> int:
+        """The bytes that a query or scan read; a narrowed request is repeated without the narrowing."""
         if not _NARROWING & self._sent.keys():
             return sum(map(size, answer["Items"]))
         wanted = {name: value for name, value in self._sent.items() if name not in _NARROWING}
@@ -127,7 +127,7 @@ class _Recorder:
         return sum(map(size, ask(**{name: value for name, value in wanted.items() if value != {}})["Items"]))
 
     def _written(self, operation: str) -> list[_Place]:
-        """What a request writes, or checks in a transaction."""
+        """The items that a request writes, or checks in a transaction."""
         if operation not in _WRITES:
             return []
         steps = [self._sent]
@@ -154,7 +154,7 @@ class _Recorder:
 
     def _index_units(self, table: str, old: Item, new: Item) -> Iterator[int]:
         if self._described(table).get("LocalSecondaryIndexes"):
-            raise ValueError("There is no rule for what a local index costs.")
+            raise ValueError("There is no cost rule for a local index.")
         for index in self._described(table).get("GlobalSecondaryIndexes", []):
             keys = {one["AttributeName"] for one in index["KeySchema"]}
             before, after = (self._entry(table, index, item) for item in (old, new))
@@ -164,7 +164,7 @@ class _Recorder:
                 yield _write_units(before, after)
 
     def _entry(self, table: str, index: dict[str, Any], item: Item) -> Item:
-        """What an index has of an item: nothing of one without the index's key."""
+        """The index entry of an item, empty for an item without the index's key."""
         keys, projection = {one["AttributeName"] for one in index["KeySchema"]}, index["Projection"]
         if not keys <= set(item):
             return {}

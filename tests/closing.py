@@ -1,4 +1,4 @@
-"""The last line of a test run: its result, its time, and how many tests it omitted."""
+"""The last line of a test run: result, cost, and the number of deselected tests."""
 
 import resource
 import time
@@ -10,7 +10,7 @@ _LEFT, _CPU = "tests_left_out", "cpu_seconds"
 
 
 class Closing:
-    """Counts the omitted tests and the CPU time of a run, including its worker processes."""
+    """Counts deselected tests and CPU seconds, including those of worker processes."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -19,18 +19,18 @@ class Closing:
         self._of_workers = 0.0
 
     def pytest_deselected(self, items: list[pytest.Item]) -> None:
-        """Count tests that a marker or `-k` omits, except long ones, which `make test-all` omits as well."""
+        """Count the tests that a marker or `-k` deselects; long tests are never part of these runs."""
         self._left += sum(item.get_closest_marker("long") is None for item in items)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Send the figures of a worker to the main process."""
+        """Send a worker's figures to the controller."""
         if hasattr(self._config, "workeroutput"):
             self._config.workeroutput.update({_LEFT: self._left, _CPU: _cpu_seconds()})
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """Add the figures of a worker. Each worker omits the same tests."""
+        """Collect a worker's figures; every worker deselects the same tests."""
         figures = getattr(node, "workeroutput", {})
         self._left = max(self._left, figures.get(_LEFT, 0))
         self._of_workers += figures.get(_CPU, 0.0)
@@ -41,13 +41,13 @@ class Closing:
         if reporter is None or hasattr(self._config, "workeroutput"):
             return
         counts = {name: len(reporter.getreports(name)) for name in ("passed", "failed", "error", "skipped")}
-        line = said(counts, self._left, time.monotonic() - self._started, _cpu_seconds(self._of_workers))
+        line = summary_line(counts, self._left, time.monotonic() - self._started, _cpu_seconds(self._of_workers))
         if line:
             reporter.write_line(line)
 
 
-def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
-    """The line, empty if no test ran."""
+def summary_line(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) -> str:
+    """The summary; empty for a run without tests."""
     broken, run = counts["failed"] + counts["error"], sum(counts.values())
     if not run:
         return ""
@@ -61,7 +61,7 @@ def said(counts: dict[str, int], left: int, seconds: float, cpu_seconds: float) 
 
 
 def _cpu_seconds(of_workers: float = 0.0) -> float:
-    """The CPU time of this process and of its workers, or else of the child processes that it waited for."""
+    """CPU seconds of this process and its children; workers report their own."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = own.ru_utime + own.ru_stime

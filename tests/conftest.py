@@ -1,7 +1,7 @@
-"""What every test starts from: a fresh engine with the template's tables, a workspace, and a client per credential.
+"""Shared fixtures: an empty engine with the template's tables, a workspace, and an API client per credential.
 
-moto answers in this process for most tests. What it gets wrong is tested on the local engine
-(`tests/reliability`). The environment is set before anything of ours is imported, as a deployment sets it.
+Most tests run on moto in this process; tests of behaviour that moto gets wrong run on the local engine
+(`tests/reliability`). The environment is set before any of our modules is imported, as in a deployment.
 """
 
 import os
@@ -39,22 +39,22 @@ direct_moto.attach(storage.sdk_client("dynamodb"))
 
 @pytest.fixture
 def engine() -> Iterator[None]:
-    """An empty engine with the resources of the template; nothing is remembered from the test before.
+    """An empty engine with the template's resources, and empty caches.
 
-    Tables and queues are emptied rather than created again, a fifth of a second for each of some thousand tests.
+    Tables and queues are emptied, not created again, which saves a fifth of a second per test.
     """
     _cloud.start(reset=False)
     if not moto_tables.tables():
         tables.create_missing(storage.sdk_client, settings.table_prefix())
     clear()
     yield
-    forget()
+    clear_caches()
     _cloud.stop(remove_data=False)
 
 
 def clear() -> None:
     """Empty every table, stream and queue, and every cache."""
-    forget()
+    clear_caches()
     for table in moto_tables.tables().values():
         table.items.clear()
     moto_tables.drop_history()
@@ -63,7 +63,7 @@ def clear() -> None:
         waiting.purge_queue(queue)
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Empty every cache that a process keeps between requests."""
     auth.clear_cache()
     agents._known_agents.clear()
@@ -77,34 +77,34 @@ def workspace(engine: None) -> workspaces.NewWorkspace:
     """A workspace with its first key and token."""
     made, is_old = prepared("workspace", lambda: workspaces.create("Test"))
     if is_old:
-        keyring.current()  # whoever has made a workspace knows it
+        keyring.current()  # creating a workspace caches its data key
     return made
 
 
 @pytest.fixture
 def other_workspace(engine: None) -> workspaces.NewWorkspace:
-    """Somebody else's workspace."""
+    """A second workspace."""
     return workspaces.create("Other")
 
 
 @pytest.fixture
 def api(workspace: workspaces.NewWorkspace) -> Api:
-    """The API, called with the workspace key."""
+    """An API client with the workspace key."""
     return Api(workspace.workspace_key)
 
 
 @pytest.fixture
 def agent_id(api: Api) -> str:
-    """An agent of the workspace, created through v2."""
+    """The id of an agent of the workspace, created through v2."""
     _, is_old = prepared("agent", lambda: api.post("/v2/agents/support", {"title": "Support"}))
     if is_old:
-        api.get("/v2/agents/support")  # after a request the process remembers the credential
+        api.get("/v2/agents/support")  # a request caches the credential
     return "support"
 
 
 @pytest.fixture
 def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
-    """Hold both clocks still, and move them on by so many seconds."""
+    """Stop both clocks; returns a function that advances them by some seconds."""
     start, passed = clock.milliseconds(), 0
 
     def move(seconds: int) -> None:

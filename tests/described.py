@@ -1,4 +1,4 @@
-"""The OpenAPI document as its readers get it, and the operations in it."""
+"""The OpenAPI document as served, and its operations."""
 
 import re
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Operation(NamedTuple):
 
     @property
     def body(self) -> Document | None:
-        """Schema and examples of the body, None where the operation takes none."""
+        """Schema and examples of the body, or None."""
         body: Document = self.description.get("requestBody") or {"content": {"application/json": None}}
         found: Document | None = body["content"]["application/json"]
         return found
@@ -49,17 +49,17 @@ class Operation(NamedTuple):
 
     @property
     def statuses(self) -> set[int]:
-        """The error statuses that stand in the document."""
+        """The documented error statuses."""
         return {int(status) for status in self.description["responses"]} - {200, 304}
 
     def address(self, **values: str) -> str:
-        """The path with the values of the document's examples, or with these."""
+        """The path with the document's example values; `values` override them."""
         return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path)
 
 
 @cache
 def document() -> Document:
-    """The document that the app answers."""
+    """The document that the app serves."""
     answer = Api().get("/openapi.json")
     assert answer.status == 200
     found: Document = answer.json
@@ -67,7 +67,7 @@ def document() -> Document:
 
 
 def operations() -> Iterator[Operation]:
-    """Every operation, in the order of the document."""
+    """Every operation, in document order."""
     for path, item in document()["paths"].items():
         for method, description in item.items():
             values = (resolved(one) for one in description.get("parameters", ()))
@@ -76,12 +76,12 @@ def operations() -> Iterator[Operation]:
 
 
 def guarded() -> list[Operation]:
-    """The operations that need a credential: all of the interface but its own description."""
+    """The operations that need a credential: all but the document's own routes."""
     return [one for one in operations() if one.description["security"]]
 
 
 def resolved(node: Document) -> Document:
-    """What a reference stands for."""
+    """The node that a reference points to."""
     for step in node["$ref"].split("/")[1:] if "$ref" in node else ():
         node = document() if step == "components" else node
         node = node[step]
@@ -89,7 +89,7 @@ def resolved(node: Document) -> Document:
 
 
 def member_of(component: str, path: str) -> Document:
-    """The schema of a member of a component, `path` dotted; of its items where it is a list, without null."""
+    """The schema at a dotted path of a component, without null; for a list, the schema of its items."""
     schema: Document = {"$ref": f"#/components/schemas/{component}"}
     for step in path.split("."):
         schema = resolved(schema)["properties"][step.removesuffix("[]")]
@@ -99,32 +99,32 @@ def member_of(component: str, path: str) -> Document:
 
 
 def broken_rules(schema: Document, value: Any) -> list[str]:
-    """Where `value` breaks the schema; nothing where it does not."""
+    """Each rule of the schema that `value` breaks, with its place."""
     validator = Draft202012Validator({**schema, "components": document()["components"]})
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]
 
 
-class Stand:
-    """Which real value stands in the place of each value that the examples make up."""
+class ExampleValues:
+    """Maps each generated value of the examples to the real value that the service returned."""
 
     def __init__(self) -> None:
         self._real: dict[str, str] = {}
 
-    def real(self, node: Any) -> Any:
-        """An example with the real values."""
+    def substitute(self, node: Any) -> Any:
+        """Replace the generated values of an example with the real ones."""
         if isinstance(node, str):
             return self._real.get(node, node)
         if isinstance(node, dict):
-            return {name: self.real(value) for name, value in node.items()}
-        return [self.real(one) for one in node] if isinstance(node, list) else node
+            return {name: self.substitute(value) for name, value in node.items()}
+        return [self.substitute(one) for one in node] if isinstance(node, list) else node
 
-    def meet(self, example: Any, real: Any) -> None:
-        """Remember what stands where the example has a made-up value for the first time."""
+    def learn(self, example: Any, real: Any) -> None:
+        """Store the real value of each generated value, at its first occurrence."""
         if isinstance(example, str) and example in GENERATED and isinstance(real, str):
             self._real.setdefault(example, real)
         elif isinstance(example, dict) and isinstance(real, dict):
             for name in example.keys() & real.keys():
-                self.meet(example[name], real[name])
+                self.learn(example[name], real[name])
         elif isinstance(example, list) and isinstance(real, list):
             for one, other in zip(example, real, strict=False):
-                self.meet(one, other)
+                self.learn(one, other)

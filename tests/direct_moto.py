@@ -1,11 +1,10 @@
-"""moto without its HTTP layer: a client's data operations go straight to moto's own `DynamoHandler`.
+"""moto without its HTTP layer: a client's data operations call moto's `DynamoHandler` directly.
 
-The SDK signs and encodes a request, moto decodes and routes it, and the answer goes the same way back: half of what a
-test of the API costs. A handler of botocore's `before-call` event answers instead. A refusal still passes moto's
-serialiser and the SDK's parser, so that it has all of its members.
+Signing, encoding and routing requests takes half the time of an API test. A handler of botocore's `before-call` event
+answers instead. An error still passes moto's serialiser and the SDK's parser, so that it has all of its members.
 
-Skipped are the events below `before-call`: `request-created`, `before-send`, `before-parse`, `response-received` and
-`needs-retry`. Code that counts attempts, loses answers or repeats requests there works inside `over_http()`.
+The events after `before-call` are skipped: `request-created`, `before-send`, `before-parse`, `response-received` and
+`needs-retry`. A test that counts attempts, loses answers or repeats requests there runs inside `over_http()`.
 """
 
 import json
@@ -32,19 +31,19 @@ OPERATIONS = frozenset(
     }
 )
 _over_http = 0
-_turn = threading.Lock()  # an engine applies one write after another; moto's tables are plain dictionaries
-RESPONSES_METHODS.clear()  # 1,300 patterns at each start of moto, for requests that do not come from the SDK
+_turn = threading.Lock()  # moto's tables are plain dictionaries; apply one write at a time, as an engine does
+RESPONSES_METHODS.clear()  # moto rebuilds 1,300 patterns at each start, for requests that the SDK does not send
 
 
 def attach(client: Any) -> None:
-    """Answer this DynamoDB client's data operations directly while moto is on; each client once."""
-    # Last, and for no operation in particular: every other handler of the event comes first.
+    """Answer this DynamoDB client's data operations directly while moto is on; call once per client."""
+    # Registered last and for all operations, so that every other handler of the event runs first.
     client.meta.events.register_last("before-call", _answer)
 
 
 @contextmanager
 def over_http() -> Iterator[None]:
-    """Inside the block requests pass all of the SDK and all of moto."""
+    """Send requests through the whole SDK and moto inside the block."""
     global _over_http
     _over_http += 1
     try:
@@ -65,9 +64,9 @@ def _answer(params: dict[str, Any], model: Any, context: dict[str, Any], **_: An
             result = getattr(handler, camelcase_to_underscores(model.name))()
     except ServiceException as error:
         status, headers, body = handler.serialized(ActionResult(error))
-        return _refusal(model, status, headers, body)
+        return _error(model, status, headers, body)
     except HTTPException as error:
-        return _refusal(model, error.code or HTTPStatus.BAD_REQUEST, {}, error.description or "")
+        return _error(model, error.code or HTTPStatus.BAD_REQUEST, {}, error.description or "")
     known = model.output_shape.members
     return _parsed(HTTPStatus.OK, {}, {name: one for name, one in result.result.items() if name in known})
 
@@ -81,7 +80,7 @@ def _with_binary_values(found: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _refusal(model: Any, status: int, headers: Any, body: str | bytes) -> Any:
+def _error(model: Any, status: int, headers: Any, body: str | bytes) -> Any:
     received = {"status_code": status, "headers": headers, "body": body.encode() if isinstance(body, str) else body}
     parser = create_parser("json")
     parsed = parser.parse(received, model.output_shape)

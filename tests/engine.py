@@ -1,4 +1,4 @@
-"""One engine for many tests: for modules whose tests look at one service and leave it as it is."""
+"""One engine for many tests, for modules whose tests only read from a shared service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,14 +7,14 @@ from moto import mock_aws
 
 from chalicelib import settings, storage
 from infra import tables
-from tests.conftest import forget
+from tests.conftest import clear_caches
 
 
 @contextmanager
 def shared_engine() -> Iterator[None]:
-    """An empty engine with the resources of the template, as long as the block goes on."""
+    """An empty engine with the template's resources, inside the block."""
     with mock_aws():
-        forget()
+        clear_caches()
         tables.create_missing(storage.sdk_client, settings.table_prefix())
         yield
-        forget()
+        clear_caches()

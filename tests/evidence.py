@@ -1,4 +1,4 @@
-"""What a test looks at beside an answer's data: the one shape of an error, every stored byte, every log line."""
+"""Checks besides an answer's data: the error envelope, the stored items, and the log."""
 
 import json
 import logging
@@ -10,7 +10,7 @@ from typing import Any
 from chalicelib import storage, telemetry
 from tests.api import Answer
 
-# The code of each status; a conflict may name another cause.
+# The default error code of each status.
 CODES = {
     400: "INVALID",
     401: "UNAUTHORIZED",
@@ -36,9 +36,9 @@ def refused(
     platform: str | None = None,
     code: str | None = None,
 ) -> str:
-    """Assert the canonical error with this status, and issues for exactly these `paths`; returns its message.
+    """Assert the error envelope with this status, and issues for exactly these `paths`; returns its message.
 
-    The interaction route adds `appError`, and `platformName` where the agent is known (§4.3).
+    The interaction route adds `appError`, and `platformName` if the agent is known (§4.3).
     """
     assert answer.status == status, answer.text
     assert answer.headers["content-type"] == "application/json"
@@ -47,23 +47,23 @@ def refused(
     expected = {"appError": error["message"], **({"platformName": platform} if platform else {})}
     assert added == (expected if interaction else {})
     issues = error.pop("issues", [])
-    assert ("limit" in error) == (status == 429), "which limit, and how much of it is used and left"
+    assert ("limit" in error) == (status == 429), "only a 429 has the limit, with its use and remainder"
     error.pop("limit", None)
     assert error == {"success": False, "message": error["message"], "code": code or CODES[status]}
     assert error["message"].endswith(".")
-    assert ("issues" in answer.json) == bool(issues), "an empty list of issues"
+    assert ("issues" in answer.json) == bool(issues), "an empty list of issues is omitted"
     assert len(issues) <= _MOST_ISSUES
     assert [issue["path"] for issue in issues] == list(paths)
     for issue in issues:
         assert issue.keys() == {"path", "message"}
-        assert re.match(r"(must|is|has|stands) ", issue["message"]), "a rule that follows the member's name"
+        assert re.match(r"(must|is|has) ", issue["message"]), "a rule continues the member's name"
     if issues:
         assert error["message"] == f"{issues[0]['path'] or 'The body'} {issues[0]['message']}."
     return str(error["message"])
 
 
 def stored() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table as the engine holds it, in an order that does not depend on it."""
+    """Every item of every table as the engine returns it, sorted."""
     dynamodb = storage.sdk_client("dynamodb")
     tables: dict[str, list[dict[str, Any]]] = {}
     for name in dynamodb.list_tables()["TableNames"]:
@@ -73,12 +73,12 @@ def stored() -> dict[str, list[dict[str, Any]]]:
 
 
 def canonical(value: Any) -> str:
-    """Text that differs where JSON does: 3 and 3.0, 1 and true, absent and null."""
+    """Canonical JSON, which distinguishes 3 from 3.0, 1 from true, and absent from null."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
 class Log(logging.Handler):
-    """Every log line of the process as it would be written, tracebacks included."""
+    """Captures every formatted log line of the process, with tracebacks."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -95,9 +95,9 @@ class Log(logging.Handler):
 
 @contextmanager
 def logged(level: int = logging.DEBUG) -> Iterator[Log]:
-    """The log of the block, with every logger at `level` that has no level of its own.
+    """Capture the log of the block; `level` applies to every logger without its own level.
 
-    Ours and Chalice's do not pass their lines on to the root logger, so that the handler is put at each.
+    Our loggers and Chalice's do not propagate to the root logger, so each gets the handler.
     """
     handler, root = Log(), logging.getLogger()
     before = {logger: logger.level for logger in (root, *map(logging.getLogger, telemetry.LOGGERS))}

@@ -1,7 +1,7 @@
-"""The import graph of `chalicelib`, a package being one node: `python -m tests.import_graph` prints its figures.
+"""The import graph of `chalicelib`, one node per package: `python -m tests.import_graph` prints its figures.
 
-Imports inside functions and under `TYPE_CHECKING` count as well. An upward edge is one that closes a cycle: it leads
-from a lower layer to a higher one, whatever order of layers is chosen.
+Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle: in any order of layers, it
+leads from a lower layer to a higher one.
 """
 
 import ast
@@ -20,12 +20,12 @@ def name_of(module: Path, package: Path = PACKAGE) -> str:
 
 
 def node_of(module: str) -> str:
-    """The node that a module is in."""
+    """The node of a module."""
     return module.partition(".")[0]
 
 
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:
-    """The modules of the package that a module imports, by their dotted names."""
+    """The dotted names of the package's modules that a module imports."""
     known = {name_of(one, package) for one in package.rglob("*.py")}
     found = set()
     for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
@@ -47,7 +47,7 @@ def graph(package: Path = PACKAGE) -> Graph:
 
 
 def upward_edges(edges: Graph) -> set[tuple[str, str]]:
-    """The edges that close a cycle when the nodes are visited depth first, in alphabetical order."""
+    """The edges that close a cycle in a depth-first search, in alphabetical order."""
     closing: set[tuple[str, str]] = set()
     done: set[str] = set()
 
@@ -66,7 +66,7 @@ def upward_edges(edges: Graph) -> set[tuple[str, str]]:
 
 
 def levels(edges: Graph) -> int:
-    """How many nodes the longest chain of imports has, without the upward edges."""
+    """The number of nodes in the longest import chain, without upward edges."""
     upward = upward_edges(edges)
     height: dict[str, int] = {}
 

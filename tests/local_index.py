@@ -1,4 +1,4 @@
-"""Wheels in a folder that pip, and so uv, is configured for: set-up and packaging without a network."""
+"""A folder of wheels as pip's and uv's only index, for set-up and packaging without a network."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
-    """Add version 1 of a package that has one module; returns its line of a lock."""
+    """Add version 1 of a one-module package; returns its line of a lock file."""
     directory.mkdir(exist_ok=True)
     wheel, info = directory / f"{name}-1-{tag}.whl", f"{name}-1.dist-info"
     with zipfile.ZipFile(wheel, "w") as archive:
@@ -21,7 +21,7 @@ def add_wheel(directory: Path, name: str, tag: str = "py3-none-any") -> str:
 
 
 def variables(directory: Path) -> dict[str, str]:
-    """What makes pip look into `directory` and nowhere else, with an empty cache for uv beside it."""
+    """The environment in which pip searches only `directory`, and uv has an empty cache."""
     return {
         "PIP_CONFIG_FILE": os.devnull,
         "PIP_NO_INDEX": "1",

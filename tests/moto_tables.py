@@ -1,4 +1,4 @@
-"""moto's own tables, looked at and put back: a look at them costs a hundredth of a scan."""
+"""Direct access to moto's tables, which costs a hundredth of a scan."""
 
 import pickle
 from typing import Any
@@ -11,7 +11,7 @@ from chalicelib.http import auth
 
 
 def tables() -> dict[str, Any]:
-    """The tables by name."""
+    """moto's tables by name."""
     held: dict[str, Any] = dynamodb_backends["123456789012"]["eu-west-1"].tables
     return held
 
@@ -22,12 +22,12 @@ def items() -> dict[str, list[dict[str, Any]]]:
 
 
 def snapshot() -> bytes:
-    """All tables as they are, for `restore`."""
+    """The contents of all tables, for `restore`."""
     return pickle.dumps({name: table.items for name, table in tables().items()})
 
 
 def restore(taken: bytes) -> None:
-    """Put all tables back; the process forgets what it remembered of them."""
+    """Restore all tables and clear the caches that depend on them."""
     for name, held in pickle.loads(taken).items():
         tables()[name].items = held
     drop_history()
@@ -36,7 +36,7 @@ def restore(taken: bytes) -> None:
 
 
 def drop_history() -> None:
-    """Empty the streams, which moto copies for every transaction, and its list of all the copies it has ever made."""
+    """Empty the streams, which moto copies for every transaction, and its list of all copies."""
     for table in tables().values():
         if table.stream_shard is not None:
             table.stream_shard.items.clear()

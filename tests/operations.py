@@ -20,10 +20,10 @@ STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 BODIES: dict[str, Any] = {name: one["body"] for name, one in ROUTES.items() if "body" in one}
 
-# The ids that callers choose, where a test does not.
+# Defaults of the ids that callers choose.
 CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
-# The operation that makes what a path's variable names, in an order in which all can be made.
-MADE_BY = {
+# The operation that creates the record of each path variable, in creation order.
+CREATED_BY = {
     "agent_id": "POST /v2/agents/{agent_id}",
     "client_id": "POST /v2/clients/{client_id}",
     "org_id": "POST /v2/orgs/{org_id}",
@@ -35,12 +35,12 @@ MADE_BY = {
     "webhook_id": "POST /v3/webhooks",
     "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
 }
-# Naming one of these makes it; what else an operation names must be there, and be the caller's.
-MADE_WHEN_NAMED = {name: {variable} for variable, name in MADE_BY.items() if variable in CHOSEN}
+# Naming one of these ids creates its record; all other records must exist and belong to the caller.
+CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 
 
 def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:
-    """A right body of an operation, None where it takes none."""
+    """A valid body of an operation, or None."""
     return _filled(BODIES.get(name), {**CHOSEN, **ids, "mark": mark})
 
 
@@ -55,7 +55,7 @@ def _filled(value: Any, words: dict[str, str]) -> Any:
 def send(
     name: str, headers: dict[str, str], ids: dict[str, str], mark: str = "sent", body: str | None = None
 ) -> Answer:
-    """An operation with these ids in its path and body; `body` is JSON in the place of the table's."""
+    """Send an operation with these ids in its path and body; `body` is JSON that replaces the table's body."""
     method, path = name.split()
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
@@ -70,9 +70,9 @@ def named(name: str) -> list[str]:
 
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
-    """A record of every kind, through the operations themselves; returns the ids, those that were made among them."""
+    """Create a record of every kind through the API; returns all ids, including generated ones."""
     ids = {**chosen, "convo_id": chosen["user_id"]}
-    for variable, name in MADE_BY.items():
+    for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)
         if variable not in ids:

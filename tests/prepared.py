@@ -1,8 +1,8 @@
-"""What many tests begin with, made by the service once in a process and put back for the tests that follow.
+"""Common preconditions, created by the service once per process and restored for later tests.
 
-A workspace and its agent cost five times as much as what a test asks of them. Put back are the items and the records
-of the streams, with the same ids. They are put back only where everything was as it was then: in the same tables with
-the same items. Not responsible for what the process remembers: that is empty afterwards.
+Creating a workspace and its agent takes five times as long as an average test. Items and stream records are restored
+with the same ids, and only if the tables and their items equal those at the first creation. Caches are not restored:
+they are empty afterwards.
 """
 
 import pickle
@@ -14,29 +14,29 @@ from tests.moto_tables import tables
 T = TypeVar("T")
 
 
-class _Kept(NamedTuple):
+class _Saved(NamedTuple):
     tables: list[Any]
     before: Any
     after: bytes
     made: Any
 
 
-_kept: dict[str, _Kept] = {}
+_saved: dict[str, _Saved] = {}
 
 
 def prepared(name: str, make: Callable[[], T]) -> tuple[T, bool]:
-    """What `make` returns, and whether it was put back instead of being made."""
+    """The result of `make`, and whether it was restored from an earlier call."""
     now, before = list(tables().values()), _contents()
-    kept = _kept.get(name)
-    if kept and kept.before == before and all(one is other for one, other in zip(kept.tables, now, strict=False)):
-        for table, (items, happened) in zip(now, pickle.loads(kept.after), strict=True):
+    saved = _saved.get(name)
+    if saved and saved.before == before and all(one is other for one, other in zip(saved.tables, now, strict=False)):
+        for table, (items, happened) in zip(now, pickle.loads(saved.after), strict=True):
             table.items = items
             if table.stream_shard is not None:
                 table.stream_shard.items = happened
-        return kept.made, True
+        return saved.made, True
     made = make()
     after = [(one.items, one.stream_shard.items if one.stream_shard else None) for one in now]
-    _kept[name] = _Kept(now, before, pickle.dumps(after), made)
+    _saved[name] = _Saved(now, before, pickle.dumps(after), made)
     return made, False
 
 

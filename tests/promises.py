@@ -1,14 +1,13 @@
-"""What the tests show for each promise of docs/guarantees.md: added up, and printed when they have run.
+"""Add up the evidence for each guarantee of docs/guarantees.md, and print it after the run.
 
-A test that shows a promise is marked with it, and counts what it has tried with the fixture `shown`:
+A test that proves a guarantee is marked with it, and counts its cases with the fixture `shown`:
 
     @pytest.mark.promise("whole")
     def test_...(shown: Shown) -> None:
         ...
         shown(faults=12, states=24)
 
-Every failure of a marked test is a broken promise. `CAMS_UPDATE_GUARANTEES=1 make test-all` writes the figures
-into the page.
+Every failure of a marked test breaks its guarantee. `CAMS_UPDATE_GUARANTEES=1 make test-all` updates the page.
 """
 
 import os
@@ -31,7 +30,7 @@ COUNTED = {
 }
 BROKEN = "broken promises"
 
-# The page's first column, in its order.
+# The first column of the page, in order.
 PROMISES = {
     "whole": "A write is applied completely or not at all, wherever the process stops, and can be repeated",
     "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once, and every repeat gets the same answer",
@@ -50,38 +49,38 @@ PROMISES = {
 
 
 class Shown(Protocol):
-    """Adds to the figures of the test's promise."""
+    """Adds to the figures of the test's guarantee."""
 
     def __call__(self, *, faults: int = 0, states: int = 0, requests: int = 0, tenants: int = 0) -> None: ...
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the marker."""
-    config.addinivalue_line("markers", "promise(name): shows a promise of docs/guarantees.md")
+    config.addinivalue_line("markers", "promise(name): proves a guarantee of docs/guarantees.md")
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Tell the report which promises the test shows: a report has no markers."""
+    """Copy the guarantees of the test to its report, which has no markers."""
     for marker in item.iter_markers("promise"):
         (name,) = marker.args
-        assert name in PROMISES, f"{name} is no promise of tests/promises.py"
+        assert name in PROMISES, f"{name} is not in PROMISES of tests/promises.py"
         item.user_properties.append(("promise", (name, item.nodeid.split("::")[0])))
 
 
 @pytest.fixture
 def shown(request: pytest.FixtureRequest) -> Shown:
-    """Counts what the test has tried, for the promises it is marked with."""
-    assert request.node.get_closest_marker("promise"), "the test shows no promise"
+    """Count the test's cases for the guarantees that it is marked with."""
+    assert request.node.get_closest_marker("promise"), "the test has no promise marker"
 
     def add(**counts: int) -> None:
-        assert counts.keys() <= COUNTED.keys(), f"counted are {', '.join(COUNTED)}"
+        assert counts.keys() <= COUNTED.keys(), f"only {', '.join(COUNTED)} are counted"
         request.node.user_properties.append(("shown", counts))
 
     return add
 
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
-    """Print the table, where a test has shown something; not the half of it that a part of the tests would fill."""
+    """Print the table if a marked test ran, but not for a partial run, which would leave it incomplete."""
     if runs_part(config):
         return
     figures: dict[str, Counter[str]] = defaultdict(Counter)
@@ -102,15 +101,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 
 
 def _add(report: Any, figures: dict[str, Counter[str]], modules: dict[str, set[str]]) -> None:
-    # A test has three reports; the one of its body counts, and one of the others where that is what failed.
+    # A test has three reports: count that of the call, and a failed setup or teardown.
     if getattr(report, "when", None) != "call" and not getattr(report, "failed", False):
         return
-    told = getattr(report, "user_properties", [])
-    for name, module in (value for kind, value in told if kind == "promise"):
+    properties = getattr(report, "user_properties", [])
+    for name, module in (value for kind, value in properties if kind == "promise"):
         modules[name].add(module)
         figures[name]["tests"] += 1
         figures[name][BROKEN] += report.failed
-        for counts in (value for kind, value in told if kind == "shown"):
+        for counts in (value for kind, value in properties if kind == "shown"):
             figures[name].update(counts)
 
 

@@ -1,7 +1,7 @@
-"""Every POST and PATCH in the situations in which it does something of its own, for tests that send them twice.
+"""Every POST and PATCH in each distinct situation, for tests that send requests twice.
 
-A world is a workspace that has been in use for a while. Two of them are equal to the last byte but for what is sealed:
-the clock is still, and what is random is drawn from one seed.
+A world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock is
+stopped, and random values come from one seed.
 """
 
 import random
@@ -21,17 +21,17 @@ from tests.api import Answer, Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.conftest import clear
 from tests.evidence import stored
-from tests.operations import CHOSEN, MADE_BY, ROUTES, STATE, body_of
+from tests.operations import CHOSEN, CREATED_BY, ROUTES, STATE, body_of
 
 WEBHOOK = "/v3/webhooks/{webhook_id}"
-KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # as the draft has it; the quotes are part of it
+KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
 TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
-NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # no item holds it, compressed or not
+NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for one item, even compressed
 
 
 class Case(NamedTuple):
-    """An operation, the body it is sent with, and path values other than the world's own."""
+    """An operation, its body, and path values that differ from the world's."""
 
     id: str
     operation: str
@@ -44,12 +44,12 @@ class Case(NamedTuple):
 
     @property
     def record(self) -> str:
-        """The kind of record that it is about."""
+        """The kind of record."""
         return self.id.split()[0]
 
 
 def turns(*texts: str) -> dict[str, Any]:
-    """A replacement of a state: a turn of the user for each text."""
+    """A body that replaces a state: one user turn per text."""
     return {"turns": [{"from": "human", "messages": [{"type": "text", "item": {"text": text}}]} for text in texts]}
 
 
@@ -99,7 +99,7 @@ def named(case_id: str) -> Case:
     return next(case for case in CASES if case.id == case_id)
 
 
-# The records before a case.
+# The records that exist before a case.
 BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
@@ -110,14 +110,14 @@ class World:
         self.now = 1_800_000_000_000
         self._random = random.Random(0)
 
-    def make(self, names: Iterable[str] = BEFORE) -> None:
-        """What is there before a case: a workspace, and of its records those that these path values name."""
+    def populate(self, names: Iterable[str] = BEFORE) -> None:
+        """Create the workspace, and the records that these path values name."""
         self.workspace = workspaces.create("World")
         self.api = Api(self.workspace.workspace_key)
         self.values = {**CHOSEN}
         for name in names:
-            path = MADE_BY[name].split()[1].format(**self.values)
-            body = state_body("Hello", mid="m1") if name == "user_id" else body_of(MADE_BY[name], "Support")
+            path = CREATED_BY[name].split()[1].format(**self.values)
+            body = state_body("Hello", mid="m1") if name == "user_id" else body_of(CREATED_BY[name], "Support")
             answer = self.api.post(path, body)
             assert answer.status == 200, answer.text
             if name == "agent_id":
@@ -136,14 +136,14 @@ class World:
         more = {name.replace("_", "-"): value for name, value in headers.items()}
         return api.call(case.method, self.path(case), body, {**api._headers, **typed, **given, **more})
 
-    def draw_alike(self) -> None:
-        """From here on, what is random is the same in every world."""
+    def reseed(self) -> None:
+        """Make all later random values equal in every world."""
         self._random.seed(1)
 
 
 @contextmanager
-def world(patch: pytest.MonkeyPatch) -> Iterator[World]:
-    """A new world, alone in the engine; its time and chance are those of the service inside the block."""
+def new_world(patch: pytest.MonkeyPatch) -> Iterator[World]:
+    """A new world in an empty engine; the service uses its clock and random values inside the block."""
     clear()
     made = World()
     with patch.context() as inside:
@@ -154,26 +154,27 @@ def world(patch: pytest.MonkeyPatch) -> Iterator[World]:
         )
         inside.setattr(clock, "time", still)
         inside.setattr(ids, "secrets", drawn)
-        made.make()
+        made.populate()
         yield made
 
 
 @pytest.fixture
-def here(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
-    with world(monkeypatch) as made:
+def world(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    with new_world(monkeypatch) as made:
         yield made
 
 
-def others() -> dict[str, Any]:
-    """Every item of every table but that of the keys."""
+def stored_records() -> dict[str, Any]:
+    """Every item of every table except the idempotency keys."""
     return {name: items for name, items in stored().items() if name != TABLE}
 
 
-def same(first: Answer, again: Answer) -> bool:
-    """Whether the second answer is a replay of the first one, to the byte."""
+def is_replay(first: Answer, again: Answer) -> bool:
+    """Whether the second answer is a byte-for-byte replay of the first."""
     expected = {**first.headers, REPLAYED: "true", "x-request-id": again.headers["x-request-id"]}
     return (first.status, first.text, expected) == (again.status, again.text, again.headers)
 
 
-def refusal(answer: Answer) -> tuple[int, str]:
+def error_of(answer: Answer) -> tuple[int, str]:
+    """The status and the error code of an answer."""
     return answer.status, answer.json["code"]

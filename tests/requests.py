@@ -1,7 +1,7 @@
-"""The requests that the service sends to its engine: counted, or for a test refused or left without an answer.
+"""Count the requests that the service sends to its engine, refuse them, or lose their answers.
 
-At the SDK's clients, below everything of ours and of PynamoDB's: a request that nobody meant to send is
-counted as well, and a refusal goes the way of a real one.
+This works at the SDK's clients, below our code and PynamoDB: unintended requests are counted as well, and an injected
+error takes the path of a real one.
 """
 
 from collections import Counter
@@ -20,7 +20,7 @@ _SERVICES = ("dynamodb", "kms", "sqs")
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """The requests sent inside the block, each attempt of each: operation name -> how many."""
+    """Count the requests sent inside the block, including retries, by operation name."""
     sent: Counter[str] = Counter()
 
     def note(operation_name: str, **_: Any) -> None:
@@ -37,8 +37,8 @@ def counted() -> Iterator[Counter[str]]:
 
 
 @contextmanager
-def answer_lost_once(operation_name: str) -> Iterator[None]:
-    """Inside the block the first request of an operation reaches the engine, but its answer gets lost."""
+def lose_first_answer(operation_name: str) -> Iterator[None]:
+    """Lose the answer to the first request of an operation inside the block, after the engine applied it."""
     lost: list[str] = []
 
     def lose(event_name: str, **_: Any) -> None:
@@ -47,7 +47,7 @@ def answer_lost_once(operation_name: str) -> Iterator[None]:
             raise ReadTimeoutError(endpoint_url="the engine")
 
     events = storage.sdk_client("dynamodb").meta.events
-    events.register_last("before-send", lose)  # behind moto, which answers there
+    events.register_last("before-send", lose)  # after moto, which answers at this event
     try:
         with over_http():
             yield
@@ -57,8 +57,8 @@ def answer_lost_once(operation_name: str) -> Iterator[None]:
 
 
 @contextmanager
-def refused_by_the_engine(operation_name: str, code: str) -> Iterator[None]:
-    """Inside the block an operation is not sent, and answered with an error of this code."""
+def refuse_operation(operation_name: str, code: str) -> Iterator[None]:
+    """Answer an operation with this error code inside the block, without sending it."""
     parsed = {"Error": {"Code": code, "Message": "Refused for a test"}, "ResponseMetadata": {"HTTPStatusCode": 400}}
 
     def refuse(**_: Any) -> tuple[AWSResponse, dict[str, Any]]:

@@ -1,11 +1,11 @@
-"""The selection of tests for `make test`: each behaviour once. Only `make test-all` runs the tests marked `whole`.
+"""Select the tests of `make test`: each behaviour once. All others are marked `whole` and run in `make test-all`.
 
-    @whole                                      omits the test: a count, a sweep, a build
-    @each_value_once                            of a matrix, runs each value of each parameter once
-    @one_of_each(lambda member: member.type)    of a list of cases, runs the first one of each type
-    @one_of_each(lambda: None)                  of a list of cases, runs the first one
+    @whole                                      deselects the test: a count, a sweep or a build
+    @each_value_once                            selects each value of each parameter of a matrix once
+    @one_of_each(lambda member: member.type)    selects the first case of each rule, a function of the parameters
+    @one_of_each(lambda: None)                  selects the first case
 
-`pytest.param(..., marks=whole)` omits a single case.
+`pytest.param(..., marks=whole)` deselects a single row of parameters.
 """
 
 import inspect
@@ -20,34 +20,34 @@ each_value_once = pytest.mark.each_value_once
 
 
 def one_of_each(rule: Callable[..., Hashable]) -> pytest.MarkDecorator:
-    """Run the first case for each value of `rule`, a function of the test's parameters by name."""
-    # By keyword: a mark with a function as its only positional argument would decorate that function.
+    """Deselect all cases of a test but the first for each value of `rule`, a function of its parameters by name."""
+    # A mark takes a function as its only positional argument for the decorated test.
     return pytest.mark.one_of_each(rule=rule)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Declare the markers."""
     for line in (
-        "whole: part of a matrix, a sweep or a count; only `make test-all` runs it",
-        "each_value_once: of a matrix, `make test` runs each value of each parameter once",
-        "one_of_each(rule): of a list of cases, `make test` runs the first one for each value of the rule",
+        "whole: part of a matrix, a sweep or a count; runs in `make test-all` only",
+        "each_value_once: `make test` runs each value of each parameter of the matrix once",
+        "one_of_each(rule): `make test` runs the first case of each rule",
     ):
         config.addinivalue_line("markers", line)
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cases that `make test` omits."""
+    """Mark the cases that `make test` does not run."""
     tests = defaultdict(list)
     for item in items:
         if isinstance(item, pytest.Function) and not any(item.iter_markers("long")):
             tests[item.parent, item.originalname].append(item)
     for cases in tests.values():
-        for case in _omitted(cases):
+        for case in _deselected(cases):
             case.add_marker(whole)
 
 
-def _omitted(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
+def _deselected(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
     one = cases[0].get_closest_marker("one_of_each")
     if one is not None:
         return _all_but_first(one.kwargs["rule"], cases)
@@ -64,7 +64,7 @@ def _all_but_first(rule: Callable[..., Hashable], cases: list[pytest.Function]) 
 
 
 def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]:
-    """All cases except the diagonal: one for each value of the longest parameter; shorter parameters repeat."""
+    """All cases but one for each value of the longest parameter; the values of shorter parameters repeat."""
     axes = _axes(cases[0])
     values: list[list[tuple[int, ...]]] = [[] for _ in axes]
     places = []
@@ -81,7 +81,7 @@ def _all_but_diagonal(cases: list[pytest.Function]) -> Iterable[pytest.Function]
 
 
 def _axes(case: pytest.Function) -> list[list[str]]:
-    """The names of the parameters, grouped by `parametrize`."""
+    """The parameter names, grouped as they are parametrised."""
     listed = [mark.args[0] for mark in case.iter_markers("parametrize")]
     axes = [[name.strip() for name in (one.split(",") if isinstance(one, str) else one)] for one in listed]
     named = {name for names in axes for name in names}

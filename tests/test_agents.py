@@ -1,6 +1,6 @@
-"""Agents over HTTP, in both forms, and what is stored of them (§2.4, §2.5, §4.1, §4.2).
+"""Agents over HTTP in both forms, and their stored rows (§2.4, §2.5, §4.1, §4.2).
 
-Which members a form has is held by `contract/test_members.py`; credentials by the tests of tokens and keys.
+`contract/test_members.py` tests the members of each form; `test_workspaces.py` tests credentials.
 """
 
 import json
@@ -19,7 +19,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.contract.test_members import document
 from tests.evidence import canonical, refused, stored
-from tests.requests import answer_lost_once, counted
+from tests.requests import counted, lose_first_answer
 from tests.selection import each_value_once, one_of_each
 from tests.writes import before_each_commit
 
@@ -29,14 +29,14 @@ Hold = Callable[[int], None]
 
 
 @pytest.fixture
-def hold(monkeypatch: pytest.MonkeyPatch) -> Hold:
-    """Hold the clock still at a Unix second."""
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Stop the clock at a Unix second."""
     return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
 
 
 @pytest.fixture
 def v3(api: Api, agent_id: str) -> Callable[[dict[str, Any]], Any]:
-    """Change the agent through v3; returns it as it was answered."""
+    """Change the agent through v3; returns the answered record."""
     return lambda change: api.patch(f"/v3/agents/{agent_id}", {"agent": change}).data
 
 
@@ -55,8 +55,8 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 # v2: create and edit
 
 
-def test_the_first_v2_write_of_an_id_creates_the_agent(workspace: NewWorkspace, api: Api, hold: Hold) -> None:
-    hold(NOW)
+def test_the_first_v2_write_of_an_id_creates_the_agent(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+    stop_clock(NOW)
     answer = api.post("/v2/agents/support", {"title": "Support"})
 
     assert answer.json["message"] == "Agent created successfully"
@@ -65,24 +65,22 @@ def test_the_first_v2_write_of_an_id_creates_the_agent(workspace: NewWorkspace, 
     assert stored_agent(workspace) == {**answer.data, **times}
 
 
-def test_a_new_agent_gets_a_key_of_its_own(api: Api) -> None:
+def test_a_new_agent_gets_its_own_key(api: Api) -> None:
     keys = [api.post(f"/v2/agents/{name}", {}).data["SECRET_API_KEY"] for name in ("one", "two")]
     assert [tokens.kind(key) for key in keys] == [tokens.AGENT, tokens.AGENT]
     assert keys[0] != keys[1]
 
 
-def test_a_new_agent_keeps_the_key_and_the_platform_that_it_is_given(workspace: NewWorkspace, api: Api) -> None:
+def test_a_new_agent_may_be_sent_with_a_key_and_a_platform(workspace: NewWorkspace, api: Api) -> None:
     given = {"SECRET_API_KEY": "from elsewhere", "agentPlatform": "vf"}
     assert api.post("/v2/agents/support", given).data == given
     assert stored_agent(workspace).items() >= given.items()
 
 
-def test_the_next_v2_write_edits_and_leaves_alone_what_it_does_not_name(
-    workspace: NewWorkspace, api: Api, hold: Hold
-) -> None:
-    hold(NOW)
+def test_later_v2_writes_change_only_the_members_they_name(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+    stop_clock(NOW)
     before = api.post("/v2/agents/support", {"title": "Support", "lang": "de"}).data
-    hold(NOW + 5)
+    stop_clock(NOW + 5)
     answer = api.post("/v2/agents/support", {"title": "Sales", "vg_maxTokens": 5})
 
     assert answer.json["message"] == "Agent updated successfully"
@@ -90,7 +88,7 @@ def test_the_next_v2_write_edits_and_leaves_alone_what_it_does_not_name(
     assert stored_agent(workspace) == {**answer.data, "createdAtUNIX": NOW, "lastModified": NOW + 5}
 
 
-def test_a_v2_read_answers_the_record_unwrapped(api: Api) -> None:
+def test_a_v2_read_returns_the_record_without_an_envelope(api: Api) -> None:
     written = api.post("/v2/agents/support", {"title": "Support", "vg_initMessages": ["Hello"]}).data
     answer = api.get("/v2/agents/support")
     assert (answer.status, answer.json) == (200, written)
@@ -121,14 +119,14 @@ def test_null_clears_a_member_through_v2(
 # One record, two forms
 
 
-def test_what_only_v3_has_survives_a_v2_write(api: Api, agent_id: str, v3: Any) -> None:
+def test_v3_members_survive_a_v2_write(api: Api, agent_id: str, v3: Any) -> None:
     only = {"region": "eu", "ui": {"voice": {"question": "?"}}, "nodes": [{"id": "n"}], "UIhandoffTitle": "Wait"}
     v3(only)
     api.post(f"/v2/agents/{agent_id}", {"title": "Sales"})
     assert api.get(f"/v3/agents/{agent_id}").data.items() >= {**only, "title": "Sales"}.items()
 
 
-def test_what_v2_has_survives_a_v3_write(api: Api, agent_id: str, v3: Any) -> None:
+def test_v2_members_survive_a_v3_write(api: Api, agent_id: str, v3: Any) -> None:
     given = {"customThemeJSONString": THEME, "UIhandoffdescription": "Wait", "lang": "de"}
     api.post(f"/v2/agents/{agent_id}", given)
     v3({"title": "Sales", "region": "eu"})
@@ -139,7 +137,7 @@ def test_what_v2_has_survives_a_v3_write(api: Api, agent_id: str, v3: Any) -> No
     ("v2_name", "v3_name"),
     [("UIhandoffdescription", "UIhandoffTitle"), ("UIhandoffSubdescription", "UIhandoffSubtitle")],
 )
-def test_the_two_forms_have_one_handoff_text_under_two_names(
+def test_both_forms_share_the_handoff_text_under_two_names(
     v2_name: str, v3_name: str, api: Api, agent_id: str, v3: Any
 ) -> None:
     api.post(f"/v2/agents/{agent_id}", {v2_name: "through v2"})
@@ -160,9 +158,7 @@ def test_each_form_refuses_the_handoff_names_of_the_other(api: Api, agent_id: st
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("platform", [{"own": 1}, "another", 5, ["vg"], True], ids=json.dumps)
-def test_a_platform_that_v2_cannot_express_is_left_out_there_and_kept(
-    platform: Any, api: Api, agent_id: str, v3: Any
-) -> None:
+def test_v2_omits_a_platform_that_it_cannot_express(platform: Any, api: Api, agent_id: str, v3: Any) -> None:
     v3({"agentPlatform": platform})
     assert "agentPlatform" not in api.get(f"/v2/agents/{agent_id}").json
     api.post(f"/v2/agents/{agent_id}", {"title": "Sales"})
@@ -172,19 +168,19 @@ def test_a_platform_that_v2_cannot_express_is_left_out_there_and_kept(
 # The theme
 
 
-def test_the_theme_is_an_object_in_v2_and_its_text_in_v3(workspace: NewWorkspace, api: Api, agent_id: str) -> None:
+def test_the_theme_is_an_object_in_v2_and_a_string_in_v3(workspace: NewWorkspace, api: Api, agent_id: str) -> None:
     assert api.post(f"/v2/agents/{agent_id}", {"customThemeJSONString": THEME}).data["customThemeJSONString"] == THEME
     text = api.get(f"/v3/agents/{agent_id}").data["customThemeJSONString"]
     assert canonical(json.loads(text)) == canonical(THEME)
     assert stored_agent(workspace)["customThemeJSONString"] == text
 
 
-def test_v2_takes_the_theme_s_text_and_answers_the_object(api: Api, agent_id: str) -> None:
+def test_v2_accepts_the_theme_as_a_string_and_returns_the_object(api: Api, agent_id: str) -> None:
     answer = api.post(f"/v2/agents/{agent_id}", {"customThemeJSONString": json.dumps(THEME)})
     assert answer.data["customThemeJSONString"] == THEME
 
 
-def test_v3_keeps_the_theme_s_text_as_it_was_sent_and_v2_shows_it(api: Api, agent_id: str, v3: Any) -> None:
+def test_v3_returns_the_theme_unchanged_and_v2_parses_it(api: Api, agent_id: str, v3: Any) -> None:
     text = '{ "primary":"#0af",\n "nineColorPallet": [[1.0, 2]], "own": {"": [null, 1E2]} }'
     assert v3({"customThemeJSONString": text})["customThemeJSONString"] == text
     assert api.get(f"/v2/agents/{agent_id}").json["customThemeJSONString"] == json.loads(text)
@@ -195,7 +191,7 @@ def test_v3_keeps_the_theme_s_text_as_it_was_sent_and_v2_shows_it(api: Api, agen
     "text",
     ["", "dark", "[]", "null", "5", "{", '{"primary": 5}', '{"nineColorPallet": [["1"]]}', '{"own": 1e999}', "{}{}"],
 )
-def test_a_theme_that_v2_cannot_show_is_left_out_there_and_kept(text: str, api: Api, agent_id: str, v3: Any) -> None:
+def test_v2_omits_a_theme_that_it_cannot_parse(text: str, api: Api, agent_id: str, v3: Any) -> None:
     v3({"customThemeJSONString": text})
     answer = api.get(f"/v2/agents/{agent_id}")
     assert (answer.status, "customThemeJSONString" in answer.json) == (200, False)
@@ -206,8 +202,8 @@ def test_a_theme_that_v2_cannot_show_is_left_out_there_and_kept(text: str, api: 
 # v3: create and change
 
 
-def test_v3_creates_an_agent_under_an_id_of_its_own(workspace: NewWorkspace, api: Api, hold: Hold) -> None:
-    hold(NOW)
+def test_v3_creates_an_agent_with_a_generated_id(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+    stop_clock(NOW)
     answer = api.post("/v3/agents", {"agent": {"title": "Support", "ui": {"bgImageVisible": True}}})
 
     made = answer.data
@@ -224,13 +220,13 @@ def test_v3_creates_an_agent_under_an_id_of_its_own(workspace: NewWorkspace, api
     assert api.get(f"/v3/agents/{made['id']}").data == made
 
 
-def test_every_creation_through_v3_is_another_agent(api: Api) -> None:
+def test_each_v3_creation_creates_another_agent(api: Api) -> None:
     made = [api.post("/v3/agents", {"agent": {}}).data for _ in range(3)]
     assert len({agent["id"] for agent in made}) == 3
     assert len({agent["SECRET_API_KEY"] for agent in made}) == 3
 
 
-def test_a_v3_read_answers_the_envelope(api: Api, agent_id: str) -> None:
+def test_a_v3_read_returns_the_envelope(api: Api, agent_id: str) -> None:
     answer = api.get(f"/v3/agents/{agent_id}")
     assert answer.json == {"success": True, "message": "Agent retrieved successfully", "data": answer.data}
     assert answer.data["id"] == agent_id
@@ -239,9 +235,9 @@ def test_a_v3_read_answers_the_envelope(api: Api, agent_id: str) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body"),
     [
-        pytest.param("GET", "/v3/agents/nobody", None, id="read"),
-        pytest.param("GET", "/v2/agents/nobody", None, id="read v2"),
-        pytest.param("PATCH", "/v3/agents/nobody", {"agent": {"title": "x"}}, id="change"),
+        pytest.param("GET", "/v3/agents/unknown", None, id="read"),
+        pytest.param("GET", "/v2/agents/unknown", None, id="read v2"),
+        pytest.param("PATCH", "/v3/agents/unknown", {"agent": {"title": "x"}}, id="change"),
     ],
 )
 def test_an_unknown_agent_is_not_found(method: str, path: str, body: Any, api: Api) -> None:
@@ -273,8 +269,8 @@ UI = {"bgImageVisible": True, "voice": {"question": "?", "continueBtnLabel": "Go
         pytest.param({"ui": UI}, {"ui": {"voice": None}}, {"ui": {"bgImageVisible": True}}, id="null clears an object"),
         pytest.param({"ui": UI}, {"ui": None}, {}, id="null clears an object with objects"),
         pytest.param({"ui": UI}, {"ui": {}}, {"ui": UI}, id="an empty object changes nothing"),
-        pytest.param({}, {"ui": {"voice": {}}}, {"ui": {"voice": {}}}, id="an empty object is kept"),
-        pytest.param({}, {"ui": UI}, {"ui": UI}, id="an object where there is none"),
+        pytest.param({}, {"ui": {"voice": {}}}, {"ui": {"voice": {}}}, id="an empty object is stored"),
+        pytest.param({}, {"ui": UI}, {"ui": UI}, id="an object is added"),
         pytest.param({"kbTags": ["a", "b"]}, {"kbTags": ["c"]}, {"kbTags": ["c"]}, id="lists replace"),
         pytest.param({"kbTags": ["a", "b"]}, {"kbTags": []}, {"kbTags": []}, id="an empty list replaces"),
         pytest.param(
@@ -306,13 +302,13 @@ def test_a_v3_change_merges(before: Any, change: Any, after: Any, workspace: New
             [{"id": "a", "name": "A", "kb": {"enabled": True, "maxChunks": 3}}, {"id": "b"}],
             [{"id": "a", "kb": {"maxChunks": 4}}],
             [{"id": "a", "name": "A", "kb": {"enabled": True, "maxChunks": 4}}, {"id": "b"}],
-            id="merge into the one of the same id",
+            id="merge into the node with the same id",
         ),
         pytest.param(
             [{"id": "a"}, {"id": "b"}],
             [{"id": "new", "name": "N"}, {"id": "b", "name": "B"}],
             [{"id": "a"}, {"id": "b", "name": "B"}, {"id": "new", "name": "N"}],
-            id="keep their order, new ones come behind",
+            id="keep their order, new nodes are appended",
         ),
         pytest.param(
             [{"id": "a", "name": "A", "conditionData": {"condition": "x"}}],
@@ -326,11 +322,11 @@ def test_a_v3_change_merges(before: Any, change: Any, after: Any, workspace: New
             [{"id": "a", "childrenNodes": [{"nodeId": "d"}], "toolsIds": []}],
             id="lists inside replace",
         ),
-        pytest.param([{"id": "a"}], [], [{"id": "a"}], id="none changes none"),
-        pytest.param([{"id": "a"}], None, None, id="null clears them all"),
+        pytest.param([{"id": "a"}], [], [{"id": "a"}], id="an empty list changes nothing"),
+        pytest.param([{"id": "a"}], None, None, id="null clears all nodes"),
     ],
 )
-def test_nodes_merge_by_their_id(before: Any, change: Any, after: Any, workspace: NewWorkspace, api: Api) -> None:
+def test_nodes_merge_by_id(before: Any, change: Any, after: Any, workspace: NewWorkspace, api: Api) -> None:
     made = api.post("/v3/agents", {"agent": {"nodes": before}}).data
     answer = api.patch(f"/v3/agents/{made['id']}", {"agent": {"nodes": change}})
     assert answer.data.get("nodes") == after
@@ -344,13 +340,11 @@ def test_nodes_merge_by_their_id(before: Any, change: Any, after: Any, workspace
         pytest.param([{"id": "a"}, {"name": "x"}], "agent.nodes.1.id", id="without an id"),
         pytest.param([{"id": None}], "agent.nodes.0.id", id="null for an id"),
         pytest.param([{"id": ""}], "agent.nodes.0.id", id="empty id"),
-        pytest.param([{"id": "a"}, {"id": "b"}, {"id": "a"}], "agent.nodes.2.id", id="twice"),
+        pytest.param([{"id": "a"}, {"id": "b"}, {"id": "a"}], "agent.nodes.2.id", id="duplicated"),
     ],
 )
 @pytest.mark.parametrize("target", ["/v3/agents", "/v3/agents/support"], ids=["create", "change"])
-def test_a_node_that_could_not_be_told_by_its_id_is_refused(
-    nodes: Any, path: str, target: str, api: Api, agent_id: str
-) -> None:
+def test_a_node_without_a_unique_id_is_refused(nodes: Any, path: str, target: str, api: Api, agent_id: str) -> None:
     before = stored()
     answer = (api.post if target == "/v3/agents" else api.patch)(target, {"agent": {"title": "x", "nodes": nodes}})
     refused(answer, 400, path)
@@ -360,7 +354,7 @@ def test_a_node_that_could_not_be_told_by_its_id_is_refused(
 @pytest.mark.parametrize(
     ("member", "value"), [("ID", "other"), ("id", "other"), ("createdAtUNIX", 5), ("lastModified", 5)]
 )
-def test_what_the_service_sets_is_accepted_and_ignored(
+def test_read_only_members_are_accepted_and_ignored(
     member: str, value: Any, workspace: NewWorkspace, api: Api, agent_id: str
 ) -> None:
     before, tag = api.get(f"/v3/agents/{agent_id}").data, row_of(workspace).version_tag
@@ -370,12 +364,12 @@ def test_what_the_service_sets_is_accepted_and_ignored(
     assert (api.get("/v3/agents/other").status, row_of(workspace).version_tag) == (404, tag)
 
 
-# Nothing is lost, nothing is written in vain
+# Lossless round trips, and no unnecessary writes
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
 @pytest.mark.parametrize("way", ["create", "change"])
-def test_every_member_of_v3_is_stored_and_answered_as_it_was_sent(
+def test_every_v3_member_is_stored_and_returned_unchanged(
     way: str, whole: bool, workspace: NewWorkspace, api: Api, v3: Any
 ) -> None:
     sent = document("agent_v3", whole=whole)
@@ -388,7 +382,7 @@ def test_every_member_of_v3_is_stored_and_answered_as_it_was_sent(
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
-def test_every_member_of_v2_is_answered_as_it_was_sent(whole: bool, api: Api) -> None:
+def test_every_v2_member_is_returned_unchanged(whole: bool, api: Api) -> None:
     sent = document("agent_v2", whole=whole)
     assert canonical(api.post("/v2/agents/support", sent).data) == canonical(sent)
     assert canonical(api.get("/v2/agents/support").json) == canonical(sent)
@@ -414,7 +408,7 @@ ANY_JSON = {
 
 @one_of_each(lambda value: type(value))
 @pytest.mark.parametrize("value", ANY_JSON.values(), ids=ANY_JSON.keys())
-def test_any_json_is_kept_wherever_any_is_allowed(value: Any, workspace: NewWorkspace, api: Api, v3: Any) -> None:
+def test_a_member_of_any_type_stores_any_json(value: Any, workspace: NewWorkspace, api: Api, v3: Any) -> None:
     change = {
         "vectorDb": value,
         "tabs": [value],
@@ -434,7 +428,7 @@ def test_any_json_is_kept_wherever_any_is_allowed(value: Any, workspace: NewWork
         pytest.param([{"a": [1]}], [{"a": [True]}], id="deep inside"),
     ],
 )
-def test_a_change_between_values_that_python_takes_for_equal_is_made(
+def test_a_change_between_values_that_python_compares_equal_is_stored(
     before: Any, after: Any, workspace: NewWorkspace, v3: Any
 ) -> None:
     v3({"vectorDb": before})
@@ -442,37 +436,37 @@ def test_a_change_between_values_that_python_takes_for_equal_is_made(
     assert canonical(stored_agent(workspace)["vectorDb"]) == canonical(after)
 
 
-def test_a_record_that_was_read_through_v3_is_written_back_without_a_write(
-    workspace: NewWorkspace, api: Api, v3: Any, hold: Hold
+def test_saving_an_unchanged_record_through_v3_writes_nothing(
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
 ) -> None:
-    hold(NOW)
+    stop_clock(NOW)
     v3(document("agent_v3", whole=False))
     read, before = api.get("/v3/agents/support").data, stored()
-    hold(NOW + 100)
+    stop_clock(NOW + 100)
 
     assert api.patch("/v3/agents/support", {"agent": read}).data == read
     assert stored() == before
 
 
-def test_a_record_that_was_read_through_v2_is_written_back_without_a_write(
-    workspace: NewWorkspace, api: Api, v3: Any, hold: Hold
+def test_saving_an_unchanged_record_through_v2_writes_nothing(
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
 ) -> None:
-    hold(NOW)
+    stop_clock(NOW)
     v3(document("agent_v3", whole=False))
     v3({"customThemeJSONString": '{ "primary": "#0af", "own": 1E2 }', "agentPlatform": "vf"})
     read, before = api.get("/v2/agents/support").json, stored()
     assert read["customThemeJSONString"] == {"primary": "#0af", "own": 100.0}
-    hold(NOW + 100)
+    stop_clock(NOW + 100)
 
     assert api.post("/v2/agents/support", read).data == read
     assert stored() == before
 
 
-def test_a_change_gives_the_row_a_new_version_and_the_record_its_time(
-    workspace: NewWorkspace, api: Api, v3: Any, hold: Hold
+def test_a_change_updates_the_version_tag_and_the_time(
+    workspace: NewWorkspace, api: Api, v3: Any, stop_clock: Hold
 ) -> None:
     before = row_of(workspace).version_tag
-    hold(NOW + 100)
+    stop_clock(NOW + 100)
     assert v3({"title": "Sales"})["lastModified"] == NOW + 100
     assert row_of(workspace).version_tag != before
 
@@ -480,7 +474,7 @@ def test_a_change_gives_the_row_a_new_version_and_the_record_its_time(
 # The list
 
 
-def test_the_pages_of_the_list_are_every_agent_once_and_none_is_empty(api: Api) -> None:
+def test_the_pages_contain_every_agent_once_and_none_is_empty(api: Api) -> None:
     ids = sorted(["b", "a@x.y", "c:+=,|~_-", "B", "10", "9"])
     for agent_id in ids:
         api.post(f"/v2/agents/{agent_id}", {})
@@ -490,7 +484,7 @@ def test_the_pages_of_the_list_are_every_agent_once_and_none_is_empty(api: Api) 
 
 
 def pages(api: Api, limit: int) -> list[list[str]]:
-    """The ids on each page, up to the one without a cursor."""
+    """The ids of each page, up to the page without a cursor."""
     found, cursor = [], ""
     for _ in range(20):
         answer = api.get(f"/v3/agents?limit={limit}&cursor={cursor}")
@@ -501,7 +495,7 @@ def pages(api: Api, limit: int) -> list[list[str]]:
     raise AssertionError("the list does not end")
 
 
-def test_a_page_has_twenty_agents_unless_told_otherwise(api: Api) -> None:
+def test_a_page_has_twenty_agents_by_default(api: Api) -> None:
     for number in range(21):
         api.post(f"/v2/agents/{number:02}", {})
     first = api.get("/v3/agents")
@@ -510,7 +504,7 @@ def test_a_page_has_twenty_agents_unless_told_otherwise(api: Api) -> None:
     assert "nextCursor" not in second.json
 
 
-def test_the_list_shows_agents_as_a_read_does(api: Api, agent_id: str) -> None:
+def test_the_list_returns_the_same_records_as_a_read(api: Api, agent_id: str) -> None:
     answer = api.get("/v3/agents")
     assert answer.json["message"] == "Agents retrieved successfully"
     assert answer.data == [api.get(f"/v3/agents/{agent_id}").data]
@@ -523,7 +517,7 @@ def test_the_list_of_a_workspace_without_agents_is_empty(api: Api) -> None:
 # Two workspaces
 
 
-def test_two_workspaces_use_the_same_agent_id_and_never_see_each_other_s(
+def test_two_workspaces_use_the_same_agent_id_independently(
     workspace: NewWorkspace, api: Api, other_workspace: NewWorkspace
 ) -> None:
     other = Api(other_workspace.workspace_key)
@@ -545,11 +539,11 @@ def test_another_workspace_s_agent_is_not_found(api: Api, agent_id: str, other_w
     assert other.get("/v3/agents").data == []
 
 
-# Somebody else at the same time
+# Concurrent writers
 
 
 def interrupt(monkeypatch: pytest.MonkeyPatch, times: int, another: Callable[[], Any]) -> None:
-    """Let another writer write right before each of the next `times` commits."""
+    """Run another write before each of the next `times` commits."""
     left = [times]
 
     def act() -> None:
@@ -562,7 +556,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, times: int, another: Callable[[],
 
 
 @pytest.mark.parametrize("form", ["v2", "v3"])
-def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
+def test_a_change_is_applied_to_a_concurrent_write(
     form: str, api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = {"agent": {"ui": {"widgetType": "direct-chat"}, "nodes": [{"id": "theirs"}], "lang": "de"}}
@@ -578,7 +572,7 @@ def test_a_change_is_applied_to_what_somebody_else_wrote_meanwhile(
     assert stored_agent(workspace).items() >= {"title": "ours", "lang": "de"}.items()
 
 
-def test_of_two_creations_at_the_same_time_the_second_is_an_edit(
+def test_the_second_of_two_concurrent_creations_is_an_edit(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     theirs = {"title": "theirs", "lang": "de"}
@@ -588,7 +582,7 @@ def test_of_two_creations_at_the_same_time_the_second_is_an_edit(
     assert (answer.data["title"], answer.data["lang"]) == ("ours", "de")
 
 
-def test_a_change_that_somebody_is_always_faster_than_is_a_conflict(
+def test_a_change_that_always_loses_the_race_is_a_conflict(
     api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numbers = iter(range(100))
@@ -597,11 +591,11 @@ def test_a_change_that_somebody_is_always_faster_than_is_a_conflict(
     assert (stored_agent(workspace)["title"], next(numbers)) == ("Support", 10)
 
 
-def test_a_change_whose_answer_got_lost_is_made_once_and_no_conflict(
+def test_a_change_with_a_lost_answer_applies_once_without_a_conflict(
     api: Api, agent_id: str, workspace: NewWorkspace
 ) -> None:
-    """The SDK sends it again, and the second one fails the condition of the first."""
-    with counted() as requests, answer_lost_once("PutItem"):
+    """The SDK sends the request again, and the second one fails its condition."""
+    with counted() as requests, lose_first_answer("PutItem"):
         answer = api.patch(f"/v3/agents/{agent_id}", {"agent": {"title": "Sales"}})
     assert answer.data["title"] == "Sales"
     assert (requests["PutItem"], answer.headers["etag"]) == (2, f'"{row_of(workspace).version_tag}"')
@@ -611,7 +605,7 @@ def test_a_change_whose_answer_got_lost_is_made_once_and_no_conflict(
 # Size
 
 
-NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # compression leaves it large
+NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # does not compress
 
 
 @pytest.mark.parametrize(
@@ -623,7 +617,7 @@ NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # compression l
         pytest.param("PATCH", "/v3/agents/support", {"agent": {"vectorDb": [NOISE]}}, id="change v3"),
     ],
 )
-def test_a_record_that_does_not_fit_is_refused_and_nothing_of_it_stored(
+def test_a_too_large_record_is_refused_and_not_stored(
     method: str, path: str, body: Any, api: Api, agent_id: str
 ) -> None:
     before = stored()
@@ -631,13 +625,13 @@ def test_a_record_that_does_not_fit_is_refused_and_nothing_of_it_stored(
     assert stored() == before
 
 
-def test_a_long_prompt_is_kept(api: Api, agent_id: str) -> None:
+def test_a_long_prompt_is_stored(api: Api, agent_id: str) -> None:
     prompt = "You help. 😀 " * 100_000
     assert api.post(f"/v2/agents/{agent_id}", {"vg_systemPrompt": prompt}).data["vg_systemPrompt"] == prompt
     assert api.get(f"/v2/agents/{agent_id}").json["vg_systemPrompt"] == prompt
 
 
-def test_a_page_of_large_agents_is_shorter_and_the_list_still_has_all(api: Api) -> None:
+def test_a_page_of_large_agents_is_shorter_and_no_agent_is_missing(api: Api) -> None:
     for number in range(8):
         assert api.post(f"/v2/agents/large{number}", {"branding": '"' * 300_000}).status == 200
     found = pages(api, 8)
@@ -646,7 +640,7 @@ def test_a_page_of_large_agents_is_shorter_and_the_list_still_has_all(api: Api) 
 
 
 @pytest.mark.parametrize("number", ["1" + "0" * 300 + "e50", "1e400"], ids=["long and e50", "e400"])
-def test_a_number_that_overflows_is_refused_wherever_it_stands(api: Api, agent_id: str, number: str) -> None:
+def test_a_number_that_overflows_is_refused_everywhere(api: Api, agent_id: str, number: str) -> None:
     raw = f'{{"agent":{{"vectorDb":{number}}}}}'.encode()
     assert api.call("PATCH", "/v3/agents/support", raw).status in (400, 415)
     api.patch("/v3/agents/support", {"agent": {"customThemeJSONString": f'{{"x":{number}}}'}})

@@ -1,6 +1,6 @@
-"""Whatever JSON is put into a member that may hold any comes back equal: through every form, list, answer and event.
+"""A member that accepts any JSON returns it unchanged in every form, list, answer and event.
 
-Equal as JSON: 3 and 3.0, 0.0 and -0.0 differ. Which members those are is read from the table of the contract.
+The comparison is strict: 3 and 3.0, 0.0 and -0.0 differ. The table of the contract lists these members.
 """
 
 import json
@@ -25,7 +25,7 @@ from tests.webhooks.pipeline import Stream
 pytestmark = pytest.mark.promise("any")
 
 STATE = "/agents/support/interact/ann/state"
-# A body may be nested so deep, and an integer have so many digits (docs/decisions.md, "Any JSON").
+# The limits of nesting and of the digits of an integer (docs/decisions.md, "Any JSON").
 LEVELS, DIGITS = 200, 4_300
 
 AWKWARD = [
@@ -42,17 +42,17 @@ _anything = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
-# null clears a member, and is no value of it.
+# null clears a member, and is not a value of it.
 values = (_awkward | _anything).filter(lambda value: value is not None)
 
-alike = settings(
+base_settings = settings(
     derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-few, many = settings(alike, max_examples=20), settings(alike, max_examples=400)
+few, many = settings(base_settings, max_examples=20), settings(base_settings, max_examples=400)
 
 
 def any_members(resource: str) -> set[str]:
-    """The members of a resource that may hold any JSON and can be written, by path."""
+    """The paths of a resource's writable members that accept any JSON."""
     rows = TABLE["resources"][resource]["members"]
     return {row["path"] for row in rows if row["type"].startswith("any") and not row.get("readOnly")}
 
@@ -61,10 +61,10 @@ IN_AGENTS = sorted({*any_members("agent_v3"), *(f"tools[].fields[].{name}" for n
 IN_FIELDS = sorted(any_members("tool_field"))
 
 
-def test_no_other_member_holds_any_json() -> None:
+def test_no_other_member_accepts_any_json() -> None:
     elsewhere = {name: any_members(name) for name in TABLE["resources"]}
     assert {name for name, paths in elsewhere.items() if paths} == {"agent_v3", "tool_field", "state_out"}
-    assert elsewhere["state_out"] == {"actionMessages"}, "which is always empty"
+    assert elsewhere["state_out"] == {"actionMessages"}, "it is always empty"
 
 
 def placed(paths: list[str], value: Any) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _put(node: dict[str, Any], steps: list[str], value: Any) -> None:
     _put(inner[0] if is_list else inner, steps[1:], value)
 
 
-def same(shown: dict[str, Any], written: dict[str, Any]) -> bool:
+def is_equal(shown: dict[str, Any], written: dict[str, Any]) -> bool:
     """Whether what was written is shown, and is the same JSON."""
     return canonical({name: shown.get(name) for name in written}) == canonical(written)
 
@@ -93,11 +93,11 @@ def same(shown: dict[str, Any], written: dict[str, Any]) -> bool:
 def agent_holds(api: Api, value: Any) -> int:
     written = placed(IN_AGENTS, value)
     path = "/v3/agents/support"
-    assert same(api.patch(path, {"agent": written}).data, written)
-    assert same(api.get(path).data, written)
-    # A write through the form that does not have the members keeps them.
+    assert is_equal(api.patch(path, {"agent": written}).data, written)
+    assert is_equal(api.get(path).data, written)
+    # A write through the other form does not change these members.
     assert api.post("/v2/agents/support", {"description": canonical(value)[:20]}).status == 200
-    assert same(api.get("/v3/agents").data[0], written)
+    assert is_equal(api.get("/v3/agents").data[0], written)
     return 3 * len(IN_AGENTS)
 
 
@@ -124,7 +124,7 @@ def tool_holds(api: Api, value: Any) -> int:
     again = [{"id": "one", **{name: [value] for name in IN_FIELDS}}]
     changed = api.patch(path, {"tool": {"fields": again}}).data
     assert {canonical(one["fields"]) for one in shown} == {canonical(fields)}
-    assert same(changed, {"fields": again})
+    assert is_equal(changed, {"fields": again})
     assert api.delete(path).status == 200
     return (len(shown) + 1) * len(IN_FIELDS)
 
@@ -133,17 +133,19 @@ def state_holds(api: Api, value: Any, mid: str, stream: Stream) -> int:
     message = {"mid": mid, "type": "any", "item": {"own": value}, "of message": value}
     turn = {"from": "human", "ts": 1, "of turn": value, "messages": message}
     written = api.post(STATE, {"turns": [{**turn, "messages": [message]}]}).json["turns"]
-    (told,) = [one for record in stream.read("conversations") for one in events.from_change(change.from_record(record))]
+    (event,) = [
+        one for record in stream.read("conversations") for one in events.from_change(change.from_record(record))
+    ]
     read = api.post(STATE).json["turns"]
     old = api.post(STATE, {"turns": []}).json["oldTurns"]
     assert {canonical(one) for one in (written, read, old)} == {canonical([turn])}
-    assert canonical(json.loads(told.payload["messageContent"])) == canonical({"own": value})
+    assert canonical(json.loads(event.payload["messageContent"])) == canonical({"own": value})
     return 3 * 3 + 1
 
 
 @pytest.fixture
 def holds(api: Api, agent_id: str) -> Any:
-    """Whether every member of every kind holds a value; how often that was looked at."""
+    """Assert that every member of every kind stores a value; returns the number of checks."""
 
     mid = count()
 
@@ -155,24 +157,24 @@ def holds(api: Api, agent_id: str) -> Any:
     return all_hold
 
 
-def test_awkward_values_are_kept(holds: Any, shown: Shown) -> None:
+def test_unusual_values_are_stored_unchanged(holds: Any, shown: Shown) -> None:
     shown(states=sum(holds(value) for value in AWKWARD))
 
 
 @few
 @given(value=values)
-def test_any_value_is_kept(value: Any, holds: Any, shown: Shown) -> None:
+def test_any_value_is_stored_unchanged(value: Any, holds: Any, shown: Shown) -> None:
     shown(states=holds(value))
 
 
 @pytest.mark.long
 @many
 @given(value=values)
-def test_many_values_are_kept(value: Any, holds: Any, shown: Shown) -> None:
+def test_many_values_are_stored_unchanged(value: Any, holds: Any, shown: Shown) -> None:
     shown(states=holds(value))
 
 
-# ---- what is refused, and where it ends ------------------------------------------------------------
+# ---- limits ---------------------------------------------------------------------------------------
 
 BODIES = {
     "agent": ("PATCH", "/v3/agents/support", '{"agent": {"vectorDb": %s}}', 2),
@@ -196,7 +198,7 @@ NO_JSON = [
 
 
 @pytest.mark.parametrize("place", BODIES)
-def test_what_is_no_json_that_could_be_kept_is_refused(place: str, api: Api, agent_id: str) -> None:
+def test_json_that_cannot_be_stored_is_refused(place: str, api: Api, agent_id: str) -> None:
     method, path, body, _ = BODIES[place]
     for text in NO_JSON:
         answer = api.call(method, path, (body % text).encode())
@@ -207,7 +209,7 @@ def test_what_is_no_json_that_could_be_kept_is_refused(place: str, api: Api, age
 @each_value_once
 @pytest.mark.parametrize("place", BODIES)
 @pytest.mark.parametrize("brackets", ["[]", "{}"])
-def test_a_body_is_kept_down_to_its_last_level(place: str, brackets: str, api: Api, agent_id: str) -> None:
+def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, api: Api, agent_id: str) -> None:
     method, path, body, around = BODIES[place]
     opening, closing = ("[", "]") if brackets == "[]" else ('{"a":', "}")
 
@@ -220,12 +222,12 @@ def test_a_body_is_kept_down_to_its_last_level(place: str, brackets: str, api: A
     refused(deeper, 400, "", interaction=path == STATE)
 
 
-def test_no_body_has_a_member_whose_numbers_nobody_looks_at() -> None:
+def test_the_numbers_of_every_body_are_checked() -> None:
     views = [route.view_function for methods in app.routes.values() for route in methods.values()]
     bodies = {view.operation.body for view in views} - {None}
     assert len(bodies) > 10
     adapters = {body.__name__: TypeAdapter(body) for body in bodies}
     for adapter in adapters.values():
-        adapter.rebuild(force=True)  # without, the schema of a deferred model is not there yet
+        adapter.rebuild(force=True)  # builds the schema of a deferred model
     schemas = {name: json.dumps(adapter.core_schema, default=str) for name, adapter in adapters.items()}
     assert [name for name, schema in schemas.items() if '"type": "any"' in schema] == []

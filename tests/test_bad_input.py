@@ -1,8 +1,8 @@
-"""What cannot be right gets an error that names the member and the rule, and changes nothing.
+"""Invalid input gets an error that names the member and the rule, and changes nothing.
 
-Held for every route that takes a body, a path value or a query value, as the app registers them: a new route
-is covered, and asks here for a right body and its wrong ones. The value that was sent is in no answer and in
-no log line. What a member of a model takes and refuses is held by `contract/test_members.py`.
+This covers every registered route that takes a body, a path value or a query value. A new route fails until a valid
+body and invalid ones are added. The sent value never appears in an answer or a log line. `contract/test_members.py`
+tests the values of each member.
 """
 
 import re
@@ -26,17 +26,17 @@ from tests.builders import webhook_body
 from tests.engine import shared_engine
 from tests.evidence import logged, refused, stored
 from tests.operations import BODIES, body_of
-from tests.requests import counted, refused_by_the_engine
+from tests.requests import counted, refuse_operation
 from tests.selection import each_value_once, one_of_each
 
 READS = {"GetItem", "BatchGetItem", "Query"}
-# Stands in what is sent; nobody but the sender may see it again.
+# Part of what is sent; it must not appear in an answer or a log line.
 CANARY = "canary-4f1c"
 NUMBER = 918273645546372819
 
 
 class Operation(NamedTuple):
-    """A method of a route, as the app registers it."""
+    """A registered method of a route."""
 
     method: str
     route: str
@@ -58,7 +58,7 @@ OPERATIONS = [
     for method, entry in methods.items()
 ]
 WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None]
-# An empty body means no member there.
+# These routes treat an empty body as an empty object.
 BODY_IS_OPTIONAL = {"POST /agents/{agent_id}/interact/{user_id}/state", "POST /v3/workspace/key/rotate"}
 
 TEXT, NUM, FLAG, LIST, OBJECT = (
@@ -68,12 +68,12 @@ UNKNOWN, MISSING = "is not a member of this object", "is required"
 
 
 def one_of(kind: Any) -> str:
-    """The rule of a member that takes the values of this `Literal`."""
+    """The rule of a member with the values of this `Literal`."""
     *values, last = (f"'{value}'" for value in get_args(kind))
     return f"must be {', '.join(values)} or {last}"
 
 
-# URLs that no webhook may have, each with the rule that it breaks.
+# URLs that a webhook must not have, each with the rule that it breaks.
 WRONG_URLS = {
     f"http://{CANARY}.test/": "must begin with https://",
     f"ftp://{CANARY}.test/": "must begin with https://",
@@ -102,7 +102,7 @@ WRONG_URLS = {
     "": "must have at least 1 character",
 }
 
-# Wrong ones: (body, path of the member, rule). Each carries the canary, or the number, as its value.
+# Invalid bodies: (body, path of the member, rule). Each contains the canary, or the number.
 WRONG: dict[str, list[tuple[Any, str, str]]] = {
     "POST /v2/agents/{agent_id}": [
         ({"title": NUMBER}, "title", TEXT),
@@ -302,13 +302,13 @@ WRONG |= {
     if operation.name not in WRONG
 }
 
-# Bodies that no route takes: bytes, and the path of the member where it is not the body itself.
+# Bodies that every route refuses: bytes, and the path of the wrong member, empty for the body itself.
 MALFORMED: dict[str, tuple[bytes, str]] = {
     "not JSON": (CANARY.encode(), ""),
     "single quotes": (b"{'title': 'canary-4f1c'}", ""),
-    "cut off": (b'{"title": "canary-4f1c"', ""),
-    "more than JSON": (b'{} "canary-4f1c"', ""),
-    "a comma too many": (b'{"title": "canary-4f1c",}', ""),
+    "truncated": (b'{"title": "canary-4f1c"', ""),
+    "text after the JSON": (b'{} "canary-4f1c"', ""),
+    "a trailing comma": (b'{"title": "canary-4f1c",}', ""),
     "a comment": (b"{} // canary-4f1c", ""),
     "an array": (b'["canary-4f1c"]', ""),
     "text": (b'"canary-4f1c"', ""),
@@ -322,20 +322,20 @@ MALFORMED: dict[str, tuple[bytes, str]] = {
     "-Infinity in a member": (b'{"title": -Infinity}', "title"),
     "1e999 in a member": (b'{"title": 1e999}', "title"),
     "-1e999 in a member": (b'{"title": -1E+999}', "title"),
-    "1e999 behind an id that looks like a number": (b'{"description": "1e9", "title": 1e999}', "title"),
+    "1e999 after a string that looks like a number": (b'{"description": "1e9", "title": 1e999}', "title"),
     "300 digits and an exponent": (b'{"title": ' + b"9" * 305 + b"e9}", "title"),
     "100,000 arrays": (b"[" * 100_000 + b"]" * 100_000, ""),
     "100,000 objects": (b'{"title":' * 100_000 + b"1" + b"}" * 100_000, ""),
     "100,000 arrays in a member": (b'{"title": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", ""),
     "5,000 digits": (b'{"title": ' + b"9" * 5_000 + b"}", ""),
-    "a high surrogate alone": (b'{"title": "canary-4f1c \\ud800"}', ""),
-    "a low surrogate alone": (b'{"title": "canary-4f1c \\udc00"}', ""),
-    "surrogates the wrong way round": (b'{"title": "canary-4f1c \\udc00\\ud800"}', ""),
+    "a lone high surrogate": (b'{"title": "canary-4f1c \\ud800"}', ""),
+    "a lone low surrogate": (b'{"title": "canary-4f1c \\udc00"}', ""),
+    "surrogates in reverse order": (b'{"title": "canary-4f1c \\udc00\\ud800"}', ""),
     "a surrogate in a name": (b'{"\\ud800": "canary-4f1c"}', ""),
-    "no UTF-8": (b'{"title": "canary-4f1c \xff"}', ""),
-    "UTF-8 cut off": (b'{"title": "canary-4f1c \xe2\x82"}', ""),
-    "UTF-8 longer than needed": (b'{"title": "canary-4f1c \xc0\xaf"}', ""),
-    "a surrogate in UTF-8": (b'{"title": "canary-4f1c \xed\xa0\x80"}', ""),
+    "invalid UTF-8": (b'{"title": "canary-4f1c \xff"}', ""),
+    "truncated UTF-8": (b'{"title": "canary-4f1c \xe2\x82"}', ""),
+    "overlong UTF-8": (b'{"title": "canary-4f1c \xc0\xaf"}', ""),
+    "a surrogate encoded as UTF-8": (b'{"title": "canary-4f1c \xed\xa0\x80"}', ""),
     "UTF-16": ('{"title": "canary-4f1c"}'.encode("utf-16"), ""),
     "a byte order mark": (b'\xef\xbb\xbf{"title": "canary-4f1c"}', ""),
     "a control character": (b'{"title": "canary-4f1c \x00"}', ""),
@@ -347,24 +347,24 @@ CONTENT_TYPES: dict[str, dict[str, str]] = {
     "text": {"Content-Type": "text/plain"},
     "a form": {"Content-Type": "application/x-www-form-urlencoded"},
     "nearly": {"Content-Type": "application/jsonp"},
-    "another JSON": {"Content-Type": "application/vnd.api+json"},
+    "another JSON type": {"Content-Type": "application/vnd.api+json"},
     "anything": {"Content-Type": "*/*"},
     "a list": {"Content-Type": "text/plain, application/json"},
 }
 
-# Percent-encoded, as they stand in a path.
-NO_IDENTIFIERS = {
+# Percent-encoded path values.
+INVALID_IDENTIFIERS = {
     "encoded twice": "a%2540x.test",
-    "no UTF-8": "%ff",
-    "UTF-8 cut off": "a%e2%82",
+    "invalid UTF-8": "%ff",
+    "truncated UTF-8": "a%e2%82",
     "a surrogate": "%ed%a0%80",
-    "a byte that is no hexadecimal": "a%zz",
-    "a percent sign alone": "a%",
+    "a byte that is not hexadecimal": "a%zz",
+    "a lone percent sign": "a%",
     "129 characters": "a" * 129,
     "a slash": "a%2Fb",
     "a number sign": "a%23b",
     "a question mark": "a%3Fb",
-    "a blank": "%20",
+    "a space": "%20",
     "blanks around": "%20a%20",
     "a zero byte": "a%00",
     "a line break": "a%0A",
@@ -385,22 +385,22 @@ def cursor(position: str) -> str:
 
 
 CURSORS = {
-    "no base64": "!!!",
-    "base64 with something between": "YQ!!",
+    "not base64": "!!!",
+    "base64 with other characters": "YQ!!",
     "an impossible length": "a",
     "padding": cursor("1") + "==",
     "padding alone": "=",
-    "no UTF-8": "_w",
-    "no identifier": cursor("a#b"),
+    "invalid UTF-8": "_w",
+    "not an identifier": cursor("a#b"),
     "a letter beyond ASCII": cursor("é"),
-    "a position too long": cursor("9" * 129),
-    "far too long": cursor("9" * 5_000),
+    "a position that is too long": cursor("9" * 129),
+    "much too long": cursor("9" * 5_000),
     "twice": f"{cursor('1')}&cursor={cursor('1')}",
 }
 
 
 class Service(NamedTuple):
-    """The API with one of each resource in it, and the path values that lead there."""
+    """The API with one record of each kind, and their path values."""
 
     api: Api
     values: dict[str, str]
@@ -417,7 +417,7 @@ class Service(NamedTuple):
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    """One for all: nothing that is sent here changes anything. Every right body has passed."""
+    """One service for all tests, since none of them changes it. Every valid body is accepted first."""
     with shared_engine():
         api = Api(workspaces.create("Test").workspace_key)
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
@@ -436,15 +436,17 @@ def service() -> Iterator[Service]:
 
 @contextmanager
 def harmless() -> Iterator[None]:
-    """Whatever the block does, nothing is written, and no log line has what was sent."""
+    """Assert that the block writes nothing and logs none of the sent values."""
     with counted() as requests, logged() as log:
         yield
     assert requests.keys() <= READS
     assert not [line for line in log.lines if CANARY in line or str(NUMBER) in line]
 
 
-def refuses(answer: Answer, operation: Operation, *paths: str, status: int = 400, code: str | None = None) -> str:
-    """Assert the canonical error, without a trace of what was sent; returns its message."""
+def assert_refused(
+    answer: Answer, operation: Operation, *paths: str, status: int = 400, code: str | None = None
+) -> str:
+    """Assert the error envelope, without any sent value; returns its message."""
     message = refused(answer, status, *paths, interaction=operation.is_interaction, code=code)
     shown = answer.text + str(answer.headers)
     assert CANARY not in shown
@@ -459,7 +461,7 @@ def every(operations: list[Operation]) -> Any:
 # Bodies
 
 
-def test_every_route_that_takes_a_body_has_a_right_one_and_wrong_ones_here() -> None:
+def test_every_route_with_a_body_has_valid_and_invalid_bodies() -> None:
     """A new route has its valid body in `contract/routes.json`."""
     assert {operation.name for operation in WITH_BODY} == BODIES.keys() == WRONG.keys()
     for name, wrong in WRONG.items():
@@ -469,24 +471,24 @@ def test_every_route_that_takes_a_body_has_a_right_one_and_wrong_ones_here() -> 
 @each_value_once
 @pytest.mark.parametrize(("raw", "path"), MALFORMED.values(), ids=MALFORMED.keys())
 @every(WITH_BODY)
-def test_a_body_that_is_no_json_object_is_refused(
+def test_a_body_that_is_not_a_json_object_is_refused(
     operation: Operation, raw: bytes, path: str, service: Service
 ) -> None:
     with harmless():
         answer = service.send(operation, raw)
-    message = refuses(answer, operation, path)
+    message = assert_refused(answer, operation, path)
     assert re.match(r"(The body|title[.a1]*) (is not valid JSON: .+|must be (an object|a finite number))\.", message)
 
 
 @one_of_each(lambda raw: raw)
 @pytest.mark.parametrize("raw", [b"", b" \r\n\t"], ids=["empty", "blank"])
 @every(WITH_BODY)
-def test_an_empty_body_is_refused_where_a_body_is_needed(operation: Operation, raw: bytes, service: Service) -> None:
+def test_an_empty_body_is_refused_if_the_route_needs_one(operation: Operation, raw: bytes, service: Service) -> None:
     if not raw and operation.name in BODY_IS_OPTIONAL:
-        pytest.skip("means no member here")
+        pytest.skip("this route treats an empty body as an empty object")
     with harmless():
         answer = service.send(operation, raw)
-    assert refuses(answer, operation) == "The body is empty; send a JSON object."
+    assert assert_refused(answer, operation) == "The body is empty; send a JSON object."
 
 
 @one_of_each(lambda rule: rule)
@@ -498,15 +500,15 @@ def test_an_empty_body_is_refused_where_a_body_is_needed(operation: Operation, r
         for body, path, rule in WRONG.get(operation.name, [])
     ],
 )
-def test_the_error_names_the_member_and_the_rule_and_never_the_value(
+def test_the_error_names_the_member_and_the_rule_but_not_the_value(
     operation: Operation, body: Any, path: str, rule: str, service: Service
 ) -> None:
     with harmless():
         answer = service.send(operation, body)
-    assert refuses(answer, operation, path) == f"{path} {rule}."
+    assert assert_refused(answer, operation, path) == f"{path} {rule}."
 
 
-def test_a_message_id_that_stands_there_twice_is_refused_where_the_agent_is_known(service: Service) -> None:
+def test_a_duplicated_message_id_is_refused(service: Service) -> None:
     with harmless():
         answer = service.api.post(STATE, {"turns": [{"messages": [{"mid": CANARY}, {"mid": CANARY}]}]})
     refused(answer, 400, "turns.0.messages.1.mid", interaction=True, platform="vg")
@@ -515,7 +517,7 @@ def test_a_message_id_that_stands_there_twice_is_refused_where_the_agent_is_know
 
 @one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
-def test_after_all_of_it_every_table_is_byte_for_byte_as_it_was(operation: Operation, service: Service) -> None:
+def test_refused_input_changes_no_byte_of_any_table(operation: Operation, service: Service) -> None:
     before = stored()
     for raw, _ in MALFORMED.values():
         service.send(operation, raw)
@@ -524,14 +526,14 @@ def test_after_all_of_it_every_table_is_byte_for_byte_as_it_was(operation: Opera
     for headers in CONTENT_TYPES.values():
         service.send(operation, body_of(operation.name), headers)
     for name in re.findall(r"\{(\w+)\}", operation.route):
-        for value in NO_IDENTIFIERS.values():
+        for value in INVALID_IDENTIFIERS.values():
             service.send(operation, body_of(operation.name), **{name: value})
     assert stored() == before
 
 
 @one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
-def test_every_broken_rule_is_an_issue_up_to_twenty(operation: Operation, service: Service) -> None:
+def test_an_error_lists_up_to_twenty_issues(operation: Operation, service: Service) -> None:
     with harmless():
         several = service.send(operation, {f"unknown{number}": CANARY for number in range(3)})
         many = service.send(operation, {f"unknown{number}": CANARY for number in range(100)})
@@ -542,7 +544,7 @@ def test_every_broken_rule_is_an_issue_up_to_twenty(operation: Operation, servic
 
 @one_of_each(lambda operation: operation.method)
 @every(WITH_BODY)
-def test_a_member_s_name_is_shown_shortened(operation: Operation, service: Service) -> None:
+def test_a_long_member_name_is_shortened_in_the_error(operation: Operation, service: Service) -> None:
     with harmless():
         answer = service.send(operation, {"n" * 100_000: CANARY})
     assert "n" * 64 in [issue["path"] for issue in answer.json["issues"]]
@@ -552,12 +554,12 @@ def test_a_member_s_name_is_shown_shortened(operation: Operation, service: Servi
 @one_of_each(lambda headers: tuple(headers.items()))
 @pytest.mark.parametrize("headers", CONTENT_TYPES.values(), ids=CONTENT_TYPES.keys())
 @every(WITH_BODY)
-def test_a_body_of_another_content_type_is_refused(
+def test_a_body_with_another_content_type_is_refused(
     operation: Operation, headers: dict[str, str], service: Service
 ) -> None:
     with harmless():
         answer = service.send(operation, b'{"title": "canary-4f1c"}', headers)
-    assert refuses(answer, operation, status=415) == (
+    assert assert_refused(answer, operation, status=415) == (
         "Send the body as JSON with the header Content-Type: application/json."
     )
 
@@ -567,7 +569,7 @@ def test_a_body_of_another_content_type_is_refused(
     "content_type", ["application/json", "application/json; charset=utf-8", "Application/JSON", "application/json ;x=y"]
 )
 @every(WITH_BODY)
-def test_a_body_of_the_right_content_type_is_read(operation: Operation, content_type: str, service: Service) -> None:
+def test_a_body_with_a_json_content_type_is_read(operation: Operation, content_type: str, service: Service) -> None:
     with harmless():
         answer = service.send(operation, {"unknown": CANARY}, {"Content-Type": content_type})
     assert answer.status == 400
@@ -584,14 +586,14 @@ WITH_PATH_VALUE = [
 
 
 @one_of_each(lambda value: value)
-@pytest.mark.parametrize("value", NO_IDENTIFIERS.values(), ids=NO_IDENTIFIERS.keys())
+@pytest.mark.parametrize("value", INVALID_IDENTIFIERS.values(), ids=INVALID_IDENTIFIERS.keys())
 @pytest.mark.parametrize(("operation", "name"), WITH_PATH_VALUE)
-def test_a_path_value_that_is_no_identifier_is_refused(
+def test_a_path_value_that_is_not_an_identifier_is_refused(
     operation: Operation, name: str, value: str, service: Service
 ) -> None:
     with harmless():
         answer = service.send(operation, body_of(operation.name), **{name: value})
-    assert refuses(answer, operation, name) == (
+    assert assert_refused(answer, operation, name) == (
         f"{name} must be 1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -."
     )
 
@@ -604,7 +606,7 @@ def test_a_path_value_may_have_128_characters_of_every_kind(operation: Operation
     if operation.body:
         assert "unknown" in [issue["path"] for issue in answer.json["issues"]]
     else:
-        refuses(answer, operation, status=404)
+        assert_refused(answer, operation, status=404)
 
 
 def test_a_path_value_is_decoded_once(service: Service) -> None:
@@ -613,12 +615,12 @@ def test_a_path_value_is_decoded_once(service: Service) -> None:
     assert service.api.get("/v2/clients/%61nn%40x%2Etest").data["name"] == "Ann"
 
 
-def test_a_plus_in_a_path_is_a_plus(service: Service) -> None:
+def test_a_plus_sign_in_a_path_is_not_decoded_to_a_space(service: Service) -> None:
     service.api.post("/v2/clients/a+b", {"name": "Plus"})
     assert service.api.get("/v2/clients/a%2Bb").data["ID"] == "a+b"
 
 
-def test_the_longest_identifiers_fit_into_every_key(service: Service) -> None:
+def test_the_longest_identifiers_fit_into_every_table_key(service: Service) -> None:
     agent, other = "a" * 128, "|" * 128
     assert service.api.post(f"/v2/agents/{agent}", {"title": "Long"}).status == 200
     turns = {"turns": [{"from": "human", "messages": [{}]}]}
@@ -632,125 +634,123 @@ def test_the_longest_identifiers_fit_into_every_key(service: Service) -> None:
 # Query values
 
 
-def taking(name: str) -> list[Operation]:
+def operations_with(name: str) -> list[Operation]:
     return [operation for operation in OPERATIONS if name in operation.query]
 
 
-def test_every_query_value_is_covered_here() -> None:
+def test_every_query_parameter_is_tested() -> None:
     assert {name for operation in OPERATIONS for name in operation.query} == {"page", "limit", "cursor", "status"}
 
 
 @one_of_each(lambda page: page.isascii())
 @pytest.mark.parametrize("page", PAGES)
-@every(taking("page"))
-def test_a_page_that_is_no_whole_number_from_one_is_refused(operation: Operation, page: str, service: Service) -> None:
+@every(operations_with("page"))
+def test_a_page_that_is_not_a_positive_integer_is_refused(operation: Operation, page: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?page={page}")
     rule = "must be given once" if "&" in page else "must be a whole number from 1 to 999999999"
-    assert refuses(answer, operation, "page") == f"page {rule}."
+    assert assert_refused(answer, operation, "page") == f"page {rule}."
 
 
-@every(taking("page"))
-def test_a_page_behind_the_last_one_is_empty(operation: Operation, service: Service) -> None:
+@every(operations_with("page"))
+def test_a_page_after_the_last_one_is_empty(operation: Operation, service: Service) -> None:
     answer = service.api.get(f"{service.path(operation.route)}?page=999999999")
     assert (answer.data, "nextCursor" in answer.json) == ([], False)
 
 
 @each_value_once
 @pytest.mark.parametrize("limit", LIMITS)
-@every(taking("limit"))
-def test_a_limit_that_is_no_whole_number_from_one_to_a_hundred_is_refused(
-    operation: Operation, limit: str, service: Service
-) -> None:
+@every(operations_with("limit"))
+def test_a_limit_outside_one_to_a_hundred_is_refused(operation: Operation, limit: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?limit={limit}")
     rule = "must be given once" if "&" in limit else "must be a whole number from 1 to 100"
-    assert refuses(answer, operation, "limit") == f"limit {rule}."
+    assert assert_refused(answer, operation, "limit") == f"limit {rule}."
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("status", STATUSES)
-@every(taking("status"))
-def test_a_status_that_no_delivery_has_is_refused(operation: Operation, status: str, service: Service) -> None:
+@every(operations_with("status"))
+def test_an_unknown_delivery_status_is_refused(operation: Operation, status: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?status={status}")
     rule = "given once" if "&" in status else "one of pending, delivered, failed, unknown, expired"
-    assert refuses(answer, operation, "status") == f"status must be {rule}."
+    assert assert_refused(answer, operation, "status") == f"status must be {rule}."
 
 
 @each_value_once
 @pytest.mark.parametrize("value", CURSORS.values(), ids=CURSORS.keys())
-@every(taking("cursor"))
-def test_a_cursor_that_no_answer_has_had_is_refused(operation: Operation, value: str, service: Service) -> None:
+@every(operations_with("cursor"))
+def test_a_malformed_cursor_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"{service.path(operation.route)}?cursor={value}")
     rule = "must be given once" if "&" in value else "must be the nextCursor of an earlier response"
-    assert refuses(answer, operation, "cursor") == f"cursor {rule}."
+    assert assert_refused(answer, operation, "cursor") == f"cursor {rule}."
 
 
 @pytest.mark.parametrize("position", ["-1", "1.5", "x", "1000", "9" * 40, "9" * 128], ids=lambda text: text[:8])
-def test_a_cursor_to_a_conversation_that_was_never_there_is_refused(position: str, service: Service) -> None:
+def test_a_cursor_to_a_nonexistent_conversation_is_refused(position: str, service: Service) -> None:
     with harmless():
         answer = service.api.get(f"/v2/agents/support/convos?cursor={cursor(position)}")
     refused(answer, 400, "cursor")
 
 
 @one_of_each(lambda: None)
-@every(taking("cursor"))
-def test_an_empty_cursor_is_the_beginning(operation: Operation, service: Service) -> None:
+@every(operations_with("cursor"))
+def test_an_empty_cursor_returns_the_first_page(operation: Operation, service: Service) -> None:
     path = service.path(operation.route)
     assert service.api.get(f"{path}?cursor=").data == service.api.get(path).data != []
 
 
-# One shape for every error
+# One envelope for every error
 
 
 INTERACTION = Operation("POST", "/agents/{agent_id}/interact/{user_id}/state", None, ())
 PLAIN = Operation("GET", "/v3/agents/{agent_id}", None, ())
 
 
-def test_without_a_credential(service: Service) -> None:
+def test_a_request_without_a_credential_gets_a_401_envelope(service: Service) -> None:
     for headers in ({}, {"Authorization": f"Bearer {CANARY}"}):
         answer = service.api.call("GET", "/v3/agents", None, headers)
-        refuses(answer, PLAIN, status=401)
+        assert_refused(answer, PLAIN, status=401)
         assert answer.headers["www-authenticate"] == "Bearer"
-        refuses(service.api.call("POST", STATE, {}, headers), INTERACTION, status=401)
+        assert_refused(service.api.call("POST", STATE, {}, headers), INTERACTION, status=401)
 
 
-def test_with_a_credential_that_does_not_open_the_route(service: Service) -> None:
+def test_a_credential_for_another_route_gets_a_403_envelope(service: Service) -> None:
     agent = Api(service.api.get("/v2/agents/support").json["SECRET_API_KEY"])
-    refuses(agent.get("/v2/clients"), PLAIN, status=403)
-    refuses(agent.post("/agents/another/interact/user-1/state", {}), INTERACTION, status=403)
+    assert_refused(agent.get("/v2/clients"), PLAIN, status=403)
+    assert_refused(agent.post("/agents/another/interact/user-1/state", {}), INTERACTION, status=403)
 
 
-def test_of_an_unknown_resource(service: Service) -> None:
-    refuses(service.api.get(f"/v2/clients/{CANARY}"), PLAIN, status=404)
-    refuses(service.api.post(f"/agents/{CANARY}/interact/user-1/state", {}), INTERACTION, status=404)
+def test_an_unknown_resource_gets_a_404_envelope(service: Service) -> None:
+    assert_refused(service.api.get(f"/v2/clients/{CANARY}"), PLAIN, status=404)
+    assert_refused(service.api.post(f"/agents/{CANARY}/interact/user-1/state", {}), INTERACTION, status=404)
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "HEAD"])
-def test_of_a_method_that_a_route_does_not_have(method: str, service: Service) -> None:
-    refuses(service.api.call(method, "/v2/clients"), PLAIN, status=405)
-    refuses(service.api.call(method, STATE), INTERACTION, status=405)
+def test_an_unsupported_method_gets_a_405_envelope(method: str, service: Service) -> None:
+    assert_refused(service.api.call(method, "/v2/clients"), PLAIN, status=405)
+    assert_refused(service.api.call(method, STATE), INTERACTION, status=405)
 
 
-def test_of_a_value_that_is_taken(service: Service) -> None:
+def test_a_taken_value_gets_a_409_envelope(service: Service) -> None:
     service.api.post("/v2/clients/first", {"email": f"{CANARY}@x.test"})
     before = stored()
-    refuses(
+    assert_refused(
         service.api.post("/v2/clients/second", {"email": f"{CANARY}@x.test"}), PLAIN, status=409, code="EMAIL_TAKEN"
     )
     assert stored() == before
 
 
-def test_of_a_state_that_is_too_large_names_the_platform(service: Service) -> None:
+def test_the_error_for_a_too_large_state_names_the_platform(service: Service) -> None:
     body = {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]}
     with harmless():
         answer = service.api.post(STATE, body)
     assert refused(answer, 413, interaction=True, platform="vg") == "turns must be at most 2 MiB of JSON."
 
 
-def test_of_a_limit_of_the_agent_names_the_platform(service: Service) -> None:
+def test_the_error_for_an_exceeded_agent_limit_names_the_platform(service: Service) -> None:
     service.api.patch("/v3/agents/support", {"agent": {"agentPlatform": "vf", "messagesLimit": 2}})
     try:
         with harmless():
@@ -768,25 +768,25 @@ def test_of_a_limit_of_the_agent_names_the_platform(service: Service) -> None:
         ("ResourceNotFoundException", 503),
     ],
 )
-def test_of_an_engine_that_refuses(code: str, status: int, service: Service) -> None:
-    with harmless(), refused_by_the_engine("GetItem", code), refused_by_the_engine("BatchGetItem", code):
+def test_an_error_of_the_engine_gets_the_envelope(code: str, status: int, service: Service) -> None:
+    with harmless(), refuse_operation("GetItem", code), refuse_operation("BatchGetItem", code):
         plain = service.api.post("/v2/clients/ann", {"dashboardPassword": CANARY})
         interaction = service.api.post(STATE, {"metadata": {"userName": CANARY}})
         auth.clear_cache()
         unknown_caller = service.api.get("/v3/agents")
-    refuses(plain, PLAIN, status=status)
-    refuses(interaction, INTERACTION, status=status)
-    refuses(unknown_caller, PLAIN, status=status)
+    assert_refused(plain, PLAIN, status=status)
+    assert_refused(interaction, INTERACTION, status=status)
+    assert_refused(unknown_caller, PLAIN, status=status)
     assert {answer.headers.get("retry-after") for answer in (plain, interaction, unknown_caller)} == {
         "1" if status == 503 else None
     }
 
 
-def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
+def test_an_internal_error_gets_the_envelope_and_is_logged_with_its_traceback(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fault(*_: Any, **__: Any) -> None:
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("an injected fault")
 
     for module, name in ((storage, "query"), (credentials, "find")):
         auth.clear_cache()
@@ -794,6 +794,6 @@ def test_of_a_fault_in_a_view_and_in_a_middleware_is_logged_with_its_traceback(
         with logged() as log:
             answer = service.api.get("/v2/clients")
         message = "An internal error occurred; the request may or may not have taken effect."
-        assert refuses(answer, PLAIN, status=500) == message
-        assert "RuntimeError: a fault of ours" in log.text
+        assert assert_refused(answer, PLAIN, status=500) == message
+        assert "RuntimeError: an injected fault" in log.text
         monkeypatch.undo()

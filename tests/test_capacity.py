@@ -1,4 +1,4 @@
-"""The meter that the costs of this service, and of those it is compared with, are counted with."""
+"""The capacity meter, which counts the costs of this service and of those in the comparison."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +15,7 @@ KEY = {"id": "a"}
 
 @pytest.fixture
 def table() -> Iterator[Any]:
-    """A table of a boto3 resource, with an index that shows everything, and one item of 6,018 bytes."""
+    """A table of a boto3 resource, with an index that projects all attributes, and one item of 6,018 bytes."""
     with mock_aws():
         made = boto3.resource("dynamodb").create_table(
             TableName=TABLE,
@@ -47,11 +47,11 @@ def table() -> Iterator[Any]:
         ({"a": {"SS": ["xy", "z"]}}, 4),
     ],
 )
-def test_an_item_has_the_published_size(item: Item, expected: int) -> None:
+def test_the_size_of_an_item_follows_the_published_rules(item: Item, expected: int) -> None:
     assert size(item) == expected
 
 
-def test_a_read_costs_what_is_stored_whatever_of_it_is_shown(table: Any) -> None:
+def test_projections_and_filters_do_not_make_a_read_cheaper(table: Any) -> None:
     with metered(table.meta.client) as meter:
         table.get_item(Key=KEY, ProjectionExpression="id")
         table.get_item(Key=KEY, ConsistentRead=True)
@@ -65,7 +65,7 @@ def test_a_read_costs_what_is_stored_whatever_of_it_is_shown(table: Any) -> None
     assert (meter.total, meter.reads, meter.writes) == (3, 1 + 2 + 1, 0)
 
 
-def test_a_change_costs_the_whole_item_and_the_index(table: Any) -> None:
+def test_an_update_costs_the_whole_item_and_its_index_entry(table: Any) -> None:
     change = {"UpdateExpression": "SET seen = :yes", "ExpressionAttributeValues": {":yes": True}}
     with metered(table.meta.client) as meter:
         table.update_item(Key=KEY, **change)
@@ -75,12 +75,12 @@ def test_a_change_costs_the_whole_item_and_the_index(table: Any) -> None:
     assert meter.writes == 6
 
 
-def test_a_changed_key_of_an_index_is_deleted_and_put(table: Any) -> None:
+def test_a_changed_index_key_costs_a_delete_and_a_put(table: Any) -> None:
     with metered(table.meta.client) as meter:
         table.put_item(Item={**KEY, "group": "h"})
     assert meter.writes == 6 + 6 + 1
 
 
-def test_an_operation_without_a_rule_is_an_error(table: Any) -> None:
+def test_an_operation_without_a_rule_raises_an_error(table: Any) -> None:
     with metered(table.meta.client), pytest.raises(ValueError, match="DescribeTable"):
         table.meta.client.describe_table(TableName=TABLE)

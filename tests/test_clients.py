@@ -1,4 +1,4 @@
-"""Clients over HTTP, and what is stored of them and of their emails (§2.9, §4.2)."""
+"""Clients over HTTP, their stored rows, and the claims of their emails (§2.9, §4.2)."""
 
 import json
 import random
@@ -21,12 +21,12 @@ READ_ONLY = ("ID", "ownerID", "orgUsers")
 
 @pytest.fixture
 def other_api(other_workspace: NewWorkspace) -> Api:
-    """Somebody else's API."""
+    """The API of another workspace."""
     return Api(other_workspace.workspace_key)
 
 
 def noise(length: int) -> str:
-    """Text that compression leaves large."""
+    """Text that does not compress."""
     return b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
@@ -44,7 +44,7 @@ def stored_client(workspace: NewWorkspace, client_id: str) -> Any:
 
 
 def owners(*of: NewWorkspace) -> list[str]:
-    """Which clients of the workspaces hold an email, by the stored claims."""
+    """The clients that own an email, from the stored claims."""
     ids = {workspace.workspace_id for workspace in of}
     claims = [item for item in stored()["cams-clients"] if "owner" in item]
     return sorted(claim["owner"]["S"] for claim in claims if claim["workspace"]["S"].split("#")[0] in ids)
@@ -63,7 +63,7 @@ def test_a_client_is_created_and_read(workspace: NewWorkspace, api: Api) -> None
     assert stored_client(workspace, "ann") == given
 
 
-def test_a_client_may_be_created_without_a_member(workspace: NewWorkspace, api: Api) -> None:
+def test_a_client_can_be_created_without_any_member(workspace: NewWorkspace, api: Api) -> None:
     save(api, "ann")
     assert read(api, "ann") == {"ID": "ann", "ownerID": workspace.workspace_id, "orgUsers": []}
     assert stored_client(workspace, "ann") == {}
@@ -77,13 +77,13 @@ def test_an_edit_merges_and_null_clears(workspace: NewWorkspace, api: Api) -> No
     assert read(api, "ann").items() >= after.items()
 
 
-def test_a_password_is_present_in_what_is_read(api: Api) -> None:
+def test_a_read_returns_the_password(api: Api) -> None:
     save(api, "ann", dashboardPassword="correct horse")
     assert read(api, "ann")["dashboardPassword"] == "correct horse"
     assert [client["dashboardPassword"] for client in api.get("/v2/clients").data] == ["correct horse"]
 
 
-def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
+def test_read_only_members_are_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
     save(api, "ann", ID="bob", ownerID="me", orgUsers=[1], name="Ann")
     assert read(api, "ann") == {"ID": "ann", "ownerID": workspace.workspace_id, "orgUsers": [], "name": "Ann"}
     assert stored_client(workspace, "ann") == {"name": "Ann"}
@@ -91,7 +91,7 @@ def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, 
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
-def test_every_member_is_stored_and_answered_as_it_was_sent(whole: bool, workspace: NewWorkspace, api: Api) -> None:
+def test_every_member_is_stored_and_returned_unchanged(whole: bool, workspace: NewWorkspace, api: Api) -> None:
     sent = document("client", whole=whole)
     save(api, "ann", **sent)
     expected = {name: value for name, value in sent.items() if name not in READ_ONLY}
@@ -100,7 +100,7 @@ def test_every_member_is_stored_and_answered_as_it_was_sent(whole: bool, workspa
     assert canonical({name: shown[name] for name in expected}) == canonical(expected)
 
 
-def test_a_client_that_was_read_is_written_back_without_a_write(api: Api) -> None:
+def test_saving_an_unchanged_client_writes_nothing(api: Api) -> None:
     save(api, "ann", **document("client", whole=True))
     shown, before = read(api, "ann"), stored()
     save(api, "ann", **shown)
@@ -108,7 +108,7 @@ def test_a_client_that_was_read_is_written_back_without_a_write(api: Api) -> Non
 
 
 def test_an_unknown_client_is_not_found(api: Api) -> None:
-    assert refused(api.get("/v2/clients/nobody"), 404) == "There is no such client."
+    assert refused(api.get("/v2/clients/unknown"), 404) == "There is no such client."
 
 
 def test_another_workspace_s_client_is_not_found_and_not_edited(
@@ -131,7 +131,7 @@ def test_a_change_is_applied_to_the_write_that_came_first(
     assert stored_client(workspace, "ann") == {"name": "theirs", "orgId": "ours"}
 
 
-def test_a_client_that_does_not_fit_is_refused_and_nothing_of_it_stored(api: Api) -> None:
+def test_a_too_large_client_is_refused_and_not_stored(api: Api) -> None:
     save(api, "ann", name="Ann")
     before = stored()
     refused(api.post("/v2/clients/ann", {"email": "a@x.test", "squarePhotoURL": noise(600_000)}), 413)
@@ -141,10 +141,8 @@ def test_a_client_that_does_not_fit_is_refused_and_nothing_of_it_stored(api: Api
 # List
 
 
-def test_the_list_has_every_client_in_the_order_of_their_ids_and_nothing_else(
-    workspace: NewWorkspace, api: Api
-) -> None:
-    """More than one answer of the engine, which ends at 1 MB, holds."""
+def test_the_list_has_every_client_ordered_by_id(workspace: NewWorkspace, api: Api) -> None:
+    """The clients need more than one query answer, which is limited to 1 MB."""
     ids = [f"c{number:03}" for number in range(310)]
     for client_id in reversed(ids):
         with storage.unit_of_work():
@@ -155,7 +153,7 @@ def test_the_list_has_every_client_in_the_order_of_their_ids_and_nothing_else(
     assert [client["ID"] for client in answer.data] == ids
 
 
-def test_the_list_shows_clients_as_a_read_does(api: Api) -> None:
+def test_the_list_returns_the_same_records_as_a_read(api: Api) -> None:
     save(api, "ann", name="Ann", email="ann@x.test")
     assert api.get("/v2/clients").data == [read(api, "ann")]
 
@@ -169,8 +167,8 @@ def test_the_list_of_a_workspace_without_clients_is_empty(api: Api) -> None:
 
 @each_value_once
 @pytest.mark.parametrize("email", ["ann@x.test", "ANN@X.TEST", "Ann@x.test", " ann@x.test "], ids=json.dumps)
-@pytest.mark.parametrize("taker", ["new", "bob"], ids=["a new client", "a known client"])
-def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str, api: Api) -> None:
+@pytest.mark.parametrize("taker", ["new", "bob"], ids=["a new client", "an existing client"])
+def test_a_taken_email_is_refused_and_changes_nothing(taker: str, email: str, api: Api) -> None:
     save(api, "ann", email="ann@x.test")
     save(api, "bob", name="Bob", email="bob@x.test")
     before = stored()
@@ -181,22 +179,22 @@ def test_a_taken_email_is_refused_and_nothing_is_changed(taker: str, email: str,
 
 
 @pytest.mark.parametrize(
-    "given_back",
+    "released",
     [
         pytest.param({"email": None}, id="cleared"),
         pytest.param({"email": ""}, id="emptied"),
         pytest.param({"email": "other@x.test"}, id="changed"),
     ],
 )
-def test_an_email_that_was_given_back_can_be_taken(given_back: Any, api: Api) -> None:
+def test_a_released_email_can_be_taken(released: Any, api: Api) -> None:
     save(api, "ann", email="a@x.test")
-    save(api, "ann", **given_back)
+    save(api, "ann", **released)
     save(api, "bob", email="A@x.test")
     assert read(api, "bob")["email"] == "A@x.test"
     refused(api.post("/v2/clients/ann", {"email": "a@x.test"}), 409, code="EMAIL_TAKEN")
 
 
-def test_two_clients_swap_their_emails_by_way_of_a_third_one(workspace: NewWorkspace, api: Api) -> None:
+def test_two_clients_can_swap_emails_through_a_third_email(workspace: NewWorkspace, api: Api) -> None:
     save(api, "ann", email="a@x.test")
     save(api, "bob", email="b@x.test")
     for client_id, email in (("ann", "c@x.test"), ("bob", "a@x.test"), ("ann", "b@x.test")):
@@ -205,21 +203,21 @@ def test_two_clients_swap_their_emails_by_way_of_a_third_one(workspace: NewWorks
     assert [client["email"] for client in api.get("/v2/clients").data] == ["b@x.test", "a@x.test"]
 
 
-def test_a_client_keeps_its_email_and_may_write_it_differently(workspace: NewWorkspace, api: Api) -> None:
+def test_a_client_may_change_the_case_of_its_email(workspace: NewWorkspace, api: Api) -> None:
     save(api, "ann", email="ann@x.test")
     save(api, "ann", email="Ann@X.test", name="Ann")
     assert read(api, "ann")["email"] == "Ann@X.test"
     assert owners(workspace) == ["ann"]
 
 
-def test_clients_without_an_email_do_not_get_in_each_other_s_way(workspace: NewWorkspace, api: Api) -> None:
+def test_several_clients_may_have_no_email(workspace: NewWorkspace, api: Api) -> None:
     for client_id, email in (("a", None), ("b", None), ("c", ""), ("d", ""), ("e", "  "), ("f", " ")):
         save(api, client_id, email=email)
     assert len(api.get("/v2/clients").data) == 6
     assert owners(workspace) == []
 
 
-def test_two_workspaces_have_clients_of_one_email(
+def test_two_workspaces_may_have_clients_with_the_same_email(
     workspace: NewWorkspace, other_workspace: NewWorkspace, api: Api, other_api: Api
 ) -> None:
     for one in (api, other_api):
@@ -228,7 +226,7 @@ def test_two_workspaces_have_clients_of_one_email(
     assert owners(workspace, other_workspace) == ["ann", "ann"]
 
 
-def test_of_two_clients_that_take_an_email_at_the_same_time_one_is_refused(
+def test_one_of_two_clients_that_take_an_email_concurrently_is_refused(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(api, "ann", name="Ann")
@@ -240,7 +238,7 @@ def test_of_two_clients_that_take_an_email_at_the_same_time_one_is_refused(
     assert owners(workspace) == ["bob"]
 
 
-def test_a_new_email_is_taken_over_the_write_that_came_first(
+def test_a_new_email_is_applied_to_the_write_that_came_first(
     workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(api, "ann", email="old@x.test")

@@ -1,4 +1,4 @@
-"""What is compressed comes back, and what has stayed alike at the beginning is not compressed again."""
+"""Compression is lossless, and does not compress an unchanged prefix again."""
 
 import random
 import zlib
@@ -15,35 +15,35 @@ LONG = " ".join(_WORDS).encode()[: 10 * PART]
 
 @one_of_each(lambda size: size > PART)
 @pytest.mark.parametrize("size", [0, 1, PART - 1, PART, PART + 1, 3 * PART, 3 * PART + 1, len(LONG)])
-def test_what_is_compressed_comes_back(size: int) -> None:
+def test_compressed_bytes_decompress_unchanged(size: int) -> None:
     assert compression.unpack(compression.pack(LONG[:size])) == LONG[:size]
 
 
 @each_value_once
 @pytest.mark.parametrize("old", [0, 100, PART, 2 * PART, 5 * PART + 1, 6 * PART])
-@pytest.mark.parametrize("alike", [0, 1, PART - 1, PART, 3 * PART, 5 * PART + 1])
+@pytest.mark.parametrize("unchanged", [0, 1, PART - 1, PART, 3 * PART, 5 * PART + 1])
 @pytest.mark.parametrize("new", [0, PART, 4 * PART + 5])
 @pytest.mark.parametrize("known", ["all of it", "its beginning"])
-def test_it_comes_back_whatever_it_was_before(old: int, alike: int, new: int, known: str) -> None:
+def test_bytes_decompress_unchanged_after_any_earlier_version(old: int, unchanged: int, new: int, known: str) -> None:
     before = LONG[:old]
     packed = compression.pack(before)
-    after = before[:alike] + LONG[-new:]
-    told = before if known == "all of it" else before[: old // 2]
-    again = compression.pack(after, told, packed)
+    after = before[:unchanged] + LONG[-new:]
+    known_bytes = before if known == "all of it" else before[: old // 2]
+    again = compression.pack(after, known_bytes, packed)
     assert compression.unpack(again) == after
-    # Once more on top of that: what was taken over is taken over again.
+    # Once more on top of that: the reused part is reused again.
     longer = after + LONG[:1000]
     assert compression.unpack(compression.pack(longer, after, again)) == longer
 
 
-def test_nothing_is_taken_over_that_is_not_known() -> None:
-    # Of what is known only the beginning is told; behind it the same bytes mean nothing.
+def test_only_known_bytes_are_reused() -> None:
+    # Only the beginning is known; equal bytes after it are not reused.
     packed = compression.pack(LONG[: PART + 100] + b"other" * PART)
     after = LONG[: 2 * PART]
     assert compression.unpack(compression.pack(after, LONG[: PART + 100], packed)) == after
 
 
-def test_what_grows_at_its_end_is_compressed_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appended_bytes_are_compressed_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     before = LONG[: 6 * PART + 100] + b"]"
     packed = compression.pack(before)
     compressed: list[int] = []
@@ -66,7 +66,7 @@ def test_what_grows_at_its_end_is_compressed_at_its_end(monkeypatch: pytest.Monk
     assert sum(compressed) == 100 + 1000 + 1
 
 
-def test_it_is_no_larger_than_zlib_makes_it() -> None:
+def test_the_result_is_not_larger_than_zlib_s() -> None:
     grown = b""
     packed = compression.pack(b"")
     for end in range(0, len(LONG), 700):
@@ -80,12 +80,12 @@ def test_it_is_no_larger_than_zlib_makes_it() -> None:
 @pytest.mark.parametrize(
     "wrong", [b"", b"\x00", b"\x00\x01", b"\x00\x00", b"\x00\x00x", zlib.compress(b"{}")], ids=repr
 )
-def test_what_was_not_made_here_is_noticed(wrong: bytes) -> None:
+def test_bytes_of_another_format_are_detected(wrong: bytes) -> None:
     with pytest.raises(ValueError):
         compression.unpack(wrong)
 
 
-def test_a_cut_one_is_noticed() -> None:
+def test_truncated_bytes_are_detected() -> None:
     packed = compression.pack(LONG)
     with pytest.raises(ValueError):
         compression.unpack(packed[:-1])

@@ -1,4 +1,4 @@
-"""What the tests' engine leaves out and puts back is not seen by a test."""
+"""Direct calls to moto and restored preconditions are invisible to tests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -60,7 +60,7 @@ REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.parametrize(("operation", "parameters"), REQUESTS.values(), ids=REQUESTS)
-def test_a_direct_answer_is_the_one_of_moto_over_http(
+def test_a_direct_answer_equals_moto_s_answer_over_http(
     engine: None, operation: str, parameters: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answer() -> tuple[Any, Any]:
@@ -86,32 +86,32 @@ def _refuse(*_: Any) -> None:
 
 @pytest.fixture
 def made(workspace: workspaces.NewWorkspace, agent_id: str) -> list[str]:
-    """The workspace and the agent of many tests, both made or put back."""
+    """The ids of the workspace and the agent, both created or restored."""
     return [workspace.workspace_id, agent_id]
 
 
-@pytest.mark.parametrize("_", ["made or put back", "put back"])
-def test_a_workspace_and_an_agent_put_back_are_as_they_were_made(api: Api, made: list[str], _: str) -> None:
+@pytest.mark.parametrize("_", ["created or restored", "restored"])
+def test_a_restored_workspace_and_agent_equal_created_ones(api: Api, made: list[str], _: str) -> None:
     assert made[0] in [one["workspace"]["S"] for one in items()[storage.table("agents")]]
     (record,) = tables()[storage.table("agents")].stream_shard.items
     assert record.record["eventName"] == "INSERT"
     with counted() as sent:
         assert api.get("/v2/agents/support").json["title"] == "Support"
-    assert sent == {"GetItem": 1}, "the credential and the data key are remembered"
+    assert sent == {"GetItem": 1}, "the credential and the data key are cached"
 
 
-@pytest.mark.parametrize("_", ["made or put back", "put back"])
-def test_the_data_key_of_a_workspace_put_back_is_known(workspace: workspaces.NewWorkspace, _: str) -> None:
+@pytest.mark.parametrize("_", ["created or restored", "restored"])
+def test_the_data_key_of_a_restored_workspace_is_cached(workspace: workspaces.NewWorkspace, _: str) -> None:
     with counted() as sent:
         keyring.current()
     assert not sent
 
 
-def test_what_is_prepared_is_made_anew_where_something_else_is_there(engine: None) -> None:
+def test_preconditions_are_created_again_if_the_tables_differ(engine: None) -> None:
     make: Callable[[], Any] = lambda: workspaces.create("Prepared")  # noqa: E731
     (first, _), put = prepared("test", make), {"TableName": TABLE, "Item": ITEM}
     storage.sdk_client("dynamodb").put_item(**put)
-    (second, is_old), there = prepared("test", make), items()
+    (second, is_old), now = prepared("test", make), items()
     assert not is_old
     assert first.workspace_id != second.workspace_id
-    assert KEY["name"] in [one["name"] for one in there[TABLE]]
+    assert KEY["name"] in [one["name"] for one in now[TABLE]]

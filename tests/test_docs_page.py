@@ -1,4 +1,4 @@
-"""The page at /docs: it works without a token, below any stage of a gateway, and loads nothing from elsewhere."""
+"""The page at /docs works without a token, under any stage of a gateway, and loads no other site."""
 
 import re
 from urllib.parse import urljoin, urlsplit
@@ -15,7 +15,7 @@ ASSETS = {
     "page.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
 }
-# As a browser sees them: on this machine, below the stage of a gateway, and with a slash at the end.
+# The page's addresses: on this machine, under the stage of a gateway, and with a trailing slash.
 ADDRESSES = [
     "http://127.0.0.1:8000/docs",
     "http://127.0.0.1:8000/docs/",
@@ -25,7 +25,7 @@ ADDRESSES = [
 
 
 def links(html: str) -> set[str]:
-    """Whatever the page loads."""
+    """The addresses that the page loads."""
     return set(re.findall(r'(?:src|href)="([^"]*)"', html)) - {"data:,"}
 
 
@@ -43,7 +43,7 @@ def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])
-def test_a_wrong_token_is_no_obstacle(path: str) -> None:
+def test_an_invalid_token_is_ignored(path: str) -> None:
     assert Api("wrong").get(path).status == 200
 
 
@@ -56,14 +56,14 @@ def test_any_other_name_is_not_found(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["..%2Froutes.py", "%2Fetc%2Fpasswd", "page.js%00"])
-def test_a_path_is_no_name(name: str) -> None:
+def test_a_path_is_not_an_asset_name(name: str) -> None:
     answer = Api().get(f"/docs/{name}")
     assert (answer.status, answer.json["code"]) == (400, "INVALID")
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("address", ADDRESSES)
-def test_the_page_loads_its_own_assets_wherever_it_is_served(address: str) -> None:
+def test_the_page_loads_its_own_assets_at_every_address(address: str) -> None:
     stage = address.rstrip("/").removesuffix("/docs")
     page = Api().get(urlsplit(address.removeprefix(stage)).path)
     loaded = {urljoin(address, link) for link in links(page.text)}
@@ -71,7 +71,7 @@ def test_the_page_loads_its_own_assets_wherever_it_is_served(address: str) -> No
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/docs/page.css"])
-def test_nothing_of_ours_names_another_address(path: str) -> None:
+def test_the_assets_contain_no_other_address(path: str) -> None:
     text = Api().get(path).text
     assert not re.search(r"https?:|//\w|@import", text)
 
@@ -82,14 +82,14 @@ def test_the_style_sheet_loads_nothing() -> None:
     assert [url for url in re.findall(r'url\(["\']?([^)"\']+)', style) if not url.startswith("data:")] == []
 
 
-def test_the_script_finds_the_document_beside_the_page_and_asks_no_validator() -> None:
+def test_the_script_loads_the_relative_document_without_a_validator() -> None:
     script = Api().get("/docs/page.js").text
     assert 'new URL("../openapi.json", document.currentScript.src)' in script
     assert "validatorUrl: null" in script
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])
-def test_the_browser_is_told_to_load_and_send_nothing_elsewhere(path: str) -> None:
+def test_the_content_security_policy_blocks_other_sites(path: str) -> None:
     headers = Api().get(path).headers
     policy = dict(rule.split(" ", 1) for rule in headers["content-security-policy"].split("; "))
     assert policy == {
@@ -106,6 +106,6 @@ def test_the_browser_is_told_to_load_and_send_nothing_elsewhere(path: str) -> No
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_the_page_has_no_script_and_no_style_of_its_own_which_the_policy_would_stop() -> None:
+def test_the_page_has_no_inline_script_or_style_that_the_policy_blocks() -> None:
     html = Api().get("/docs").text
     assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", html)

@@ -59,7 +59,7 @@ def cited(document: str) -> Iterator[str]:
 
 
 def anchors(document: str) -> set[str]:
-    """The anchors of a document's headings, as GitHub makes them."""
+    """The anchors that GitHub generates for a document's headings."""
     headings = re.findall(r"^#+ (.+)$", (ROOT / document).read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -83,7 +83,7 @@ def test_the_documents_cite_many_paths() -> None:
     assert sum(len(list(cited(document))) for document in DOCUMENTS) > 80
 
 
-def test_a_path_that_the_repository_does_not_have_is_found() -> None:
+def test_a_path_that_does_not_exist_is_detected() -> None:
     assert exists("chalicelib/storage/rows.py") and exists("models.py") and exists("infra/")
     assert looks_like_a_path("chalicelib/http.py") and not exists("chalicelib/http.py")
     assert looks_like_a_path("no_such_module.py") and not exists("no_such_module.py")

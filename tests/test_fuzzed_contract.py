@@ -1,7 +1,7 @@
-"""Requests that a generator makes up from our OpenAPI document, right ones and wrong ones, for every operation.
+"""Valid and invalid requests for every operation, generated from the OpenAPI document.
 
-None makes the service fail, and each answer is as the document says: its status, its headers, its body; what the
-document allows is accepted, what it forbids refused. Not responsible for what an answer means: `reliability/model`.
+None causes a 500. The status, the headers and the body of each answer match the document; requests that it allows are
+accepted, requests that it forbids are refused. `reliability/model` checks the meaning of the answers.
 """
 
 import re
@@ -29,25 +29,25 @@ from tests.selection import whole
 pytestmark = pytest.mark.promise("contract")
 
 FEW, CASES, MANY = 10, 100, 1_000
-# Nothing to make up: there is one right request, and wrong ones are of another method or media type.
+# Nothing to generate: there is one valid request; invalid ones have another method or media type.
 WITHOUT_INPUT = {"GET /openapi.json", "GET /docs"}
-# Of each operation's cases at most: the values at the edge of every rule, of which an agent has thousands.
+# At most this many boundary cases per operation; an agent has thousands.
 EDGES = 0.7
-# What no schema can say, by the member that is refused: a cursor comes from an answer, an address is public and https,
-# and ids in one list differ.
+# Rules that a schema cannot express, by the refused member: a cursor comes from an answer, an address is public and
+# https, and ids in one list differ.
 BEYOND_SCHEMAS = re.compile(r"cursor|webhook\.url|agent\.nodes\.\d+\.id|turns\.\d+\.messages\.\d+\.mid")
-# The random cases. What fails is shown as it is: to find a smaller one would take long.
+# The random cases. A failing case is not shrunk, which would take long.
 _ANY = settings(database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
-# Hypothesis draws from the constants of the modules that are loaded, too: the same cases where the same tests run.
+# Hypothesis also draws constants of the loaded modules, so the same tests generate the same cases.
 SAME = settings(_ANY, derandomize=True)
-# Other cases in every run; a failure says with which seed it comes again.
+# Different cases in every run; a failure prints the seed that reproduces it.
 OTHERS = settings(_ANY, derandomize=False)
-# By these a right request would mostly be refused for what others have done before.
+# Records of earlier cases would make valid requests with these members fail.
 _CONDITIONS = ("If-Match", "If-None-Match", "Idempotency-Key")
 
 
 class Stage:
-    """A workspace with a record of every kind, and all tables as they were before each case."""
+    """A workspace with a record of every kind, and the state of all tables before each case."""
 
     def __init__(self) -> None:
         key = workspaces.create("Fuzzed").workspace_key
@@ -78,16 +78,16 @@ def gateway(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[byte
 
 @cache
 def operations() -> dict[str, Any]:
-    """Every operation of the document by method and path, as the generator has it."""
+    """The generator's operations by method and path."""
     described = schemathesis.openapi.from_wsgi("/openapi.json", gateway)
-    # A parameter that nobody knows is ignored, and 412 is what a condition is for.
+    # Unknown parameters are ignored, and 412 is a regular answer to a precondition.
     described.config.generation.allow_extra_parameters = False
     accepted = described.config.checks.positive_data_acceptance
     accepted.expected_statuses = [*accepted.expected_statuses, "412"]
     return {found.ok().label: found.ok() for found in described.get_all_operations()}
 
 
-def test_the_document_says_that_nodes_have_an_id() -> None:
+def test_nodes_have_a_required_id_in_the_document() -> None:
     node = document()["components"]["schemas"]["NodeInput"]
     assert (node["required"], node["properties"]["id"]) == (["id"], {"type": "string", "minLength": 1})
 
@@ -98,18 +98,18 @@ def test_every_route_is_fuzzed(stage: Stage) -> None:
 
 @pytest.mark.parametrize("cases", [FEW, pytest.param(CASES, marks=whole)])
 @pytest.mark.parametrize("name", ROUTES)
-def test_answers_are_what_the_document_says(name: str, cases: int, stage: Stage, shown: Shown) -> None:
+def test_answers_match_the_document(name: str, cases: int, stage: Stage, shown: Shown) -> None:
     shown(requests=fuzz(name, stage, cases, SAME))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", ROUTES)
-def test_answers_are_what_the_document_says_many_times(name: str, stage: Stage, shown: Shown) -> None:
+def test_many_answers_match_the_document(name: str, stage: Stage, shown: Shown) -> None:
     shown(requests=fuzz(name, stage, MANY, OTHERS))
 
 
 def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
-    """Send at least so many cases of an operation, and hold each answer against the document; returns how many."""
+    """Send at least `cases` cases of an operation and check each answer against the document; returns their number."""
     operation, sent, statuses = operations()[name], count(), set()
 
     def send(case: Case) -> None:
@@ -121,31 +121,31 @@ def fuzz(name: str, stage: Stage, cases: int, chosen: settings) -> int:
     wrong = (cases - len(edges)) // 3
     for mode, most in ((GenerationMode.NEGATIVE, wrong), (GenerationMode.POSITIVE, cases - len(edges) - wrong)):
         if mode.is_positive or name not in WITHOUT_INPUT:
-            made_up(operation, mode, settings(chosen, max_examples=most), send)
+            send_random_cases(operation, mode, settings(chosen, max_examples=most), send)
     tried = next(sent)
     assert tried >= cases or name in WITHOUT_INPUT
-    assert 200 in statuses, "no case has reached a record"
+    assert 200 in statuses, "no case reached a record"
     return tried
 
 
 def edge_cases(operation: Any, most: int) -> list[Case]:
-    """The values at the edges of each rule, every one alone; of too many some of all kinds."""
+    """The boundary values of each rule, one per case; a sample of all kinds if there are too many."""
     generation = operation.schema.config.generation_for(operation=operation, phase="coverage")
     modes = list(GenerationMode)
     cases = list(operation.schema.iter_coverage_cases(operation, generation_modes=modes, generation_config=generation))
     return cases[:: -(-len(cases) // most)]
 
 
-def made_up(operation: Any, mode: GenerationMode, chosen: settings, send: Callable[[Case], None]) -> None:
-    """Send random cases, as many and such as the settings say."""
+def send_random_cases(operation: Any, mode: GenerationMode, chosen: settings, send: Callable[[Case], None]) -> None:
+    """Send random cases according to the settings."""
     chosen(given(case=operation.as_strategy(generation_mode=mode))(lambda case: send(case)))()
 
 
 def exchange(case: Case, stage: Stage, number: int) -> int:
-    """Send a case to where its records are, and check the answer; returns the status."""
+    """Send a case with the ids of existing records and check the answer; returns the status."""
     if number % 4 or case.method != case.operation.method.upper():
-        lead_to_records(case, stage.ids)
-    # A case that is about the credential brings its own.
+        use_existing_ids(case, stage.ids)
+    # A case that tests the credential has its own.
     headers = None if case.operation.schema.is_security_param_negated(case) else stage.headers
     response = case.call("http://localhost", headers=headers)
     beyond = [positive_data_acceptance] if is_beyond_schemas(response) else []
@@ -155,8 +155,8 @@ def exchange(case: Case, stage: Stage, number: int) -> int:
     return response.status_code
 
 
-def lead_to_records(case: Case, ids: dict[str, str]) -> None:
-    """Put what is there in the place of what is made up; what a case is wrong in stays."""
+def use_existing_ids(case: Case, ids: dict[str, str]) -> None:
+    """Replace generated ids by existing ones; the invalid part of a case is unchanged."""
     right = {location for location, one in case.meta.components.items() if one.mode.is_positive}
     if ParameterLocation.PATH in right:
         case.path_parameters = {name: ids[name] for name in case.path_parameters}
@@ -173,6 +173,6 @@ def lead_to_records(case: Case, ids: dict[str, str]) -> None:
 
 
 def is_beyond_schemas(response: Response) -> bool:
-    """Whether a refusal is for rules that no schema can express, and for nothing else."""
+    """Whether a refusal is only for rules that a schema cannot express."""
     issues = response.json().get("issues", ()) if response.status_code == 400 else ()
     return bool(issues) and all(BEYOND_SCHEMAS.fullmatch(issue["path"]) for issue in issues)

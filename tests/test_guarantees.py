@@ -1,4 +1,4 @@
-"""docs/guarantees.md names every promise, the tests that show it, and what they printed; none was broken."""
+"""docs/guarantees.md lists every guarantee, its tests and their last result; none is broken."""
 
 import re
 
@@ -11,11 +11,11 @@ def rows() -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in table.splitlines()[2:]]
 
 
-def test_every_promise_is_on_the_page_and_nothing_else() -> None:
+def test_the_page_lists_exactly_the_promises() -> None:
     assert [promise for promise, _, _ in rows()] == list(PROMISES.values())
 
 
-def test_the_tests_that_are_named_are_there_and_show_that_promise() -> None:
+def test_each_listed_module_has_a_test_of_its_promise() -> None:
     for name, (_, modules, _) in zip(PROMISES, rows(), strict=True):
         named = re.findall(r"`([^`]+)`", modules)
         assert named
@@ -23,5 +23,5 @@ def test_the_tests_that_are_named_are_there_and_show_that_promise() -> None:
             assert f'promise("{name}")' in (ROOT / module).read_text(encoding="utf-8"), module
 
 
-def test_no_promise_was_broken() -> None:
+def test_no_promise_is_broken() -> None:
     assert all(printed.endswith(" 0 broken") for _, _, printed in rows())

@@ -1,6 +1,6 @@
-"""`Idempotency-Key`: a request that is sent again has one effect and the same answer; a key belongs to one request.
+"""`Idempotency-Key`: a repeated request has one effect and the same answer; a key belongs to one request.
 
-What happens at the commit is in `test_idempotency_commit`, processes that end are in `test_idempotency_crashes`.
+`test_idempotency_commit` tests the commit, `test_idempotency_crashes` crashes of the process.
 """
 
 import json
@@ -28,15 +28,15 @@ from tests.repeating import (
     Case,
     World,
     each_case,
+    error_of,
+    is_replay,
     named,
-    others,
-    refusal,
-    same,
+    new_world,
+    stored_records,
     turns,
-    world,
 )
-from tests.repeating import here as here
-from tests.requests import counted, refused_by_the_engine
+from tests.repeating import world as world
+from tests.requests import counted, refuse_operation
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 
@@ -48,42 +48,42 @@ DAY = 24 * 60 * MINUTE
 pytestmark = pytest.mark.promise("repeated")
 
 
-# ---- the same request again -----------------------------------------------------------------------
+# ---- repeated requests ----------------------------------------------------------------------------
 
 
-def test_every_post_and_patch_is_in_the_table() -> None:
+def test_the_table_has_every_post_and_patch() -> None:
     wanted = {f"{one['method']} {one['path']}" for one in OPERATIONS if one["method"] in idempotency.METHODS}
     assert {case.operation for case in CASES} == wanted
 
 
 @one_of_each(lambda case: case.record)
 @each_case
-def test_the_same_request_again_has_the_same_answer_and_no_effect(case: Case, here: World, shown: Shown) -> None:
-    first = here.send(case, KEY)
-    tables, stream = others(), pipeline.Stream()
-    here.now += 5 * MINUTE
+def test_a_repeated_request_gets_the_same_answer_and_has_no_effect(case: Case, world: World, shown: Shown) -> None:
+    first = world.send(case, KEY)
+    tables, stream = stored_records(), pipeline.Stream()
+    world.now += 5 * MINUTE
 
-    again = here.send(case, KEY)
+    again = world.send(case, KEY)
     assert first.status == 200
     assert REPLAYED not in first.headers
-    assert same(first, again)
-    assert others() == tables
+    assert is_replay(first, again)
+    assert stored_records() == tables
     assert stream.read() == []
     shown(requests=2, states=len(tables))
 
 
 @one_of_each(lambda case: case.record)
 @each_case
-def test_a_key_changes_nothing_in_the_first_answer(
+def test_a_key_does_not_change_the_first_answer(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    """Two worlds that draw alike: with a key and without one every byte of the answer is the same."""
+    """In two equal worlds, the answers with a key and without one are byte for byte equal."""
     answers, tables = [], []
     for key in (None, KEY):
-        with world(monkeypatch) as there:
-            there.draw_alike()
-            answers.append(there.send(case, key))
-            tables.append({name: len(items) for name, items in others().items()})
+        with new_world(monkeypatch) as world:
+            world.reseed()
+            answers.append(world.send(case, key))
+            tables.append({name: len(items) for name, items in stored_records().items()})
     plain, keyed = answers
     assert (keyed.status, keyed.text) == (200, plain.text)
     own = {"x-request-id": ""}
@@ -92,16 +92,16 @@ def test_a_key_changes_nothing_in_the_first_answer(
     shown(states=2, requests=2)
 
 
-def test_other_methods_ignore_the_header(here: World) -> None:
-    headers = {**here.api._headers, idempotency.HEADER: "not a key"}
-    assert here.api.call("GET", "/v3/agents/support", None, headers).status == 200
-    assert here.api.call("DELETE", "/v3/clients/ann", None, headers).status == 200
-    assert here.api.call("DELETE", "/v3/clients/ann", None, headers).status == 404
+def test_other_methods_ignore_the_header(world: World) -> None:
+    headers = {**world.api._headers, idempotency.HEADER: "not a key"}
+    assert world.api.call("GET", "/v3/agents/support", None, headers).status == 200
+    assert world.api.call("DELETE", "/v3/clients/ann", None, headers).status == 200
+    assert world.api.call("DELETE", "/v3/clients/ann", None, headers).status == 404
     assert stored()[TABLE] == []
 
 
-def test_a_get_opens_no_unit_of_work(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write that is staged by mistake fails instead of being dropped."""
+def test_a_get_opens_no_unit_of_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A write staged by mistake raises an error; it is not dropped silently."""
     read = tools.read
 
     def writing(*arguments: str) -> tools.ToolRow:
@@ -110,32 +110,32 @@ def test_a_get_opens_no_unit_of_work(here: World, monkeypatch: pytest.MonkeyPatc
         return row
 
     monkeypatch.setattr(tools, "read", writing)
-    path = f"/v3/tools/{here.values['tool_id']}"
-    assert here.api.get(path).status == 500
+    path = f"/v3/tools/{world.values['tool_id']}"
+    assert world.api.get(path).status == 500
     monkeypatch.undo()
-    assert tools.find(here.workspace.workspace_id, here.values["tool_id"]) is not None
+    assert tools.find(world.workspace.workspace_id, world.values["tool_id"]) is not None
 
 
 @pytest.mark.parametrize("case_id", ["state replace, large", "state create, large"])
-def test_an_answer_of_any_size_is_kept(case_id: str, here: World, shown: Shown) -> None:
-    first = here.send(named(case_id), KEY)
-    assert len(stored()[TABLE]) > 2, "the key and more than one piece"
-    here.now += MINUTE
-    assert same(first, here.send(named(case_id), KEY))
+def test_an_answer_of_any_size_is_stored(case_id: str, world: World, shown: Shown) -> None:
+    first = world.send(named(case_id), KEY)
+    assert len(stored()[TABLE]) > 2, "the key and several chunks"
+    world.now += MINUTE
+    assert is_replay(first, world.send(named(case_id), KEY))
     shown(requests=2, states=1)
 
 
 @pytest.mark.parametrize("length", [3_000, 3_900, 4_100, 5_000, 340_000, 360_000, 1_300_000])
-def test_an_answer_is_kept_whole_on_both_sides_of_every_bound(length: int, here: World, shown: Shown) -> None:
-    noise = "".join(map(chr, here._random.choices(range(0x4E00, 0x9000), k=length // 2)))  # hardly compresses
+def test_an_answer_is_stored_completely_at_every_size_limit(length: int, world: World, shown: Shown) -> None:
+    noise = "".join(map(chr, world._random.choices(range(0x4E00, 0x9000), k=length // 2)))  # hardly compresses
     case = Case("state", STATE, turns(noise), {"user_id": "new"})
-    first = here.send(case, KEY)
+    first = world.send(case, KEY)
     assert first.status == 200
-    assert same(first, here.send(case, KEY))
+    assert is_replay(first, world.send(case, KEY))
     shown(requests=2, states=1)
 
 
-# ---- which request a key belongs to, and for how long ---------------------------------------------
+# ---- scope and lifetime of a key ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -148,164 +148,164 @@ def test_an_answer_is_kept_whole_on_both_sides_of_every_bound(length: int, here:
     ],
     ids=lambda case: case.id,
 )
-def test_a_key_is_not_for_another_request(other: Case, here: World) -> None:
-    here.send(TOOL, KEY)
+def test_a_key_cannot_be_reused_for_another_request(other: Case, world: World) -> None:
+    world.send(TOOL, KEY)
     tables = stored()
-    assert refusal(here.send(other, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert error_of(world.send(other, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
     assert stored() == tables
 
 
-def test_the_key_of_another_credential_is_another_key(here: World, shown: Shown) -> None:
-    second = Api(here.api.post("/v3/tokens", {"token": {"name": "Second"}}).data["token"])
-    answers = [here.send(TOOL, KEY, api) for api in (here.api, second)]
+def test_equal_keys_of_two_credentials_are_independent(world: World, shown: Shown) -> None:
+    second = Api(world.api.post("/v3/tokens", {"token": {"name": "Second"}}).data["token"])
+    answers = [world.send(TOOL, KEY, api) for api in (world.api, second)]
     assert {answer.status for answer in answers} == {200}
     assert answers[0].data["id"] != answers[1].data["id"]
     assert all(REPLAYED not in answer.headers for answer in answers)
     shown(tenants=1)
 
 
-def test_the_key_of_another_workspace_is_another_key(here: World, shown: Shown) -> None:
+def test_equal_keys_of_two_workspaces_are_independent(world: World, shown: Shown) -> None:
     theirs = Api(workspaces.create("Other").workspace_key)
     theirs.post("/v2/agents/support", {})
-    answers = [here.send(TOOL, KEY, api) for api in (here.api, theirs)]
+    answers = [world.send(TOOL, KEY, api) for api in (world.api, theirs)]
     assert answers[0].data["userId"] != answers[1].data["userId"]
     shown(tenants=1)
 
 
 @pytest.mark.parametrize("case_id", ["tool create", "state replace, large"])
-def test_an_answer_is_kept_for_a_day_although_the_database_deletes_it_later(case_id: str, here: World) -> None:
+def test_an_answer_expires_after_a_day_even_before_ttl_deletes_it(case_id: str, world: World) -> None:
     case = named(case_id)
-    first = here.send(case, KEY)
-    here.now += DAY - 1_000
-    assert same(first, here.send(case, KEY))
-    here.now += 1_000
-    later = here.send(case, KEY)
+    first = world.send(case, KEY)
+    world.now += DAY - 1_000
+    assert is_replay(first, world.send(case, KEY))
+    world.now += 1_000
+    later = world.send(case, KEY)
     assert (later.status, REPLAYED in later.headers) == (200, False)
     assert later.text != first.text
-    assert same(later, here.send(case, KEY))
+    assert is_replay(later, world.send(case, KEY))
 
 
-def test_an_expired_key_may_belong_to_another_request(here: World) -> None:
-    here.send(TOOL, KEY)
-    here.now += DAY
-    first = here.send(named("lead create"), KEY)
+def test_an_expired_key_can_be_reused_for_another_request(world: World) -> None:
+    world.send(TOOL, KEY)
+    world.now += DAY
+    first = world.send(named("lead create"), KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
-    assert refusal(here.send(TOOL, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
-    assert same(first, here.send(named("lead create"), KEY))
+    assert error_of(world.send(TOOL, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert is_replay(first, world.send(named("lead create"), KEY))
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("key", ["", " ", "two words", "k" * 256, "\x7f", "schlüssel", "a\tb"])
-def test_a_malformed_key_is_refused_by_its_rule_and_not_quoted(key: str, here: World) -> None:
-    answer = here.send(TOOL, key)
+def test_the_error_for_a_malformed_key_has_the_rule_but_not_the_key(key: str, world: World) -> None:
+    answer = world.send(TOOL, key)
     rule = "must be 1 to 255 visible ASCII characters"
-    assert refusal(answer) == (400, "INVALID")
+    assert error_of(answer) == (400, "INVALID")
     assert answer.json["issues"] == [{"path": "Idempotency-Key", "message": rule}]
     assert len(key) < 2 or key not in answer.text
     assert stored()[TABLE] == []
 
 
 @pytest.mark.parametrize("key", ["k", "k" * 255, "".join(map(chr, range(0x21, 0x7F)))])
-def test_any_visible_ascii_is_a_key(key: str, here: World) -> None:
-    assert same(here.send(TOOL, key), here.send(TOOL, key))
+def test_a_key_may_be_any_visible_ascii(key: str, world: World) -> None:
+    assert is_replay(world.send(TOOL, key), world.send(TOOL, key))
 
 
-def test_a_caller_without_the_right_stores_no_key(here: World) -> None:
+def test_an_unauthorized_caller_stores_no_key(world: World) -> None:
     read_only = {"token": {"name": "Reads", "readOnly": True}}
-    reader = Api(here.api.post("/v3/tokens", read_only).data["token"])
-    here.api.post("/v2/agents/other", {})
+    reader = Api(world.api.post("/v3/tokens", read_only).data["token"])
+    world.api.post("/v2/agents/other", {})
     foreign = Case("state of another agent", STATE, {}, {"agent_id": "other"})
-    assert here.send(TOOL, KEY, reader).status == 403
-    assert here.send(foreign, KEY, here.agent_key).status == 403
-    assert here.send(TOOL, KEY, Api()).status == 401
+    assert world.send(TOOL, KEY, reader).status == 403
+    assert world.send(foreign, KEY, world.agent_key).status == 403
+    assert world.send(TOOL, KEY, Api()).status == 401
     assert stored()[TABLE] == []
 
 
-def test_a_revoked_credential_gets_no_stored_answer(here: World) -> None:
-    here.send(TOOL, KEY)
-    (row,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
+def test_a_revoked_credential_gets_no_stored_answer(world: World) -> None:
+    world.send(TOOL, KEY)
+    (row,) = credentials.list_active(world.workspace.workspace_id, tokens.WORKSPACE)[:1]
     credentials.revoke(row)
     auth.clear_cache()
-    assert here.send(TOOL, KEY).status == errors.Unauthorized.STATUS_CODE
+    assert world.send(TOOL, KEY).status == errors.Unauthorized.STATUS_CODE
 
 
-# ---- after a refusal ------------------------------------------------------------------------------
+# ---- after an error -------------------------------------------------------------------------------
 
 
-def test_a_refused_request_may_be_sent_again_with_its_key(here: World) -> None:
+def test_a_refused_request_can_be_retried_with_its_key(world: World) -> None:
     case = Case("tool of a new agent", TOOL.operation, TOOL.body, {"agent_id": "late"})
-    assert here.send(case, KEY).status == 404
+    assert world.send(case, KEY).status == 404
     assert stored()[TABLE] == []
-    here.api.post("/v2/agents/late", {})
-    first = here.send(case, KEY)
+    world.api.post("/v2/agents/late", {})
+    first = world.send(case, KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
-    assert same(first, here.send(case, KEY))
+    assert is_replay(first, world.send(case, KEY))
 
 
-def test_a_refused_request_may_be_changed_and_sent_again_with_its_key(here: World) -> None:
-    assert here.send(TOOL, KEY, body={"tool": {"name": 1}}).status == 400
-    first = here.send(TOOL, KEY)
+def test_a_refused_request_can_be_corrected_and_sent_with_its_key(world: World) -> None:
+    assert world.send(TOOL, KEY, body={"tool": {"name": 1}}).status == 400
+    first = world.send(TOOL, KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
-    assert refusal(here.send(TOOL, KEY, body={"tool": {"name": 1}})) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert error_of(world.send(TOOL, KEY, body={"tool": {"name": 1}})) == (409, "IDEMPOTENCY_KEY_REUSED")
 
 
-def test_a_refusal_by_a_limit_is_not_kept(here: World) -> None:
-    here.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
+def test_a_refusal_by_a_limit_is_not_stored(world: World) -> None:
+    world.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     case = Case("state", STATE, state_body("One", "Two"))
-    assert refusal(here.send(case, KEY)) == (429, "LIMIT_REACHED")
-    here.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
-    assert here.send(case, KEY).status == 200
+    assert error_of(world.send(case, KEY)) == (429, "LIMIT_REACHED")
+    world.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 2}})
+    assert world.send(case, KEY).status == 200
 
 
-def test_a_refusal_by_a_precondition_is_not_kept(here: World) -> None:
+def test_a_refusal_by_a_precondition_is_not_stored(world: World) -> None:
     case = named("agent change")
-    assert refusal(here.send(case, KEY, If_Match='"another"')) == (412, "PRECONDITION_FAILED")
-    first = here.send(case, KEY, If_Match=here.api.get("/v3/agents/support").headers["etag"])
+    assert error_of(world.send(case, KEY, If_Match='"another"')) == (412, "PRECONDITION_FAILED")
+    first = world.send(case, KEY, If_Match=world.api.get("/v3/agents/support").headers["etag"])
     assert first.status == 200
-    # The header is not part of the request's fingerprint: the version that it named is no longer stored.
-    assert same(first, here.send(case, KEY, If_Match='"another"'))
+    # The header is not part of the request's fingerprint, so another tag replays the answer, too.
+    assert is_replay(first, world.send(case, KEY, If_Match='"another"'))
 
 
 @pytest.mark.parametrize("code", ["ThrottlingException", "InternalServerError"])
-def test_a_busy_database_is_no_answer_to_keep(code: str, here: World, shown: Shown) -> None:
-    with refused_by_the_engine("TransactWriteItems", code):
-        answer = here.send(TOOL, KEY)
-    assert refusal(answer) == (503, "UNAVAILABLE")
-    assert here.send(TOOL, KEY).status == 200
-    assert len(tools.list_page(here.workspace.workspace_id, "support")) == 2
+def test_an_error_of_a_busy_database_is_not_stored(code: str, world: World, shown: Shown) -> None:
+    with refuse_operation("TransactWriteItems", code):
+        answer = world.send(TOOL, KEY)
+    assert error_of(answer) == (503, "UNAVAILABLE")
+    assert world.send(TOOL, KEY).status == 200
+    assert len(tools.list_page(world.workspace.workspace_id, "support")) == 2
     shown(faults=1)
 
 
-def test_a_failure_of_the_service_is_no_answer_to_keep(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_not_stored(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as failing:
         failing.setattr(tools, "create", lambda *_: 1 // 0)
-        assert here.send(TOOL, KEY).status == 500
+        assert world.send(TOOL, KEY).status == 500
     assert stored()[TABLE] == []
-    assert here.send(TOOL, KEY).status == 200
+    assert world.send(TOOL, KEY).status == 200
 
 
-def test_a_replay_touches_nothing_that_changed_since(here: World) -> None:
+def test_a_replay_does_not_overwrite_later_changes(world: World) -> None:
     case = Case("save", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "Mine"}})
-    first = here.send(case, KEY)
-    here.api.patch("/v3/agents/support", {"agent": {"title": "Yours"}})
-    assert same(first, here.send(case, KEY))
-    assert here.api.get("/v3/agents/support").data["title"] == "Yours"
+    first = world.send(case, KEY)
+    world.api.patch("/v3/agents/support", {"agent": {"title": "Yours"}})
+    assert is_replay(first, world.send(case, KEY))
+    assert world.api.get("/v3/agents/support").data["title"] == "Yours"
 
 
-def test_a_replay_creates_nothing_that_was_deleted_since(here: World) -> None:
-    first = here.send(TOOL, KEY)
-    assert here.api.delete(f"/v3/tools/{first.data['id']}").status == 200
-    assert same(first, here.send(TOOL, KEY))
-    assert here.api.get(f"/v3/tools/{first.data['id']}").status == 404
-    assert here.api.delete("/v3/agents/support").status == 200
-    assert same(first, here.send(TOOL, KEY))
+def test_a_replay_does_not_recreate_a_deleted_record(world: World) -> None:
+    first = world.send(TOOL, KEY)
+    assert world.api.delete(f"/v3/tools/{first.data['id']}").status == 200
+    assert is_replay(first, world.send(TOOL, KEY))
+    assert world.api.get(f"/v3/tools/{first.data['id']}").status == 404
+    assert world.api.delete("/v3/agents/support").status == 200
+    assert is_replay(first, world.send(TOOL, KEY))
 
 
-# ---- what the table holds, and what a key costs ---------------------------------------------------
+# ---- stored items and costs -----------------------------------------------------------------------
 
 
-def test_no_key_no_secret_and_no_body_is_in_the_table_in_clear(here: World) -> None:
-    answers = [here.send(case, KEY + case.id.replace(" ", "-")) for case in CASES if "large" not in case.id]
+def test_the_table_contains_no_key_secret_or_body_in_clear_text(world: World) -> None:
+    answers = [world.send(case, KEY + case.id.replace(" ", "-")) for case in CASES if "large" not in case.id]
     secrets = {
         word
         for answer in answers
@@ -314,21 +314,21 @@ def test_no_key_no_secret_and_no_body_is_in_the_table_in_clear(here: World) -> N
     }
     assert len(secrets) >= 4
     text = repr(stored()[TABLE])
-    (caller,) = credentials.list_active(here.workspace.workspace_id, tokens.WORKSPACE)[:1]
+    (caller,) = credentials.list_active(world.workspace.workspace_id, tokens.WORKSPACE)[:1]
     messages = [answer.data["id"] for case, answer in zip(CASES, answers, strict=False) if case.id == "webhook test"]
     for hidden in (*secrets, *messages, KEY, KEY.strip('"'), caller.credential_id, "new@x.test", "Changed", "Content"):
         assert hidden not in text
-    assert all(item["request"]["S"].startswith(f"{here.workspace.workspace_id}#") for item in stored()[TABLE])
+    assert all(item["request"]["S"].startswith(f"{world.workspace.workspace_id}#") for item in stored()[TABLE])
 
 
-def test_key_and_pieces_expire_after_a_day(here: World) -> None:
-    here.send(named("state replace, large"), KEY)
-    assert {int(item["expires_at"]["N"]) for item in stored()[TABLE]} == {(here.now + DAY) // 1000}
+def test_a_key_and_its_chunks_expire_after_a_day(world: World) -> None:
+    world.send(named("state replace, large"), KEY)
+    assert {int(item["expires_at"]["N"]) for item in stored()[TABLE]} == {(world.now + DAY) // 1000}
 
 
-def test_without_a_key_no_request_is_added(here: World) -> None:
+def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
     with counted() as requests:
-        assert here.send(TOOL, None).status == 200
+        assert world.send(TOOL, None).status == 200
     assert requests == {"TransactWriteItems": 1}
 
 
@@ -341,20 +341,20 @@ def test_without_a_key_no_request_is_added(here: World) -> None:
         ("agent change nothing", (1, 1, 0), (3, 1.5, 1)),
     ],
 )
-def test_a_key_costs_a_look_up_and_its_part_of_the_commit(
-    case_id: str, plain: tuple[float, ...], keyed: tuple[float, ...], here: World
+def test_a_key_costs_a_look_up_and_a_part_of_the_commit(
+    case_id: str, plain: tuple[float, ...], keyed: tuple[float, ...], world: World
 ) -> None:
-    """Requests, read units and write units: of the request without a key, with one, and of its replay."""
+    """Requests, read units and write units without a key, with a key, and of a replay."""
     costs = []
     for key in (None, KEY, KEY):
-        here.send(STATE_BEFORE, None)  # the same one for each of them
+        world.send(STATE_BEFORE, None)  # each request starts from the same state
         with metered() as meter:
-            assert here.send(named(case_id), key).status == 200
+            assert world.send(named(case_id), key).status == 200
         costs.append((meter.total, meter.reads, meter.writes))
     assert costs == [plain, keyed, (1, 0.5, 0)]
 
 
-def test_a_row_of_the_table_shows_its_place_only(here: World) -> None:
-    here.send(TOOL, KEY)
+def test_the_repr_of_a_row_shows_only_its_key(world: World) -> None:
+    world.send(TOOL, KEY)
     row = idempotency.AnswerRow.from_raw_data(stored()[TABLE][0])
     assert repr(row) == f"AnswerRow({row.request}/answer)"

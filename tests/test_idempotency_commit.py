@@ -1,7 +1,7 @@
-"""The commit of a keyed request: beside its twins, and where its answer is lost or its outcome unknown.
+"""The commit of a keyed request: with concurrent duplicates, lost answers and unknown outcomes.
 
-The view's writes and the key with the answer are one conditional request. These tests put something between the look-up
-of the key, the view and the commit.
+One conditional request writes the view's changes, the key and the answer. These tests interrupt a request between the
+look-up of the key, the view and the commit.
 """
 
 import threading
@@ -18,9 +18,9 @@ from chalicelib.http import idempotency
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
 from tests.promises import Shown
-from tests.repeating import KEY, REPLAYED, Case, World, each_case, named, others, refusal, same, world
-from tests.repeating import here as here
-from tests.requests import answer_lost_once, counted, refused_by_the_engine
+from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
+from tests.repeating import world as world
+from tests.requests import counted, lose_first_answer, refuse_operation
 from tests.writes import before_each_commit
 
 TOOL = named("tool create")
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.promise("repeated")
 
 @pytest.fixture
 def atomic(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let moto answer one request after the other, each of them whole, as the database does."""
+    """Serialise moto's requests, so that each is atomic, as in the database."""
     lock, call = threading.RLock(), DynamoHandler.call_action
 
     def locked(self: DynamoHandler) -> Any:
@@ -42,34 +42,34 @@ def atomic(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DynamoHandler, "call_action", locked)
 
 
-def hide_the_stored_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The look-up before the view is eventually consistent: let it show no key that is stored."""
+def hide_stored_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hide stored keys from the look-up before the view, which is eventually consistent."""
     monkeypatch.setattr(idempotency, "find", lambda key: None)
 
 
-# ---- twins ----------------------------------------------------------------------------------------
+# ---- concurrent duplicates ------------------------------------------------------------------------
 
 
 @each_case
-def test_of_eight_at_once_one_is_answered_and_seven_are_replayed(
+def test_eight_concurrent_duplicates_get_one_answer_and_seven_replays(
     case: Case, engine: None, atomic: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    with world(monkeypatch) as alone:
+    with new_world(monkeypatch) as alone:
         alone.send(case, KEY)
-        expected = {name: len(items) for name, items in others().items()}
-    with world(monkeypatch) as there:
+        expected = {name: len(items) for name, items in stored_records().items()}
+    with new_world(monkeypatch) as world:
         look_up_together(monkeypatch)
         with ThreadPoolExecutor(THREADS) as pool:
-            answers = list(pool.map(lambda _: there.send(case, KEY), range(THREADS)))
+            answers = list(pool.map(lambda _: world.send(case, KEY), range(THREADS)))
         assert {answer.status for answer in answers} == {200}
         assert len({(answer.text, answer.headers.get("etag")) for answer in answers}) == 1
         assert sorted(REPLAYED in answer.headers for answer in answers) == [False] + [True] * (THREADS - 1)
-        assert {name: len(items) for name, items in others().items()} == expected
+        assert {name: len(items) for name, items in stored_records().items()} == expected
         shown(requests=THREADS, states=1)
 
 
 def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No request runs its view before all of them have looked their key up, and found none."""
+    """Let no request run its view before all requests have looked up the key and found none."""
     start, find = threading.Barrier(THREADS), idempotency.find
 
     def find_together(key: idempotency.Key) -> idempotency.AnswerRow | None:
@@ -81,13 +81,13 @@ def look_up_together(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @each_case
-def test_a_key_that_the_look_up_does_not_show_yet_is_found_at_the_commit(
-    case: Case, here: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+def test_a_key_that_the_look_up_misses_is_found_at_the_commit(
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    first, tables = here.send(case, KEY), others()
-    hide_the_stored_answer(monkeypatch)
-    assert same(first, here.send(case, KEY))
-    assert others() == tables
+    first, tables = world.send(case, KEY), stored_records()
+    hide_stored_keys(monkeypatch)
+    assert is_replay(first, world.send(case, KEY))
+    assert stored_records() == tables
     shown(requests=2, states=1)
 
 
@@ -99,39 +99,39 @@ def test_a_key_that_the_look_up_does_not_show_yet_is_found_at_the_commit(
     ],
     ids=["If-Match", "If-None-Match"],
 )
-def test_a_view_that_its_twin_makes_refuse_answers_as_the_twin(
-    case: Case, headers: dict[str, str], here: World, monkeypatch: pytest.MonkeyPatch
+def test_a_view_that_refuses_after_its_duplicate_replays_the_duplicate_s_answer(
+    case: Case, headers: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the twin's effect the precondition no longer holds."""
-    tag = here.api.get("/v3/agents/support").headers["etag"]
+    """After the duplicate's effect the precondition no longer holds."""
+    tag = world.api.get("/v3/agents/support").headers["etag"]
     given = {name: tag if value == "tag" else value for name, value in headers.items()}
-    first = here.send(case, KEY, **given)
-    assert here.send(case, "another", **given).status == 412
-    hide_the_stored_answer(monkeypatch)
-    assert same(first, here.send(case, KEY, **given))
+    first = world.send(case, KEY, **given)
+    assert world.send(case, "another", **given).status == 412
+    hide_stored_keys(monkeypatch)
+    assert is_replay(first, world.send(case, KEY, **given))
 
 
 @pytest.mark.parametrize("case_id", ["agent change", "client create", "state replace", "webhook create"])
-def test_a_twin_that_commits_first_costs_no_second_run(
-    case_id: str, here: World, monkeypatch: pytest.MonkeyPatch
+def test_a_duplicate_that_commits_first_costs_no_second_run(
+    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The view's own conditions fail as well; the key's counts first."""
+    """The view's own conditions fail as well; the condition of the key takes precedence."""
     first: list[Answer] = []
 
     def overtake() -> None:
         if not first:
             first.append(None)  # type: ignore[arg-type]
-            first[0] = here.send(named(case_id), KEY)
+            first[0] = world.send(named(case_id), KEY)
 
     with monkeypatch.context() as patch, counted() as requests:
         before_each_commit(patch, overtake)
-        again = here.send(named(case_id), KEY)
-    assert same(first[0], again)
+        again = world.send(named(case_id), KEY)
+    assert is_replay(first[0], again)
     assert requests["TransactWriteItems"] == 2
 
 
-def test_a_key_that_another_request_takes_before_the_commit_is_refused(
-    here: World, monkeypatch: pytest.MonkeyPatch
+def test_a_key_taken_by_another_request_before_the_commit_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     others_request = named("lead create")
     sent: list[Answer] = []
@@ -139,38 +139,38 @@ def test_a_key_that_another_request_takes_before_the_commit_is_refused(
     def overtake() -> None:
         if not sent:
             sent.append(None)  # type: ignore[arg-type]
-            sent[0] = here.send(others_request, KEY)
+            sent[0] = world.send(others_request, KEY)
 
     with monkeypatch.context() as patch:
         before_each_commit(patch, overtake)
-        refused = here.send(TOOL, KEY)
-    assert refusal(refused) == (409, "IDEMPOTENCY_KEY_REUSED")
-    assert same(sent[0], here.send(others_request, KEY))
-    assert len(here.api.get("/v3/agents/support/tools").data) == 1
+        refused = world.send(TOOL, KEY)
+    assert error_of(refused) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert is_replay(sent[0], world.send(others_request, KEY))
+    assert len(world.api.get("/v3/agents/support/tools").data) == 1
 
 
-def test_a_key_that_expires_between_look_up_and_commit_is_free(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is a new request then: the commit replaces the expired row, and only that."""
-    first = here.send(TOOL, KEY)
-    hide_the_stored_answer(monkeypatch)
-    here.now += 24 * 60 * 60 * 1000 - 1
-    here.api.get("/v3/agents/support")  # the use of the credential is recorded in a commit of its own
+def test_a_key_that_expires_before_the_commit_can_be_reused(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The request is new then: its commit replaces only the expired row."""
+    first = world.send(TOOL, KEY)
+    hide_stored_keys(monkeypatch)
+    world.now += 24 * 60 * 60 * 1000 - 1
+    world.api.get("/v3/agents/support")  # the use of the credential is recorded in a commit of its own
     passed = []
 
     def expire() -> None:
         if not passed:
             passed.append(True)
-            here.now += 1
+            world.now += 1
 
     with monkeypatch.context() as patch:
         before_each_commit(patch, expire)
-        again = here.send(TOOL, KEY)
+        again = world.send(TOOL, KEY)
     assert (again.status, REPLAYED in again.headers) == (200, False)
     assert again.data["id"] != first.data["id"]
     monkeypatch.undo()
 
 
-# ---- an answer of the database that is lost -------------------------------------------------------
+# ---- lost answers of the database -----------------------------------------------------------------
 
 LOST = [
     ("tool create", None, "TransactWriteItems"),
@@ -192,24 +192,26 @@ LOST = [
 
 
 @pytest.mark.parametrize(("case_id", "key", "operation"), LOST, ids=lambda value: value or "plain")
-def test_a_write_that_the_sdk_repeats_has_one_effect_and_the_answer_of_one(
+def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     case_id: str, key: str | None, operation: str, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    """The engine here ignores the tokens of transactions: what was written is recognised by its version tag."""
+    """moto ignores the tokens of transactions; a version tag identifies the applied write."""
     found = []
     for lost in (False, True):
-        with world(monkeypatch) as there:
-            there.draw_alike()
+        with new_world(monkeypatch) as world:
+            world.reseed()
             if lost:
-                with answer_lost_once(operation), counted() as requests:
-                    answer = there.send(named(case_id), key)
+                with lose_first_answer(operation), counted() as requests:
+                    answer = world.send(named(case_id), key)
                 assert requests[operation] == 2
             else:
-                answer = there.send(named(case_id), key)
+                answer = world.send(named(case_id), key)
             assert REPLAYED not in answer.headers
-            found.append((answer.status, answer.text, answer.headers.get("etag"), list(map(len, others().values()))))
+            found.append(
+                (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
+            )
             if key:
-                assert same(answer, there.send(named(case_id), key))
+                assert is_replay(answer, world.send(named(case_id), key))
     assert found[0][0] == 200
     assert found[1] == found[0]
     shown(faults=1, states=1)
@@ -217,7 +219,7 @@ def test_a_write_that_the_sdk_repeats_has_one_effect_and_the_answer_of_one(
 
 @contextmanager
 def outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Inside the block every commit is applied, and its outcome is not learned."""
+    """Apply every commit inside the block, but report its outcome as unknown."""
     commit = Unit.commit
 
     def unknown(self: Unit) -> None:
@@ -231,28 +233,28 @@ def outcome_unknown(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @each_case
 def test_an_unknown_outcome_is_resolved_in_the_same_request(
-    case: Case, here: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     with outcome_unknown(monkeypatch):
-        first = here.send(case, KEY)
-    tables = others()
+        first = world.send(case, KEY)
+    tables = stored_records()
     assert first.status == 200
-    again = here.send(case, KEY)
+    again = world.send(case, KEY)
     assert (again.text, again.headers[REPLAYED]) == (first.text, "true")
-    assert others() == tables
+    assert stored_records() == tables
     shown(faults=1, states=1)
 
 
 @each_case
-def test_an_unknown_outcome_that_cannot_be_looked_up_is_resolved_by_the_same_key(
-    case: Case, here: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+def test_the_same_key_resolves_an_unknown_outcome_later(
+    case: Case, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    with outcome_unknown(monkeypatch), refused_by_the_engine("TransactGetItems", "InternalServerError"):
-        answer = here.send(case, KEY)
-    assert refusal(answer) == (503, "UNAVAILABLE")
+    with outcome_unknown(monkeypatch), refuse_operation("TransactGetItems", "InternalServerError"):
+        answer = world.send(case, KEY)
+    assert error_of(answer) == (503, "UNAVAILABLE")
     assert int(answer.headers["retry-after"]) > 0
-    tables = others()
-    again = here.send(case, KEY)
+    tables = stored_records()
+    again = world.send(case, KEY)
     assert (again.status, again.headers[REPLAYED]) == (200, "true")
-    assert others() == tables
+    assert stored_records() == tables
     shown(faults=2, states=1)

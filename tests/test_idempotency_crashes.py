@@ -1,7 +1,7 @@
-"""A process that ends anywhere in a keyed request: the same request, sent again, has one effect and one answer.
+"""A keyed request that crashes at any point and is retried has one effect and one answer.
 
-Every POST and PATCH is run with its process ending before and after every request that it sends. The same request is
-sent again at once. What is stored then, the events, the queue and the answer are those of a process that did not end.
+Every POST and PATCH crashes before and after each request that it sends, and is sent again at once. The stored records,
+the events, the queue and the answer must equal those of a run without a crash.
 """
 
 import copy
@@ -21,7 +21,7 @@ from tests.api import Answer
 from tests.conftest import clear
 from tests.operations import STATE
 from tests.promises import Shown
-from tests.repeating import Case, World, each_case, named, world
+from tests.repeating import Case, World, each_case, named, new_world
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 
@@ -34,14 +34,14 @@ pytestmark = pytest.mark.promise("repeated")
 
 
 class Crash(BaseException):
-    """The process has ended."""
+    """Ends the process."""
 
 
 @contextmanager
-def ending(at: int | None) -> Iterator[list[str]]:
-    """Inside, the process ends at this step, and does nothing from then on; the steps that it came to.
+def crash_at(at: int | None) -> Iterator[list[str]]:
+    """Crash the process at this step inside the block; returns the steps that it reached.
 
-    A step is before a request to the database, the queue or the keys is sent, or after, when its answer is lost.
+    There is one step before each request to the database, the queue or KMS, and one after it, where its answer is lost.
     """
     steps: list[str] = []
 
@@ -69,7 +69,7 @@ def ending(at: int | None) -> Iterator[list[str]]:
 
 
 class Outcome(NamedTuple):
-    """What a request leaves: items with what is sealed in them, events, what is queued, and a transcript."""
+    """The result of a request: decrypted items, events, queued messages, and a transcript."""
 
     items: dict[str, Any]
     events: list[str]
@@ -77,20 +77,20 @@ class Outcome(NamedTuple):
     transcript: str
 
 
-def outcome(there: World, case: Case) -> Outcome:
-    """What is stored now. A transcript may be too long for its item, and is read through the API."""
-    events = sorted(json.dumps(one) for name in pipeline.WATCHED for one in pipeline.payloads(happened(name)))
-    transcript = there.api.post(there.path(case), {}).text if case.operation == STATE else ""
+def outcome(world: World, case: Case) -> Outcome:
+    """The current result. The transcript is read through the API, as it may be too long for one item."""
+    events = sorted(json.dumps(one) for name in pipeline.WATCHED for one in pipeline.payloads(stream_records(name)))
+    transcript = world.api.post(world.path(case), {}).text if case.operation == STATE else ""
     items = {
-        name: sorted(map(partial(opened, there, name), found), key=repr)
-        for name, found in held().items()
+        name: sorted(map(partial(decrypted, world, name), found), key=repr)
+        for name, found in plain_items().items()
         if name != TABLE
     }
     return Outcome(items, events, set(pipeline.waiting(queue.FAST)), transcript)
 
 
-def held() -> dict[str, list[dict[str, Any]]]:
-    """Every item of every table, its values without their types."""
+def plain_items() -> dict[str, list[dict[str, Any]]]:
+    """Every item of every table, without the types of its values."""
     return {
         name: [
             {attribute: next(iter(value.values())) for attribute, value in item.to_json()["Attributes"].items()}
@@ -101,112 +101,112 @@ def held() -> dict[str, list[dict[str, Any]]]:
 
 
 def engine_tables() -> Any:
-    """The engine's own tables: a scan through its API is slow."""
+    """moto's tables, as a scan through its API is slow."""
     return dynamodb_backends["123456789012"]["eu-west-1"].tables
 
 
-def happened(name: str) -> list[pipeline.Record]:
-    """The records of a table's stream. An iterator of the engine's would show what a transaction took back, too."""
+def stream_records(name: str) -> list[pipeline.Record]:
+    """The records of a table's stream. moto's own iterator would include rolled-back writes."""
     shard = engine_tables()[storage.table(name)].stream_shard
     return [pipeline.as_in_an_event(one.record, f"stream/{storage.table(name)}") for one in shard.items]
 
 
-def opened(there: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
-    """An item with its documents as they were before they were sealed."""
+def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
+    """An item with its documents decrypted."""
     table = engine_tables()[name]
     keys = [key for key in (table.hash_key_attr, table.range_key_attr) if key]
     place = "/".join((name, *(item[key] for key in keys)))
     documents = {
-        attribute: encryption.unseal(there.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
+        attribute: encryption.unseal(world.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
         for attribute in SEALED & item.keys()
     }
     return {**item, **documents}
 
 
-class Place(NamedTuple):
-    """A world that can be gone back to."""
+class Checkpoint(NamedTuple):
+    """A saved state of a world."""
 
-    there: World
+    world: World
     items: dict[str, Any]
     now: int
 
-    def go_back(self) -> None:
-        """As it was, to a process that has just served its caller; the streams are empty."""
+    def restore(self) -> None:
+        """Restore the world, with warm caches and empty streams."""
         clear()
         for name, table in engine_tables().items():
             table.items.update(copy.deepcopy(self.items[name]))
             if table.stream_shard:
                 table.stream_shard.items.clear()
-        self.there.now = self.now
-        assert self.there.api.get("/v2/orgs/acme").status == 200
+        self.world.now = self.now
+        assert self.world.api.get("/v2/orgs/acme").status == 200
         pipeline.waiting(queue.FAST)
-        self.there.draw_alike()
+        self.world.reseed()
 
 
 @pytest.fixture
-def place(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
-    with world(monkeypatch) as there:
-        there.api.get("/v2/orgs/acme")
+def checkpoint(engine: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Checkpoint]:
+    with new_world(monkeypatch) as world:
+        world.api.get("/v2/orgs/acme")
         items = {name: copy.deepcopy(dict(table.items)) for name, table in engine_tables().items()}
-        yield Place(there, items, there.now)
+        yield Checkpoint(world, items, world.now)
 
 
 @one_of_each(lambda case: case.record)
 @each_case
-def test_the_same_request_has_one_effect_and_one_answer_wherever_its_process_ends(
-    case: Case, place: Place, shown: Shown
+def test_a_request_retried_after_any_crash_has_one_effect_and_one_answer(
+    case: Case, checkpoint: Checkpoint, shown: Shown
 ) -> None:
-    steps, first, expected = undisturbed(case, place)
+    steps, first, expected = without_crash(case, checkpoint)
     commit = next(number for number, step in enumerate(steps) if step in COMMITS)
     for at, step in enumerate(steps):
         where = f"{case.id}: {at}, {step}"
-        place.go_back()
-        with ending(at), pytest.raises(Crash):
-            place.there.send(case, KEY)
+        checkpoint.restore()
+        with crash_at(at), pytest.raises(Crash):
+            checkpoint.world.send(case, KEY)
         is_committed = at > commit
         assert bool(keys()) == is_committed, where
-        place.there.draw_alike()
-        again = place.there.send(case, KEY)
+        checkpoint.world.reseed()
+        again = checkpoint.world.send(case, KEY)
         assert (again.status, again.text) == (200, first.text), where
         assert again.headers.get("etag") == first.headers.get("etag"), where
         assert (REPLAYED in again.headers) == is_committed, where
-        for part, found, wanted in zip(Outcome._fields, outcome(place.there, case), expected, strict=True):
+        for part, found, wanted in zip(Outcome._fields, outcome(checkpoint.world, case), expected, strict=True):
             assert found == wanted, (where, part)
-        assert place.there.send(case, KEY).text == again.text
+        assert checkpoint.world.send(case, KEY).text == again.text
         shown(faults=1, states=1, requests=3)
 
 
 COMMITS = {"before PutItem", "before TransactWriteItems"}
 
 
-def undisturbed(case: Case, place: Place) -> tuple[list[str], Answer, Outcome]:
-    """The steps of a keyed request, its answer, and what it leaves. All its writes are one commit."""
-    place.go_back()
-    with ending(None) as steps:
-        first = place.there.send(case, KEY)
+def without_crash(case: Case, checkpoint: Checkpoint) -> tuple[list[str], Answer, Outcome]:
+    """The steps, the answer and the outcome of a keyed request without a crash. All its writes are one commit."""
+    checkpoint.restore()
+    with crash_at(None) as steps:
+        first = checkpoint.world.send(case, KEY)
     assert first.status == 200
     assert steps[:2] == ["before GetItem", "after GetItem"]
     assert len(COMMITS & set(steps)) == 1
-    return steps, first, outcome(place.there, case)
+    return steps, first, outcome(checkpoint.world, case)
 
 
 def keys() -> list[dict[str, Any]]:
-    """The stored keys, without the pieces of their answers."""
-    return [item for item in held()[TABLE] if item["part"] == "answer"]
+    """The stored keys, without the chunks of their answers."""
+    return [item for item in plain_items()[TABLE] if item["part"] == "answer"]
 
 
-def test_pieces_of_an_answer_that_no_commit_names_harm_nothing_and_expire(place: Place, shown: Shown) -> None:
+def test_uncommitted_chunks_of_an_answer_are_ignored_and_expire(checkpoint: Checkpoint, shown: Shown) -> None:
     case = named("state replace, large")
-    steps, first, _ = undisturbed(case, place)
-    own = len(held()[TABLE])
-    place.go_back()
-    with ending(steps.index("before TransactWriteItems")), pytest.raises(Crash):
-        place.there.send(case, KEY)
-    orphans = held()[TABLE]
+    steps, first, _ = without_crash(case, checkpoint)
+    own = len(plain_items()[TABLE])
+    checkpoint.restore()
+    with crash_at(steps.index("before TransactWriteItems")), pytest.raises(Crash):
+        checkpoint.world.send(case, KEY)
+    orphans = plain_items()[TABLE]
     assert len(orphans) == own - 1 > 1
-    assert {int(item["expires_at"]) for item in orphans} == {place.there.now // 1000 + 24 * 60 * 60}
-    again = place.there.send(case, KEY)
+    assert {int(item["expires_at"]) for item in orphans} == {checkpoint.world.now // 1000 + 24 * 60 * 60}
+    again = checkpoint.world.send(case, KEY)
     assert again.json["turns"] == first.json["turns"]
-    assert len(held()[TABLE]) == len(orphans) + own
-    assert place.there.send(case, KEY).text == again.text
+    assert len(plain_items()[TABLE]) == len(orphans) + own
+    assert checkpoint.world.send(case, KEY).text == again.text
     shown(faults=1, states=1)

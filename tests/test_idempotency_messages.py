@@ -1,4 +1,4 @@
-"""The queue message of a keyed request: sent after the commit and again by every replay, and posted at most once."""
+"""The queue message of a keyed request: sent after the commit and by every replay, and posted at most once."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ import pytest
 from chalicelib import errors, queues
 from chalicelib.webhooks import queue
 from tests.promises import Shown
-from tests.repeating import KEY, REPLAYED, World, named, refusal, same
-from tests.repeating import here as here
-from tests.requests import refused_by_the_engine
+from tests.repeating import KEY, REPLAYED, World, error_of, is_replay, named
+from tests.repeating import world as world
+from tests.requests import refuse_operation
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox as inbox
 from tests.webhooks.conftest import stream as stream
@@ -20,15 +20,15 @@ SENDS = pytest.mark.parametrize("case_id", ["webhook test", "redeliver"])
 
 
 @SENDS
-def test_a_message_that_was_not_sent_is_sent_by_the_same_key(
-    case_id: str, here: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+def test_a_replay_sends_a_lost_message(
+    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     pipeline.waiting(queue.FAST)
     with monkeypatch.context() as failing:
         failing.setattr(queues, "send", refuse)
-        assert refusal(here.send(named(case_id), KEY)) == (503, "UNAVAILABLE")
+        assert error_of(world.send(named(case_id), KEY)) == (503, "UNAVAILABLE")
     assert pipeline.waiting(queue.FAST) == []
-    answer = here.send(named(case_id), KEY)
+    answer = world.send(named(case_id), KEY)
     assert (answer.status, answer.headers[REPLAYED]) == (200, "true")
     (message,) = map(queue.from_text, pipeline.waiting(queue.FAST))
     assert message.delivery_id == answer.data["id"]
@@ -36,13 +36,13 @@ def test_a_message_that_was_not_sent_is_sent_by_the_same_key(
 
 
 @SENDS
-def test_a_queue_that_fails_once_delays_only_the_message(
-    case_id: str, here: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
+def test_a_queue_failure_delays_only_the_message(
+    case_id: str, world: World, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     pipeline.waiting(queue.FAST)
     send, failures = queues.send, iter([refuse])
     monkeypatch.setattr(queues, "send", lambda *sent: next(failures, send)(*sent))
-    answer = here.send(named(case_id), KEY)
+    answer = world.send(named(case_id), KEY)
     assert answer.status == 200
     assert [queue.from_text(text).delivery_id for text in pipeline.waiting(queue.FAST)] == [answer.data["id"]]
     shown(faults=1, states=1)
@@ -53,26 +53,26 @@ def refuse(*_: Any) -> None:
 
 
 @SENDS
-def test_no_message_precedes_the_commit(case_id: str, here: World) -> None:
+def test_no_message_precedes_the_commit(case_id: str, world: World) -> None:
     pipeline.waiting(queue.FAST)
-    with refused_by_the_engine("TransactWriteItems", "ThrottlingException"):
-        assert here.send(named(case_id), KEY).status == 503
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):
+        assert world.send(named(case_id), KEY).status == 503
     assert pipeline.waiting(queue.FAST) == []
 
 
-def test_a_delivery_is_posted_once_however_often_its_key_is_replayed(
-    stream: pipeline.Stream, inbox: pipeline.Inbox, here: World, shown: Shown
+def test_a_delivery_is_posted_once_for_any_number_of_replays(
+    stream: pipeline.Stream, inbox: pipeline.Inbox, world: World, shown: Shown
 ) -> None:
     body = {"webhook": {"url": inbox.url(), "events": ["lead_captured"]}}
-    here.values["webhook_id"] = here.api.post("/v3/webhooks", body).data["id"]
+    world.values["webhook_id"] = world.api.post("/v3/webhooks", body).data["id"]
     pipeline.waiting(queue.FAST)
-    first = here.send(named("webhook test"), KEY)
+    first = world.send(named("webhook test"), KEY)
     for _ in range(3):
-        assert same(first, here.send(named("webhook test"), KEY))
+        assert is_replay(first, world.send(named("webhook test"), KEY))
     assert pipeline.drain() == 4
-    assert same(first, here.send(named("webhook test"), KEY))
+    assert is_replay(first, world.send(named("webhook test"), KEY))
     assert pipeline.drain() == 1
     assert [post.id for post in inbox.posts] == [first.data["eventId"]]
-    path = f"/v3/webhooks/{here.values['webhook_id']}/deliveries/{first.data['id']}"
-    assert here.api.get(path).data["status"] == "delivered"
+    path = f"/v3/webhooks/{world.values['webhook_id']}/deliveries/{first.data['id']}"
+    assert world.api.get(path).data["status"] == "delivered"
     shown(states=1)

@@ -1,8 +1,8 @@
-"""The isolation matrix (§5): every route of `contract/routes.json` x every caller, with two workspaces side by side.
+"""The isolation matrix (§5): every route of `contract/routes.json` x every caller, with two workspaces.
 
-Both use the same ids for their agent, client, organisation and conversation, and one has more of its own. A caller
-who is refused changes no byte of any table; one who is let in sees and changes nothing of the other workspace; and
-what is another's is answered like what nobody has.
+Both use the same ids for an agent, a client, an organisation and a conversation, and each has further records.
+A refused request changes no byte of any table. An accepted request returns and changes nothing of the other workspace.
+A record of another workspace is answered like an unknown one.
 """
 
 import re
@@ -21,13 +21,13 @@ from tests.conftest import PassTime
 from tests.engine import shared_engine
 from tests.evidence import refused
 from tests.moto_tables import items, restore, snapshot
-from tests.operations import GUARDED, MADE_WHEN_NAMED, ROUTES, named, populate, send
+from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, named, populate, send
 from tests.promises import Shown
 from tests.selection import one_of_each
 
 pytestmark = pytest.mark.promise("isolated")
 
-# Section 5: what a credential gets on the routes of each row. 200 opens; a token that may only read opens GET.
+# Section 5: the status of each credential on the routes of each row. A read-only token gets 200 for GET only.
 ROWS = ("v3", "edge", "workspace")
 OPENS: dict[str, tuple[int, int, int]] = {
     "workspace key": (200, 200, 200),
@@ -35,30 +35,30 @@ OPENS: dict[str, tuple[int, int, int]] = {
     "read-only token": (200, 403, 403),
     "agent key": (403, 200, 403),
 }
-NOBODY = (401, 401, 401)
+UNAUTHENTICATED = (401, 401, 401)
 KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)
 EXPECTED: dict[str, tuple[int, int, int]] = {
     **OPENS,
     "key of another agent": (403, 403, 403),
-    "no header": NOBODY,
-    "empty header": NOBODY,
-    "scheme alone": NOBODY,
-    "scheme and a space": NOBODY,
-    "another scheme": NOBODY,
-    "malformed": NOBODY,
-    "mistyped": NOBODY,
-    "webhook secret": NOBODY,
-    **{f"{what} {kind}": NOBODY for what in ("unknown", "revoked", "expired") for kind in KINDS},
+    "no header": UNAUTHENTICATED,
+    "empty header": UNAUTHENTICATED,
+    "scheme alone": UNAUTHENTICATED,
+    "scheme and a space": UNAUTHENTICATED,
+    "another scheme": UNAUTHENTICATED,
+    "malformed": UNAUTHENTICATED,
+    "mistyped": UNAUTHENTICATED,
+    "webhook secret": UNAUTHENTICATED,
+    **{f"{what} {kind}": UNAUTHENTICATED for what in ("unknown", "revoked", "expired") for kind in KINDS},
 }
 
 Items = dict[str, list[dict[str, Any]]]
 
 
 class Tenant(NamedTuple):
-    """A workspace with a record of every kind, and who calls it how.
+    """A workspace with a record of every kind, and the headers of its callers.
 
-    `ids` are those that both tenants have as far as a caller may choose them, `only` those that this one has.
-    `canaries` are its texts and made-up ids: no answer to anybody else has one.
+    Both tenants have the same caller-chosen `ids`; `only` are ids that the other tenant does not have.
+    `canaries` are its texts and generated ids; no answer to another tenant contains one.
     """
 
     workspace_id: str
@@ -69,7 +69,7 @@ class Tenant(NamedTuple):
 
 
 class Stage(NamedTuple):
-    """Two tenants, and all tables as they are before each request."""
+    """Two tenants, and the state of all tables before each request."""
 
     ours: Tenant
     theirs: Tenant
@@ -81,7 +81,7 @@ def stage() -> Iterator[Stage]:
     with shared_engine():
         ours, theirs = tenant("canary-ours"), tenant("canary-theirs")
         for headers in (*ours.headers.values(), *theirs.headers.values()):
-            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is noted
+            Api().call("GET", "/v3/agents", headers=headers)  # the first use of a credential is written
         yield Stage(ours, theirs, snapshot())
 
 
@@ -96,7 +96,9 @@ def tenant(mark: str) -> Tenant:
     keys = [api.get(f"/v2/agents/{one['agent_id']}").json["SECRET_API_KEY"] for one in (ids, only)]
     read_only = api.post("/v3/tokens", {"token": {"name": mark, "readOnly": True}}).data["token"]
     ended = {
-        f"{what} {kind}": _ended(made.workspace_id, kind, what) for kind in KINDS for what in ("revoked", "expired")
+        f"{what} {kind}": _ended_token(made.workspace_id, kind, what)
+        for kind in KINDS
+        for what in ("revoked", "expired")
     }
     bearers = {
         "workspace key": made.workspace_key,
@@ -121,7 +123,7 @@ def tenant(mark: str) -> Tenant:
     return Tenant(made.workspace_id, headers, ids, only, [mark, made.workspace_id, *made_up, *bearers.values()])
 
 
-def _ended(workspace_id: str, kind: str, how: str) -> str:
+def _ended_token(workspace_id: str, kind: str, how: str) -> str:
     agent_id = "same" if kind == tokens.AGENT else None
     issued = credentials.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
     with storage.unit_of_work():
@@ -131,31 +133,31 @@ def _ended(workspace_id: str, kind: str, how: str) -> str:
     return issued.token
 
 
-def of(tenant: Tenant) -> Items:
+def items_of(tenant: Tenant) -> Items:
     """The items of one tenant."""
     return {name: [one for one in all_ if tenant.workspace_id in repr(one)] for name, all_ in items().items()}
 
 
-def shows(answer: Answer, of: Tenant, sent: dict[str, str]) -> list[str]:
-    """What an answer's body and headers have of a tenant, but for the ids that the caller has sent."""
-    text = neutral(answer.text + repr(answer.headers), sent)
-    return [one for one in of.canaries if one in text]
+def leaked(answer: Answer, tenant: Tenant, sent: dict[str, str]) -> list[str]:
+    """The canaries of a tenant in an answer's body and headers, except ids that the caller sent."""
+    text = without_sent_ids(answer.text + repr(answer.headers), sent)
+    return [one for one in tenant.canaries if one in text]
 
 
-def neutral(text: str, sent: dict[str, str]) -> str:
+def without_sent_ids(text: str, sent: dict[str, str]) -> str:
     for name, value in sent.items():
         text = text.replace(value, f"<{name}>")
     return text
 
 
-def like(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
-    """An answer without the ids that were sent and what is made anew for each."""
-    made_anew = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
+def normalised(answer: Answer, sent: dict[str, str]) -> tuple[int, str, dict[str, str]]:
+    """An answer without the sent ids and without generated values."""
+    generated = r"(cams|whsec)_[\w+/=]+|[0-9a-z]{26,37}|(?<=\"mid\":\")[^\"]+"
     headers = {name: value for name, value in answer.headers.items() if name not in ("etag", "x-request-id")}
-    return answer.status, re.sub(made_anew, "<made>", neutral(answer.text, sent)), headers
+    return answer.status, re.sub(generated, "<generated>", without_sent_ids(answer.text, sent)), headers
 
 
-def status(name: str, caller: str) -> int:
+def expected_status(name: str, caller: str) -> int:
     method, row = name.split()[0], ROUTES[name]["credential"]
     if caller == "read-only token" and method != "GET":
         return 403
@@ -164,40 +166,40 @@ def status(name: str, caller: str) -> int:
 
 @one_of_each(lambda name: (ROUTES[name]["credential"], name.split()[0]))
 @pytest.mark.parametrize("name", GUARDED)
-def test_a_route_opens_to_those_of_its_row_and_to_nobody_else(stage: Stage, shown: Shown, name: str) -> None:
+def test_a_route_accepts_exactly_the_credentials_of_its_row(stage: Stage, shown: Shown, name: str) -> None:
     ours, theirs = stage.ours, stage.theirs
-    everything, others = items(), of(theirs)
+    everything, others = items(), items_of(theirs)
     for caller in EXPECTED:
         answer = send(name, ours.headers[caller], ours.ids)
-        assert answer.status == status(name, caller), caller
-        assert shows(answer, theirs, {}) == [], caller
+        assert answer.status == expected_status(name, caller), caller
+        assert leaked(answer, theirs, {}) == [], caller
         if answer.status == 200:
-            assert of(theirs) == others, caller
+            assert items_of(theirs) == others, caller
             restore(stage.tables)
         else:
             refused(answer, answer.status, interaction=name.endswith("/state"))
-            assert shows(answer, ours, {}) == [], caller
+            assert leaked(answer, ours, {}) == [], caller
             assert items() == everything, caller
     shown(states=len(EXPECTED))
 
 
 @one_of_each(lambda name: tuple(named(name)))
 @pytest.mark.parametrize("name", GUARDED)
-def test_what_is_another_workspace_s_is_as_if_it_were_not_there(
+def test_another_workspace_s_record_is_answered_like_an_unknown_one(
     stage: Stage, shown: Shown, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
     ours, theirs = stage.ours, stage.theirs
-    everything, protected = items(), of(ours)
+    everything, protected = items(), items_of(ours)
     variables = named(name)
     crossings = [set(some) for size in range(len(variables) + 1) for some in combinations(variables, size)]
     for caller in OPENS:
         for crossed in crossings:
-            expected = status(name, caller)
+            expected = expected_status(name, caller)
             if expected == 200 and caller == "agent key" and "agent_id" in crossed:
                 expected = 403
-            elif expected == 200 and not crossed <= MADE_WHEN_NAMED.get(name, set()):
+            elif expected == 200 and not crossed <= CREATED_WHEN_NAMED.get(name, set()):
                 expected = 404
             foreign = {one: ours.only[one] for one in crossed}
             unknown = {one: f"{value[:-4]}zzzz" for one, value in foreign.items()}
@@ -205,13 +207,13 @@ def test_what_is_another_workspace_s_is_as_if_it_were_not_there(
             for ids in (foreign, unknown):
                 answer = send(name, theirs.headers[caller], {**theirs.ids, **ids})
                 assert answer.status == expected, (caller, crossed)
-                assert shows(answer, ours, ids) == [], (caller, crossed)
+                assert leaked(answer, ours, ids) == [], (caller, crossed)
                 if expected == 200:
-                    assert of(ours) == protected, (caller, crossed)
+                    assert items_of(ours) == protected, (caller, crossed)
                     restore(stage.tables)
                 else:
                     assert items() == everything, (caller, crossed)
-                answers.append(like(answer, ids))
+                answers.append(normalised(answer, ids))
             assert answers[0] == answers[1], (caller, crossed)
     shown(tenants=len(OPENS) * len(crossings), states=2 * len(OPENS) * len(crossings))
 
@@ -224,7 +226,7 @@ REVOCATIONS = {
 
 
 @pytest.mark.parametrize("kind", REVOCATIONS)
-def test_a_revoked_credential_opens_nothing_after_thirty_seconds(
+def test_a_revoked_credential_is_refused_after_thirty_seconds(
     stage: Stage, shown: Shown, pass_time: PassTime, kind: str
 ) -> None:
     ours = stage.ours

@@ -1,4 +1,4 @@
-"""Leads over HTTP: what one holds, who may capture and read it, the list of an agent, and that it ends with it."""
+"""Leads over HTTP: members, authorization, the list of an agent, and deletion with the agent."""
 
 from typing import Any, get_args
 
@@ -13,7 +13,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body
 from tests.evidence import refused, stored
-from tests.requests import answer_lost_once, counted
+from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
 
 ANN = {"name": "Ann", "email": "ann@x.test", "phone": "+31 20 5550100"}
@@ -21,7 +21,7 @@ ANN = {"name": "Ann", "email": "ann@x.test", "phone": "+31 20 5550100"}
 
 @pytest.fixture(autouse=True)
 def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No two moments are the same, so that there is one order of what is made after one another."""
+    """Advance the clock with each reading, so that records have a definite order."""
     real, last = clock.milliseconds, [0]
 
     def tick() -> int:
@@ -39,8 +39,8 @@ def listed(api: Api, query: str = "", agent_id: str = "support") -> Any:
     return api.get(f"/v3/agents/{agent_id}/leads{query}").data
 
 
-def followed(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]:
-    """The pages of the list, each behind the cursor of the one before."""
+def pages_of(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]:
+    """The pages of the list, each from the cursor of the previous one."""
     pages, query = [], f"?limit={limit}"
     while True:
         answer = api.get(f"/v3/agents/{agent_id}/leads{query}")
@@ -53,7 +53,7 @@ def followed(api: Api, limit: int, agent_id: str = "support") -> list[list[Any]]
 # ---- one lead -------------------------------------------------------------------------------------
 
 
-def test_a_lead_is_answered_as_it_was_captured_and_read_again(
+def test_a_captured_lead_is_returned_and_read_unchanged(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
@@ -74,7 +74,7 @@ def test_a_lead_is_answered_as_it_was_captured_and_read_again(
 
 
 @pytest.mark.parametrize("members", [{}, dict.fromkeys(("name", "email", "phone", "channel"))], ids=["absent", "null"])
-def test_everything_but_the_agent_may_be_left_out_and_the_channel_is_the_web_chat(
+def test_only_the_agent_is_required_and_the_channel_defaults_to_web_chat(
     members: dict[str, None], api: Api, agent_id: str
 ) -> None:
     lead = capture(api, **members)
@@ -82,7 +82,7 @@ def test_everything_but_the_agent_may_be_left_out_and_the_channel_is_the_web_cha
     assert lead["channel"] == "web-chat"
 
 
-def test_the_channel_may_be_any_of_the_specification_and_no_other(api: Api, agent_id: str) -> None:
+def test_the_channel_must_be_one_of_the_specification(api: Api, agent_id: str) -> None:
     channels = [
         "voice",
         "voiceplatform",
@@ -102,14 +102,14 @@ def test_the_channel_may_be_any_of_the_specification_and_no_other(api: Api, agen
         refused(api.post("/v3/leads", lead_body(channel=wrong)), 400, "lead.channel")
 
 
-def test_any_text_is_kept_as_it_is(api: Api, agent_id: str) -> None:
+def test_any_text_is_stored_unchanged(api: Api, agent_id: str) -> None:
     odd = {"name": " Ann 🐑 \u0000é\n", "email": "no address", "phone": ""}
     lead = capture(api, **odd)
     assert {name: lead[name] for name in odd} == odd
     assert api.get(f"/v3/leads/{lead['id']}").data == lead
 
 
-def test_the_agent_s_name_is_its_title_when_the_lead_was_captured(api: Api, agent_id: str) -> None:
+def test_the_agent_s_name_is_its_title_at_the_time_of_capture(api: Api, agent_id: str) -> None:
     before = capture(api)
     api.patch("/v3/agents/support", {"agent": {"title": "Sales"}})
     after = capture(api)
@@ -120,7 +120,7 @@ def test_the_agent_s_name_is_its_title_when_the_lead_was_captured(api: Api, agen
     assert "agentName" not in nameless
 
 
-def test_what_the_service_sets_is_ignored_in_what_is_sent(api: Api, agent_id: str) -> None:
+def test_read_only_members_are_accepted_and_ignored(api: Api, agent_id: str) -> None:
     first = capture(api, **ANN)
     again = api.post("/v3/leads", {"lead": first}).data
     forged = capture(api, id="mine", agentName="Mine", createdAt=5)
@@ -132,31 +132,29 @@ def test_what_the_service_sets_is_ignored_in_what_is_sent(api: Api, agent_id: st
     assert forged["createdAt"] >= first["createdAt"] > 1_700_000_000_000
 
 
-def test_a_lead_of_an_agent_that_is_not_there_is_not_found(
-    api: Api, agent_id: str, other_workspace: NewWorkspace
-) -> None:
+def test_capturing_a_lead_of_an_unknown_agent_is_a_404(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
     Api(other_workspace.workspace_key).post("/v2/agents/theirs", {})
     api.post("/v2/agents/gone", {})
     api.delete("/v3/agents/gone")
     before = stored()
-    for unknown in ("nobody", "theirs", "gone", "suppor", "support2"):
+    for unknown in ("unknown", "theirs", "gone", "suppor", "support2"):
         answer = api.post("/v3/leads", lead_body(unknown))
         assert refused(answer, 404) == "There is no such agent."
     assert stored() == before
 
 
-def test_an_agent_that_is_deleted_just_before_the_lead_is_stored_is_not_found(
+def test_capturing_a_lead_of_a_concurrently_deleted_agent_is_a_404(
     api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     row = agents.read
 
-    def overtaken(*place: str) -> Any:
+    def read_then_delete(*place: str) -> Any:
         found = row(*place)
         monkeypatch.undo()
         assert api.delete("/v3/agents/support").status == 200
         return found
 
-    monkeypatch.setattr(agents, "read", overtaken)
+    monkeypatch.setattr(agents, "read", read_then_delete)
     assert refused(api.post("/v3/leads", lead_body()), 404) == "There is no such agent."
     assert stored()["cams-leads"] == []
 
@@ -171,7 +169,7 @@ def test_an_agent_that_is_deleted_just_before_the_lead_is_stored_is_not_found(
         pytest.param(None, "must be a string", id="null"),
     ],
 )
-def test_an_agent_id_that_cannot_be_one_is_refused_by_its_name(agent: Any, rule: str, api: Api) -> None:
+def test_the_error_for_an_invalid_agent_id_names_the_member(agent: Any, rule: str, api: Api) -> None:
     answer = api.post("/v3/leads", lead_body(agent))
     assert refused(answer, 400, "lead.agentId") == f"lead.agentId {rule}."
 
@@ -183,20 +181,20 @@ def test_an_agent_may_have_the_longest_id(api: Api) -> None:
     assert (lead["agentId"], listed(api, agent_id=longest)) == (longest, [lead])
 
 
-def test_a_lead_has_an_id_that_stands_in_a_path_as_it_is(api: Api, agent_id: str) -> None:
+def test_a_lead_id_needs_no_encoding_in_a_path(api: Api, agent_id: str) -> None:
     ids = [capture(api)["id"] for _ in range(3)]
     assert len(set(ids)) == 3
     assert all(messages.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
 
 
-def test_nobody_changes_a_lead(api: Api, agent_id: str) -> None:
+def test_a_lead_cannot_be_changed(api: Api, agent_id: str) -> None:
     lead = capture(api, **ANN)
     for method in ("PATCH", "PUT", "POST"):
         refused(api.call(method, f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve"}}), 405)
     assert api.get(f"/v3/leads/{lead['id']}").data == lead
 
 
-def test_a_lead_that_is_too_large_is_refused_and_not_stored(api: Api, agent_id: str) -> None:
+def test_a_too_large_lead_is_refused_and_not_stored(api: Api, agent_id: str) -> None:
     name = "".join(chr(0x4E00 + number * 7919 % 20_000) for number in range(300_000))
     refused(api.post("/v3/leads", lead_body(name=name)), 413)
     assert listed(api) == []
@@ -205,7 +203,7 @@ def test_a_lead_that_is_too_large_is_refused_and_not_stored(api: Api, agent_id: 
 # ---- deleting -------------------------------------------------------------------------------------
 
 
-def test_a_deleted_lead_is_gone_and_the_others_are_not(api: Api, agent_id: str) -> None:
+def test_deleting_a_lead_deletes_no_other_lead(api: Api, agent_id: str) -> None:
     first, second = capture(api), capture(api)
     answer = api.delete(f"/v3/leads/{first['id']}")
     assert answer.json == {"success": True, "message": "Lead deleted successfully"}
@@ -214,24 +212,24 @@ def test_a_deleted_lead_is_gone_and_the_others_are_not(api: Api, agent_id: str) 
     assert listed(api) == [second]
 
 
-def test_a_deletion_whose_answer_got_lost_is_no_conflict(api: Api, agent_id: str) -> None:
+def test_a_deletion_with_a_lost_answer_is_not_a_conflict(api: Api, agent_id: str) -> None:
     lead = capture(api)
-    with answer_lost_once("DeleteItem"):
+    with lose_first_answer("DeleteItem"):
         assert api.delete(f"/v3/leads/{lead['id']}").status == 200
     assert listed(api) == []
 
 
-def test_a_deleted_agent_leaves_no_lead_behind(api: Api, agent_id: str) -> None:
+def test_deleting_an_agent_deletes_all_its_leads(api: Api, agent_id: str) -> None:
     api.post("/v2/agents/other", {})
     kept = capture(api, "other")
-    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than are deleted with one request
+    ids = [capture(api, **ANN)["id"] for _ in range(120)]  # more than one request deletes
     assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
     refused(api.get("/v3/agents/support/leads"), 404)
     assert {api.get(f"/v3/leads/{one}").status for one in (ids[0], ids[-1])} == {404}
     assert [item["lead_id"]["S"] for item in stored()["cams-leads"]] == [kept["id"]]
 
 
-def test_an_agent_of_the_same_id_begins_without_leads(api: Api, agent_id: str) -> None:
+def test_an_agent_recreated_with_the_same_id_has_no_leads(api: Api, agent_id: str) -> None:
     old = capture(api)
     api.delete("/v3/agents/support")
     api.post("/v2/agents/support", {"title": "Support"})
@@ -244,7 +242,7 @@ def test_an_agent_of_the_same_id_begins_without_leads(api: Api, agent_id: str) -
 # ---- the list -------------------------------------------------------------------------------------
 
 
-def test_the_list_is_of_one_agent_newest_first(api: Api, agent_id: str) -> None:
+def test_the_list_has_the_leads_of_one_agent_newest_first(api: Api, agent_id: str) -> None:
     for other in ("suppor", "support2", "SUPPORT"):
         api.post(f"/v2/agents/{other}", {})
         capture(api, other)
@@ -253,25 +251,25 @@ def test_the_list_is_of_one_agent_newest_first(api: Api, agent_id: str) -> None:
     assert len(listed(api, agent_id="support2")) == 1
 
 
-def test_leads_of_one_millisecond_are_all_listed(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_leads_of_the_same_millisecond_are_all_listed(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: 1793611800123)
     ids = {capture(api)["id"] for _ in range(7)}
-    pages = followed(api, 2)
+    pages = pages_of(api, 2)
     assert [len(page) for page in pages] == [2, 2, 2, 1]
     assert {one["id"] for page in pages for one in page} == ids
 
 
 @one_of_each(lambda limit: limit > 6)
 @pytest.mark.parametrize("limit", [1, 4, 6, 7, 8, 100])
-def test_all_pages_together_are_every_lead_once(limit: int, api: Api, agent_id: str) -> None:
+def test_the_pages_contain_every_lead_once(limit: int, api: Api, agent_id: str) -> None:
     made = [capture(api, name=str(number)) for number in range(7)]
-    pages = followed(api, limit)
+    pages = pages_of(api, limit)
     assert [one for page in pages for one in page] == made[::-1]
     assert [len(page) for page in pages[:-1]] == [limit] * (len(pages) - 1)
     assert pages[-1]
 
 
-def test_a_page_has_twenty_leads_unless_told_otherwise(api: Api, agent_id: str) -> None:
+def test_a_page_has_twenty_leads_by_default(api: Api, agent_id: str) -> None:
     for _ in range(21):
         capture(api)
     answer = api.get("/v3/agents/support/leads")
@@ -279,29 +277,29 @@ def test_a_page_has_twenty_leads_unless_told_otherwise(api: Api, agent_id: str) 
     assert len(listed(api, f"?cursor={answer.json['nextCursor']}")) == 1
 
 
-def test_a_cursor_goes_on_whatever_is_captured_and_deleted_meanwhile(api: Api, agent_id: str) -> None:
+def test_a_cursor_stays_valid_during_captures_and_deletions(api: Api, agent_id: str) -> None:
     made = [capture(api) for _ in range(6)]
     answer = api.get("/v3/agents/support/leads?limit=2")
     assert answer.data == made[:3:-1]
     capture(api)
-    for gone in (made[4], made[3]):  # the one that the cursor names, and the one behind it
+    for gone in (made[4], made[3]):  # the lead that the cursor names, and the next one
         api.delete(f"/v3/leads/{gone['id']}")
     assert listed(api, f"?limit=2&cursor={answer.json['nextCursor']}") == [made[2], made[1]]
 
 
-def test_an_agent_without_leads_has_an_empty_list_and_one_that_is_not_there_has_none(api: Api, agent_id: str) -> None:
+def test_a_list_without_leads_is_empty_but_an_unknown_agent_is_a_404(api: Api, agent_id: str) -> None:
     answer = api.get("/v3/agents/support/leads")
     assert (answer.data, "nextCursor" in answer.json) == ([], False)
-    assert refused(api.get("/v3/agents/nobody/leads"), 404) == "There is no such agent."
+    assert refused(api.get("/v3/agents/unknown/leads"), 404) == "There is no such agent."
 
 
 @one_of_each(lambda query: query[:5])
 @pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "cursor=!!!", "cursor=YSNi"])
-def test_a_limit_or_cursor_that_cannot_be_one_is_refused(query: str, api: Api, agent_id: str) -> None:
+def test_an_invalid_limit_or_cursor_is_refused(query: str, api: Api, agent_id: str) -> None:
     refused(api.get(f"/v3/agents/support/leads?{query}"), 400, query.split("=")[0])
 
 
-def test_a_cursor_of_another_list_shows_nobody_else_s_leads(
+def test_a_cursor_of_another_workspace_s_list_reveals_no_leads_of_it(
     api: Api, agent_id: str, other_workspace: NewWorkspace
 ) -> None:
     other = Api(other_workspace.workspace_key)
@@ -314,15 +312,15 @@ def test_a_cursor_of_another_list_shows_nobody_else_s_leads(
     assert {one["id"] for one in listed(api, f"?cursor={cursor}")} <= own
 
 
-def test_a_page_ends_early_where_an_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_ends_early_if_the_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [capture(api, name="n" * 4_000) for _ in range(5)]
     monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages._ENVELOPE + 9_000)
-    pages = followed(api, 5)
+    pages = pages_of(api, 5)
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [one for page in pages for one in page] == made[::-1]
 
 
-def test_a_page_is_one_request_however_many_leads_there_are(api: Api, agent_id: str) -> None:
+def test_a_page_costs_one_request_for_any_number_of_leads(api: Api, agent_id: str) -> None:
     for _ in range(30):
         capture(api)
     cursor = api.get("/v3/agents/support/leads?limit=10").json["nextCursor"]
@@ -331,10 +329,10 @@ def test_a_page_is_one_request_however_many_leads_there_are(api: Api, agent_id: 
     assert requests == {"Query": 1}
 
 
-# ---- who may --------------------------------------------------------------------------------------
+# ---- authorization --------------------------------------------------------------------------------
 
 
-def test_another_workspace_finds_none_of_it(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
+def test_another_workspace_s_leads_are_not_found(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
     lead, other = capture(api), Api(other_workspace.workspace_key)
     other.post("/v2/agents/support", {})  # two workspaces may use the same agent id
     refused(other.get(f"/v3/leads/{lead['id']}"), 404)
@@ -343,7 +341,7 @@ def test_another_workspace_finds_none_of_it(api: Api, agent_id: str, other_works
     assert listed(api) == [lead]
 
 
-def test_an_access_token_opens_the_routes_and_one_that_may_only_read_reads(
+def test_an_access_token_may_write_and_a_read_only_token_may_read(
     api: Api, agent_id: str, workspace: NewWorkspace
 ) -> None:
     lead = capture(Api(workspace.access_token))
@@ -356,7 +354,7 @@ def test_an_access_token_opens_the_routes_and_one_that_may_only_read_reads(
     assert Api(workspace.access_token).delete(f"/v3/leads/{lead['id']}").status == 200
 
 
-def test_the_agent_s_own_key_opens_none_of_them(api: Api, agent_id: str) -> None:
+def test_the_agent_s_own_key_is_refused_on_all_lead_routes(api: Api, agent_id: str) -> None:
     lead = capture(api)
     agent = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
     refused(agent.post("/v3/leads", lead_body()), 403)
@@ -366,12 +364,10 @@ def test_the_agent_s_own_key_opens_none_of_them(api: Api, agent_id: str) -> None
     assert listed(api) == [lead]
 
 
-# ---- as it is stored ------------------------------------------------------------------------------
+# ---- storage --------------------------------------------------------------------------------------
 
 
-def test_an_id_finds_its_lead_only_in_the_partition_of_its_agent(
-    api: Api, agent_id: str, workspace: NewWorkspace
-) -> None:
+def test_a_lead_is_found_only_in_the_partition_of_its_agent(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
     lead = capture(api)
     (item,) = stored()["cams-leads"]
     assert item["agent_leads"]["S"] == storage.key(workspace.workspace_id, lead["id"][:11])

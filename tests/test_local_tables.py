@@ -33,7 +33,7 @@ def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: 
     assert attributes(waiting)["VisibilityTimeout"] == "360"
 
 
-def test_a_queue_of_an_earlier_version_gets_the_attributes_of_the_template(engine: None) -> None:
+def test_an_existing_queue_is_updated_to_the_template(engine: None) -> None:
     sqs = boto3.client("sqs")
     url = sqs.get_queue_url(QueueName=storage.table(queue.FAST))["QueueUrl"]
     as_declared = attributes(queue.FAST)

@@ -64,13 +64,13 @@ def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
 
 
 @pytest.mark.parametrize("larger", ["requirements-dev", "requirements-bench"])
-def test_what_ships_and_runs_is_the_same_in_every_lock(larger: str) -> None:
+def test_every_lock_has_the_same_runtime_versions(larger: str) -> None:
     run, more = (locked(ROOT / f"{name}.lock") for name in ("requirements-run", larger))
-    # A lock for fewer Pythons may have one version of two.
+    # A lock for fewer Python versions may have one of two package versions.
     assert [name for name, versions in run.items() if not versions & more.get(name, set())] == []
 
 
-def test_what_the_local_run_imports_is_in_its_lock() -> None:
+def test_the_lock_of_the_local_run_has_all_its_imports() -> None:
     sources = [ROOT / "app.py", ROOT / "infra" / "tables.py"]
     for folder in ("chalicelib", "infra/local", "infra/cams"):
         sources += (ROOT / folder).rglob("*.py")
@@ -82,7 +82,7 @@ def test_what_the_local_run_imports_is_in_its_lock() -> None:
     assert {"chalice", "boto3", "click", "pyyaml"} <= installed
 
 
-def test_the_installed_packages_are_the_locked_ones() -> None:
+def test_the_installed_packages_match_the_lock() -> None:
     lock = locked(ROOT / "requirements-dev.lock")
     for distribution in metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])

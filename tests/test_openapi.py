@@ -1,4 +1,4 @@
-"""The OpenAPI document: it is valid, it is complete, it says what the service does, and its examples are true."""
+"""The OpenAPI document is valid and complete, matches the service, and has true examples."""
 
 import itertools
 import json
@@ -21,7 +21,7 @@ from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.shared import GENERATED, NOW
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.described import Operation, Stand, broken_rules, document, guarded, member_of, operations
+from tests.described import ExampleValues, Operation, broken_rules, document, guarded, member_of, operations
 from tests.operations import ROUTES
 from tests.selection import one_of_each
 
@@ -35,7 +35,7 @@ OPENED_BY = {
 }
 WITH_BODY = [one for one in guarded() if one.body]
 
-# The component in answers for each resource of `members.json`.
+# The answer component of each resource in `members.json`.
 COMPONENTS = {
     "agent_v3": "AgentV3",
     "agent_v2": "AgentV2",
@@ -67,7 +67,7 @@ def named(operation: Operation) -> str:
 
 @pytest.fixture
 def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
-    """The API with the key of a workspace that was created at the moment of the examples, which lasts."""
+    """The API of a workspace that was created at the time of the examples; the clock is stopped."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
@@ -82,46 +82,46 @@ def test_the_document_is_valid_openapi() -> None:
     assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
 
 
-def test_every_route_of_the_app_is_in_it_and_nothing_else() -> None:
+def test_the_document_has_exactly_the_routes_of_the_app() -> None:
     served = {(method, path) for path, methods in app.routes.items() for method in methods}
     assert {(one.method, one.path) for one in operations()} == served
 
 
-def test_every_operation_has_a_name_of_its_own_and_a_summary() -> None:
+def test_every_operation_has_a_unique_name_and_a_summary() -> None:
     names = [one.name for one in operations()]
     assert len(set(names)) == len(names)
     assert [one.name for one in operations() if not one.description["summary"]] == []
 
 
-def test_every_parameter_says_what_it_is() -> None:
+def test_every_parameter_has_a_description() -> None:
     parameters = document()["components"]["parameters"]
     assert [name for name, one in parameters.items() if not one.get("description")] == []
 
 
-def test_it_does_not_speak_of_sections_of_the_specification() -> None:
+def test_the_document_does_not_cite_sections_of_the_specification() -> None:
     assert "§" not in json.dumps(document(), ensure_ascii=False)
 
 
-def test_every_reference_leads_somewhere_and_every_component_is_used() -> None:
+def test_every_reference_resolves_and_every_component_is_used() -> None:
     text = json.dumps(document())
     used = set(re.findall(r'"#/components/(\w+/[\w-]+)"', text))
-    there = {f"{kind}/{name}" for kind, named in document()["components"].items() for name in named}
-    assert used == {one for one in there if not one.startswith("securitySchemes/")}
+    defined = {f"{kind}/{name}" for kind, named in document()["components"].items() for name in named}
+    assert used == {one for one in defined if not one.startswith("securitySchemes/")}
 
 
-def test_the_tables_beside_the_code_name_only_what_is_there() -> None:
+def test_the_tables_of_the_document_name_only_existing_members() -> None:
     models = members.NOTES.keys() | members.ALWAYS_PRESENT.keys() | members.NULL_IN_RESPONSES.keys()
     assert models - document()["components"]["schemas"].keys() == set()
 
 
 @one_of_each(lambda operation: repr(operation.description["security"]))
 @pytest.mark.parametrize("operation", guarded(), ids=named)
-def test_an_operation_names_the_credentials_that_open_it(operation: Operation) -> None:
+def test_an_operation_declares_its_credentials(operation: Operation) -> None:
     opened_by = OPENED_BY[ROUTES[f"{operation.method} {operation.path}"]["credential"]]
     assert {SCHEMES[name] for one in operation.description["security"] for name in one} == opened_by
 
 
-def test_only_the_description_of_the_interface_needs_no_credential() -> None:
+def test_only_the_documentation_needs_no_credential() -> None:
     assert {one.path for one in operations() if one.description["security"] == []} == auth.OPEN_ROUTES
 
 
@@ -130,14 +130,14 @@ def test_only_the_description_of_the_interface_needs_no_credential() -> None:
 
 @one_of_each(lambda operation: operation.method)
 @pytest.mark.parametrize("operation", WITH_BODY, ids=named)
-def test_a_body_is_optional_exactly_where_the_document_says_so(operation: Operation, api: Api, agent_id: str) -> None:
+def test_a_body_is_optional_only_if_the_document_declares_it(operation: Operation, api: Api, agent_id: str) -> None:
     status = api.call(operation.method, operation.address()).status
     assert (status == 200) is not operation.description["requestBody"]["required"]
 
 
 @one_of_each(lambda operation: operation.method)
 @pytest.mark.parametrize("operation", WITH_BODY, ids=named)
-def test_an_unknown_member_is_refused_by_document_and_service(operation: Operation, api: Api, agent_id: str) -> None:
+def test_the_document_and_the_service_refuse_an_unknown_member(operation: Operation, api: Api, agent_id: str) -> None:
     assert broken_rules(operation.body["schema"], {"unheard_of": 1})
     assert api.call(operation.method, operation.address(), {"unheard_of": 1}).status == 400
 
@@ -149,12 +149,12 @@ def test_read_only_members_are_marked_in_requests_and_answers() -> None:
         assert marked == {"id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases"}
 
 
-def test_null_clears_in_a_request_and_is_left_out_of_an_answer() -> None:
+def test_null_is_allowed_in_requests_but_not_in_answers() -> None:
     assert broken_rules({"$ref": "#/components/schemas/ToolInput"}, {"description": None}) == []
     assert broken_rules({"$ref": "#/components/schemas/Tool"}, {"description": None}) != []
 
 
-def test_a_number_is_no_boolean_and_no_text() -> None:
+def test_a_number_accepts_no_boolean_and_no_string() -> None:
     schema = {"$ref": "#/components/schemas/AgentV3Input"}
     assert broken_rules(schema, {"messagesLimit": 3}) == broken_rules(schema, {"messagesLimit": 3.5}) == []
     assert all(broken_rules(schema, {"messagesLimit": value}) for value in (True, "3"))
@@ -162,7 +162,7 @@ def test_a_number_is_no_boolean_and_no_text() -> None:
 
 @one_of_each(lambda member: "enum" in member)
 @pytest.mark.parametrize(("component", "member"), ENUMS)
-def test_an_enumeration_is_closed_or_tells_its_known_values(component: str, member: dict[str, Any]) -> None:
+def test_an_enumeration_is_closed_or_lists_its_known_values(component: str, member: dict[str, Any]) -> None:
     schema = member_of(component, member["path"])
     if member.get("closed"):
         assert set(schema["enum"]) - {None} == set(member["known"])
@@ -172,7 +172,7 @@ def test_an_enumeration_is_closed_or_tells_its_known_values(component: str, memb
 
 
 @pytest.mark.parametrize("name", ["limit", "page"])
-def test_a_number_in_the_query_has_the_bounds_that_the_service_keeps(name: str, api: Api, agent_id: str) -> None:
+def test_a_query_number_has_the_bounds_that_the_service_enforces(name: str, api: Api, agent_id: str) -> None:
     schema = document()["components"]["parameters"][name]["schema"]
     path = {"limit": "/v3/agents", "page": f"/v2/agents/{agent_id}/convos"}[name]
     statuses = [api.get(f"{path}?{name}={schema[bound]}").status for bound in ("minimum", "maximum", "default")]
@@ -181,7 +181,7 @@ def test_a_number_in_the_query_has_the_bounds_that_the_service_keeps(name: str, 
     assert [api.get(f"{path}?{name}={value}").status for value in beyond] == [400, 400]
 
 
-def test_a_status_in_the_query_has_the_values_that_deliveries_have(api: Api) -> None:
+def test_the_status_parameter_has_the_values_of_a_delivery(api: Api) -> None:
     given = {"url": "https://example.com", "events": ["webhook_test"]}
     path = f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}/deliveries"
     schema = document()["components"]["parameters"]["status"]["schema"]
@@ -190,7 +190,7 @@ def test_a_status_in_the_query_has_the_values_that_deliveries_have(api: Api) -> 
 
 
 @pytest.mark.parametrize("component", ["NewWebhook", "WebhookChange"])
-def test_an_endpoint_wants_at_least_one_type_in_the_document_as_well(component: str) -> None:
+def test_a_webhook_needs_at_least_one_event_type_in_the_document(component: str) -> None:
     schema = {"$ref": f"#/components/schemas/{component}"}
     right = {"url": "https://example.com", "events": ["lead_captured"]}
     assert broken_rules(schema, right) == []
@@ -199,7 +199,7 @@ def test_an_endpoint_wants_at_least_one_type_in_the_document_as_well(component: 
 
 
 @pytest.mark.parametrize("component", ["NewWebhook", "WebhookChange"])
-def test_an_endpoint_can_be_cleared_of_its_description_only(component: str) -> None:
+def test_only_the_description_of_a_webhook_can_be_cleared(component: str) -> None:
     right = {"url": "https://example.com", "events": ["lead_captured"], "enabled": True, "description": "Ours"}
     nullable = {
         name for name in right if not broken_rules({"$ref": f"#/components/schemas/{component}"}, {**right, name: None})
@@ -209,7 +209,7 @@ def test_an_endpoint_can_be_cleared_of_its_description_only(component: str) -> N
 
 @one_of_each(lambda value: len(value) > 128)
 @pytest.mark.parametrize("value", ["a", "a" * 128, "~a.b_c-d@e:f+g=h,i|j", "a" * 129, "a b", "ä", "a#b"])
-def test_an_identifier_has_the_rule_that_the_service_keeps(value: str, api: Api) -> None:
+def test_an_identifier_has_the_pattern_that_the_service_enforces(value: str, api: Api) -> None:
     is_refused = api.get(f"/v2/clients/{quote(value, safe='')}").status == 400
     assert bool(broken_rules({"$ref": "#/components/schemas/Identifier"}, value)) is is_refused
 
@@ -226,25 +226,25 @@ def test_every_operation_of_the_specification_has_an_example() -> None:
     assert [one.name for one in guarded() if "section" in ROUTES[one.route] and one.name not in EXAMPLES] == []
 
 
-def test_every_example_is_what_the_service_really_answers(example_api: Api) -> None:
+def test_every_example_equals_a_real_answer(example_api: Api) -> None:
     by_name = {one.name: one for one in guarded()}
-    stand = Stand()
+    values = ExampleValues()
     for operation in (by_name[name] for name in EXAMPLES):
         assert operation.answer["examples"].keys() == EXAMPLES[operation.name].keys()
         for name, example in operation.answer["examples"].items():
-            body = operation.body and stand.real(operation.body["examples"][name]["value"])
-            address = operation.address(**stand.real(operation.path_values))
+            body = operation.body and values.substitute(operation.body["examples"][name]["value"])
+            address = operation.address(**values.substitute(operation.path_values))
             answer = example_api.call(operation.method, address, body)
-            stand.meet(example["value"], answer.json)
+            values.learn(example["value"], answer.json)
 
-            assert answer.json == stand.real(example["value"]), f"{operation.name}, {name}"
+            assert answer.json == values.substitute(example["value"]), f"{operation.name}, {name}"
             assert broken_rules(operation.answer["schema"], answer.json) == []
             assert broken_rules(operation.answer["schema"], example["value"]) == []
             assert body is None or broken_rules(operation.body["schema"], body) == []
-    assert {value for value in GENERATED if stand.real(value) == value} == set(), "made up, and in no answer"
+    assert {value for value in GENERATED if values.substitute(value) == value} == set(), "unused generated values"
 
 
-def test_no_example_has_a_token_that_could_open_anything() -> None:
+def test_no_example_contains_a_valid_token() -> None:
     candidates = re.findall(r"cams_\w+", json.dumps(document()))
     assert candidates
     assert [one for one in candidates if tokens.kind(one)] == []
@@ -253,17 +253,17 @@ def test_no_example_has_a_token_that_could_open_anything() -> None:
 # ---- served ---------------------------------------------------------------------------------------
 
 
-def test_the_document_is_answered_as_json_and_built_once() -> None:
+def test_the_document_is_served_as_json_and_built_once() -> None:
     first, second = Api().get("/openapi.json"), Api().get("/openapi.json")
     assert first.headers["content-type"] == "application/json"
     assert first.text is second.text
 
 
-def test_the_server_is_wherever_the_document_is() -> None:
+def test_the_server_url_is_relative_to_the_document() -> None:
     assert [one["url"] for one in document()["servers"]] == ["."]
 
 
-def test_nobody_pays_for_the_document_who_does_not_ask_for_it() -> None:
+def test_the_document_is_built_only_on_request() -> None:
     code = "import sys, app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     dear = {"document", "examples", "members", "parameters", "refusals", "schemas"}

@@ -1,4 +1,4 @@
-"""The errors in the OpenAPI document: every operation is driven into each of its own, and meets no other."""
+"""The errors in the OpenAPI document: every operation returns each documented error, and no other."""
 
 import secrets
 from collections.abc import Callable, Iterator
@@ -19,14 +19,14 @@ from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import webhook_body
-from tests.described import Operation, Stand, broken_rules, guarded, resolved
+from tests.described import ExampleValues, Operation, broken_rules, guarded, resolved
 from tests.operations import body_of
 
 OPERATIONS = {one.name: one for one in guarded()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
 
 DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
-# Those that declare a conflict of their own.
+# The operations that declare a conflict of their own.
 CONFLICTING = {
     route.view_function.__name__
     for methods in app.routes.values()
@@ -34,19 +34,19 @@ CONFLICTING = {
     if any(issubclass(error, errors.Conflict) for error in route.view_function.operation.raises)
 }
 
-# More than an item holds, even compressed.
+# Too large for one item, even compressed.
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
-# Different from what the examples leave behind, so that there is something to write.
+# Different from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 
 
 class Stage(NamedTuple):
-    """A workspace in which all examples have been sent but those that delete, and its API."""
+    """The API of a workspace in which all examples but the deletions were sent."""
 
     api: Api
-    stand: Stand
+    known: ExampleValues
 
     def send(
         self,
@@ -56,21 +56,21 @@ class Stage(NamedTuple):
         headers: dict[str, str] | None = None,
         **values: str,
     ) -> Answer:
-        """An operation with the ids of the examples, or with `values`; without a `body`, with its first example."""
+        """Send an operation with the ids of the examples or `values`, and its first example unless `body` is given."""
         if body is None and operation.body:
             examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
-            body = self.stand.real(next(iter(examples.values()))["value"])
-        address = operation.address(**{**self.stand.real(operation.path_values), **values})
+            body = self.known.substitute(next(iter(examples.values()))["value"])
+        address = operation.address(**{**self.known.substitute(operation.path_values), **values})
         sent = {**self.api._headers, "Content-Type": "application/json", **headers} if headers else None
         return self.api.call(operation.method, address + query, body, sent)
 
 
 @pytest.fixture
 def stage(engine: None) -> Stage:
-    stage = Stage(Api(workspaces.create("Stage").workspace_key), Stand())
+    stage = Stage(Api(workspaces.create("Stage").workspace_key), ExampleValues())
     for name, examples in EXAMPLES.items():
         for example in examples.values() if name not in DELETIONS else ():
-            stage.stand.meet(example.answer, stage.send(OPERATIONS[name], example.request).json)
+            stage.known.learn(example.answer, stage.send(OPERATIONS[name], example.request).json)
     return stage
 
 
@@ -79,12 +79,14 @@ def documented(status: int) -> set[str]:
     return {name for name, one in OPERATIONS.items() if status in one.statuses}
 
 
-def refused(status: int, ask: Callable[[Operation], Answer], operations: dict[str, Operation] = OPERATIONS) -> set[str]:
-    """The operations that answer this error when asked so; what they answer has the form that the document gives it."""
+def operations_answering(
+    status: int, send: Callable[[Operation], Answer], operations: dict[str, Operation] = OPERATIONS
+) -> set[str]:
+    """The operations that answer `send` with this status; each answer must match the document."""
     names = set()
-    # What deletes goes last, so that everything is there before it.
+    # Deletions run last, so that all records exist before.
     for name, operation in sorted(operations.items(), key=lambda one: one[0] in DELETIONS):
-        answer = ask(operation)
+        answer = send(operation)
         if answer.status == status:
             names.add(name)
             response = resolved(operation.description["responses"].get(str(status), {}))
@@ -94,44 +96,46 @@ def refused(status: int, ask: Callable[[Operation], Answer], operations: dict[st
     return names
 
 
-def test_400(stage: Stage) -> None:
-    def ask(operation: Operation) -> Answer:
+def test_400_is_returned_only_where_documented(stage: Stage) -> None:
+    def send(operation: Operation) -> Answer:
         query = "?page=0&limit=0" if operation.method == "GET" else ""
         return stage.send(operation, {"unheard_of": 1} if operation.body else None, query, **bad_id(operation))
 
     def bad_id(operation: Operation) -> dict[str, str]:
         return dict.fromkeys(operation.path_values, "%20") if not operation.body else {}
 
-    assert refused(400, ask) == documented(400)
+    assert operations_answering(400, send) == documented(400)
 
 
-def test_401(engine: None) -> None:
-    assert refused(401, Stage(Api(), Stand()).send) == documented(401) == OPERATIONS.keys()
+def test_401_is_returned_only_where_documented(engine: None) -> None:
+    assert operations_answering(401, Stage(Api(), ExampleValues()).send) == documented(401) == OPERATIONS.keys()
 
 
-def test_403(stage: Stage) -> None:
+def test_403_is_returned_only_where_documented(stage: Stage) -> None:
     other = stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"]
-    assert refused(403, Stage(Api(other), stage.stand).send) == documented(403) == OPERATIONS.keys()
+    assert operations_answering(403, Stage(Api(other), stage.known).send) == documented(403) == OPERATIONS.keys()
 
 
-def test_404(engine: None) -> None:
+def test_404_is_returned_only_where_documented(engine: None) -> None:
     new = workspaces.create("Empty")
-    stage = Stage(Api(new.workspace_key), Stand())
+    stage = Stage(Api(new.workspace_key), ExampleValues())
     stage.api.get("/v2/clients")
     (key,) = credentials.list_active(new.workspace_id, "workspace")
-    credentials.revoke(key)  # it is still remembered, and opens routes for 30 seconds
+    credentials.revoke(key)  # it is still cached, and accepted for 30 seconds
 
-    # What creates by id goes last, so that nothing is there before it.
+    # Creations by id run last, so that no record exists before.
     creating = {name: one for name, one in OPERATIONS.items() if name.startswith("save_")}
     others = {name: one for name, one in OPERATIONS.items() if name not in creating}
-    assert refused(404, stage.send, others) | refused(404, stage.send, creating) == documented(404)
+    assert operations_answering(404, stage.send, others) | operations_answering(
+        404, stage.send, creating
+    ) == documented(404)
 
 
-def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     dynamodb = storage.sdk_client("dynamodb")
 
     def overtake(row: storage.Row) -> None:
-        """Another write came first: the row has another version tag."""
+        """Change the version tag, as a concurrent write does."""
         if isinstance(row, storage.TaggedRow) and row.version_tag is not None:
             dynamodb.update_item(
                 TableName=row.Meta.table_name,
@@ -149,62 +153,65 @@ def test_409(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
 
     # Without a precondition the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}
-    assert refused(409, lambda one: stage.send(one, bodies.get(one.name), headers=headers.get(one.name))) == CONFLICTING
+    answering = operations_answering(
+        409, lambda one: stage.send(one, bodies.get(one.name), headers=headers.get(one.name))
+    )
+    assert answering == CONFLICTING
 
 
-def test_409_of_a_key_that_is_in_use(stage: Stage) -> None:
-    """Whose key it is, the first request has said: all others are others."""
+def test_409_of_a_reused_key(stage: Stage) -> None:
+    """The first request claims the key, so all other requests conflict."""
     key = {"Idempotency-Key": "one"}
-    assert stage.send(OPERATIONS["exchange_state"], {}, headers=key, user_id="somebody").status == 200
-    assert refused(409, lambda one: stage.send(one, headers=key)) | CONFLICTING == documented(409)
+    assert stage.send(OPERATIONS["exchange_state"], {}, headers=key, user_id="other").status == 200
+    assert operations_answering(409, lambda one: stage.send(one, headers=key)) | CONFLICTING == documented(409)
 
 
-def test_412(stage: Stage) -> None:
-    ask = {"If-Match": '"another"'}
-    assert refused(412, lambda one: stage.send(one, headers=ask)) == documented(412)
+def test_412_is_returned_only_where_documented(stage: Stage) -> None:
+    headers = {"If-Match": '"another"'}
+    assert operations_answering(412, lambda one: stage.send(one, headers=headers)) == documented(412)
 
 
-def test_413_of_a_body(stage: Stage) -> None:
-    names = refused(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), WITH_BODY)
+def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
+    names = operations_answering(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), WITH_BODY)
     assert names == documented(413) & WITH_BODY.keys()
 
 
-def test_413_of_a_list(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "RESPONSE_LIMIT", 10)
     lists = {name: one for name, one in OPERATIONS.items() if name.startswith("list_")}
-    assert refused(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
+    assert operations_answering(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
 
 
-def test_415(stage: Stage) -> None:
-    def ask(operation: Operation) -> Answer:
+def test_415_is_returned_only_where_documented(stage: Stage) -> None:
+    def send(operation: Operation) -> Answer:
         headers = {**stage.api._headers, "Content-Type": "text/plain"}
         return stage.api.call(operation.method, operation.address(), b"{}", headers)
 
-    assert refused(415, ask, WITH_BODY) == documented(415) == WITH_BODY.keys()
+    assert operations_answering(415, send, WITH_BODY) == documented(415) == WITH_BODY.keys()
 
 
-def test_429(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_429_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 0)
     stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
-    assert refused(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
+    assert operations_answering(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
 
 
-def test_500(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_500_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "caller", lambda: 1 // 0)
-    assert refused(500, stage.send) == documented(500) == OPERATIONS.keys()
+    assert operations_answering(500, stage.send) == documented(500) == OPERATIONS.keys()
 
 
-def test_503(stage: Stage) -> None:
+def test_503_is_returned_only_where_documented(stage: Stage) -> None:
     dynamodb = storage.sdk_client("dynamodb")
     for table in dynamodb.list_tables()["TableNames"]:
         dynamodb.delete_table(TableName=table)
 
-    assert refused(503, stage.send) == documented(503) == OPERATIONS.keys()
+    assert operations_answering(503, stage.send) == documented(503) == OPERATIONS.keys()
 
 
 @pytest.fixture
 def busy_database() -> Iterator[Callable[[], None]]:
-    """Makes the database answer that it is throttling, without the pauses of the SDK."""
+    """Let the database answer that it is throttling, without the pauses of the SDK."""
     events = storage.sdk_client("dynamodb").meta.events
     throttled = SimpleNamespace(status_code=400), {"Error": {"Code": "ThrottlingException"}, "ResponseMetadata": {}}
 
@@ -215,7 +222,7 @@ def busy_database() -> Iterator[Callable[[], None]]:
     events.unregister("before-call.dynamodb", throttle)
 
 
-def test_every_example_of_an_error_is_what_the_service_really_answers(
+def test_every_error_example_equals_a_real_answer(
     stage: Stage, busy_database: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api, other = stage.api, Api(stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"])

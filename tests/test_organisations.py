@@ -1,4 +1,4 @@
-"""Organisations over HTTP, and what is stored of them (§2.10, §4.2)."""
+"""Organisations over HTTP, and their stored rows (§2.10, §4.2)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,8 +19,8 @@ Hold = Callable[[int], None]
 
 
 @pytest.fixture
-def hold(monkeypatch: pytest.MonkeyPatch) -> Hold:
-    """Hold the clock still at a Unix second."""
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Stop the clock at a Unix second."""
     return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
 
 
@@ -33,8 +33,8 @@ def stored_organisation(workspace: NewWorkspace) -> Any:
     return store.read(workspace.workspace_id, "acme").open()
 
 
-def test_an_organisation_is_created_and_read(workspace: NewWorkspace, api: Api, hold: Hold) -> None:
-    hold(NOW)
+def test_an_organisation_is_created_and_read(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
+    stop_clock(NOW)
     save(api, widgetIDs=["support"], preferredLanguage="de", dashboardLayout="vertical")
     answer = api.get("/v2/orgs/acme")
 
@@ -66,26 +66,26 @@ def test_a_name_is_required_on_every_write(body: Any, known: bool, api: Api) -> 
 
 
 @pytest.mark.parametrize("language", ["de", "aa", "zz"])
-def test_a_language_has_two_letters(language: str, workspace: NewWorkspace, api: Api) -> None:
+def test_a_language_code_of_two_letters_is_accepted(language: str, workspace: NewWorkspace, api: Api) -> None:
     save(api, preferredLanguage=language)
     assert stored_organisation(workspace)["preferredLanguage"] == language
 
 
 @one_of_each(lambda language: type(language))
 @pytest.mark.parametrize("language", ["", "d", "deu", "de-DE", "DE", "d1", "dé", "de\n", " de", 5])
-def test_anything_else_is_no_language(language: Any, api: Api) -> None:
+def test_any_other_language_code_is_refused(language: Any, api: Api) -> None:
     refused(api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": language}), 400, "preferredLanguage")
 
 
 @pytest.mark.parametrize("layout", ["vertical", "horizontal"])
-def test_a_layout_is_one_of_two(layout: str, workspace: NewWorkspace, api: Api) -> None:
+def test_both_layouts_are_accepted(layout: str, workspace: NewWorkspace, api: Api) -> None:
     save(api, dashboardLayout=layout)
     assert stored_organisation(workspace)["dashboardLayout"] == layout
 
 
 @one_of_each(lambda layout: type(layout))
 @pytest.mark.parametrize("layout", ["", "Vertical", "diagonal", 1])
-def test_anything_else_is_no_layout(layout: Any, api: Api) -> None:
+def test_any_other_layout_is_refused(layout: Any, api: Api) -> None:
     message = refused(api.post("/v2/orgs/acme", {"name": "Acme", "dashboardLayout": layout}), 400, "dashboardLayout")
     assert message == "dashboardLayout must be 'vertical' or 'horizontal'."
 
@@ -94,38 +94,36 @@ def test_anything_else_is_no_layout(layout: Any, api: Api) -> None:
 
 
 @pytest.mark.parametrize("given", [0, 5, 1.5, NOW + 100])
-def test_the_time_of_the_last_change_is_what_was_given(
-    given: float, workspace: NewWorkspace, api: Api, hold: Hold
+def test_a_sent_time_of_the_last_change_is_stored(
+    given: float, workspace: NewWorkspace, api: Api, stop_clock: Hold
 ) -> None:
-    hold(NOW)
+    stop_clock(NOW)
     save(api, lastModified=given)
     assert canonical(stored_organisation(workspace)["lastModified"]) == canonical(given)
     assert canonical(api.get("/v2/orgs/acme").data["lastModified"]) == canonical(given)
 
 
 @pytest.mark.parametrize("left_out", [{}, {"lastModified": None}], ids=["left out", "null"])
-def test_the_time_of_the_last_change_is_now_when_none_is_given(
-    left_out: Any, workspace: NewWorkspace, api: Api, hold: Hold
+def test_the_time_of_the_last_change_defaults_to_now(
+    left_out: Any, workspace: NewWorkspace, api: Api, stop_clock: Hold
 ) -> None:
-    hold(NOW)
+    stop_clock(NOW)
     save(api, lastModified=5)
     save(api, canSelfEdit=True, **left_out)
     assert stored_organisation(workspace)["lastModified"] == NOW
 
 
-def test_a_record_that_was_read_and_changed_gets_the_time_of_its_change(
-    workspace: NewWorkspace, api: Api, hold: Hold
-) -> None:
+def test_changing_a_read_record_updates_its_time(workspace: NewWorkspace, api: Api, stop_clock: Hold) -> None:
     save(api, lastModified=5)
-    hold(NOW)
+    stop_clock(NOW)
     save(api, **{**api.get("/v2/orgs/acme").data, "name": "New"})
     assert stored_organisation(workspace) == {"name": "New", "lastModified": NOW}
 
 
-# Nothing is lost, nothing is written in vain
+# Lossless round trips, and no unnecessary writes
 
 
-def test_every_member_is_stored_and_answered_as_it_was_sent(workspace: NewWorkspace, api: Api) -> None:
+def test_every_member_is_stored_and_returned_unchanged(workspace: NewWorkspace, api: Api) -> None:
     sent = document("organisation", whole=False)
     save(api, **sent)
     expected = {name: value for name, value in sent.items() if name not in ("ID", "userId")}
@@ -134,17 +132,17 @@ def test_every_member_is_stored_and_answered_as_it_was_sent(workspace: NewWorksp
     assert canonical(shown) == canonical({**expected, "ID": "acme", "userId": workspace.workspace_id})
 
 
-@pytest.mark.parametrize("left_out", [True, False], ids=["its time left out", "whole"])
-def test_an_organisation_that_was_read_is_written_back_without_a_write(left_out: bool, api: Api, hold: Hold) -> None:
-    hold(NOW)
+@pytest.mark.parametrize("left_out", [True, False], ids=["without its time", "whole"])
+def test_saving_an_unchanged_organisation_writes_nothing(left_out: bool, api: Api, stop_clock: Hold) -> None:
+    stop_clock(NOW)
     save(api, widgetIDs=["support"])
     shown, before = api.get("/v2/orgs/acme").data, stored()
-    hold(NOW + 100)
+    stop_clock(NOW + 100)
     save(api, **{name: value for name, value in shown.items() if not (left_out and name == "lastModified")})
     assert stored() == before
 
 
-def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
+def test_read_only_members_are_accepted_and_ignored(workspace: NewWorkspace, api: Api) -> None:
     save(api, ID="other", userId="other")
     assert stored_organisation(workspace).keys() == {"name", "lastModified"}
     refused(api.get("/v2/orgs/other"), 404)
@@ -160,11 +158,11 @@ def test_a_change_is_applied_to_the_write_that_came_first(
     assert stored_organisation(workspace).items() >= {"canSelfEdit": True, "adminIDs": ["ours"]}.items()
 
 
-# Unknown, or somebody else's
+# Unknown, or of another workspace
 
 
 def test_an_unknown_organisation_is_not_found(api: Api) -> None:
-    assert refused(api.get("/v2/orgs/nobody"), 404) == "There is no such organisation."
+    assert refused(api.get("/v2/orgs/unknown"), 404) == "There is no such organisation."
 
 
 def test_another_workspace_s_organisation_is_not_found_and_not_edited(

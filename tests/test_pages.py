@@ -1,6 +1,6 @@
-"""Lists of the specification that are whole, and come in pages where `limit` or `cursor` asks for it: clients, tools.
+"""Clients and tools: lists that are complete by default, and come in pages with `limit` or `cursor`.
 
-What a wrong `limit` or `cursor` is answered is in `tests/test_bad_input.py`, for every list.
+`tests/test_bad_input.py` tests invalid values of `limit` and `cursor` for every list.
 """
 
 import random
@@ -20,20 +20,20 @@ CLIENTS, TOOLS = "/v2/clients", "/v3/agents/support/tools"
 
 
 class Listed(NamedTuple):
-    """A list, and how something of it comes and goes."""
+    """A list, with methods that create and delete its records."""
 
     api: Api
     path: str
 
-    def make(self, number: int, text: str = "") -> None:
-        """Make the one of this number; they are listed in the order of their numbers, if they are made in it."""
+    def create(self, number: int, text: str = "") -> None:
+        """Create a record; records created in the order of their numbers are listed in that order."""
         if self.path == CLIENTS:
             answer = self.api.post(f"{CLIENTS}/c{number:03}", {"name": text})
         else:
             answer = self.api.post(TOOLS, {"tool": {"name": str(number), "description": text}})
         assert answer.status == 200
 
-    def drop(self, record: Any) -> None:
+    def delete(self, record: Any) -> None:
         path = f"/v3/clients/{record['ID']}" if self.path == CLIENTS else f"/v3/tools/{record['id']}"
         assert self.api.delete(path).status == 200
 
@@ -41,7 +41,7 @@ class Listed(NamedTuple):
         return self.api.get(f"{self.path}{query}")
 
     def pages(self, limit: int) -> list[list[Any]]:
-        """All pages, each behind the cursor of the one before."""
+        """All pages, each from the cursor of the previous one."""
         found, cursor = [], ""
         for _ in range(20):
             answer = self.get(f"?limit={limit}&cursor={cursor}")
@@ -61,17 +61,17 @@ def listed(request: pytest.FixtureRequest, api: Api, agent_id: str, monkeypatch:
 
 @each_value_once
 @pytest.mark.parametrize("limit", [1, 2, 6, 7, 8, 100])
-def test_all_pages_together_are_the_whole_list(limit: int, listed: Listed) -> None:
+def test_the_pages_together_equal_the_complete_list(limit: int, listed: Listed) -> None:
     for number in range(7):
-        listed.make(number)
+        listed.create(number)
     whole = listed.get().data
     assert len(whole) == 7
     assert listed.pages(limit) == [whole[start : start + limit] for start in range(0, 7, limit)]
 
 
-def test_without_limit_and_cursor_the_list_is_whole_and_with_a_cursor_alone_a_page_has_twenty(listed: Listed) -> None:
+def test_a_list_is_complete_by_default_and_a_cursor_returns_pages_of_twenty(listed: Listed) -> None:
     for number in range(24):
-        listed.make(number)
+        listed.create(number)
     whole = listed.get()
     assert (len(whole.data), "nextCursor" in whole.json) == (24, False)
     first = listed.get("?cursor=")
@@ -81,25 +81,25 @@ def test_without_limit_and_cursor_the_list_is_whole_and_with_a_cursor_alone_a_pa
     assert first.json["message"] == whole.json["message"]
 
 
-def test_a_cursor_goes_on_whatever_is_made_and_dropped_meanwhile(listed: Listed) -> None:
+def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> None:
     for number in (1, 2, 3, 4, 5):
-        listed.make(number)
+        listed.create(number)
     whole = listed.get().data
     page = listed.get("?limit=2")
     assert page.data == whole[:2]
-    listed.make(0)  # for clients in front of the cursor
-    listed.make(6)
-    for gone in (whole[1], whole[2]):  # the one that the cursor names, and the one behind it
-        listed.drop(gone)
+    listed.create(0)  # a client's id sorts before the cursor
+    listed.create(6)
+    for gone in (whole[1], whole[2]):  # the record that the cursor names, and the next one
+        listed.delete(gone)
     rest = listed.get(f"?limit=100&cursor={page.json['nextCursor']}").data
     assert rest[:2] == whole[3:]
     assert rest == [one for one in listed.get().data if one in rest]
-    assert len(rest) == (3 if listed.path == CLIENTS else 4)  # the newest tool is the last one, whatever its name
+    assert len(rest) == (3 if listed.path == CLIENTS else 4)  # tools are ordered by creation, not by name
 
 
-def test_a_list_too_large_for_an_answer_says_so_and_comes_in_pages(listed: Listed) -> None:
+def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -> None:
     for number in range(6):
-        listed.make(number, '"' * 300_000)  # four bytes each on the way
+        listed.create(number, '"' * 300_000)  # four bytes each in the answer
     assert refused(listed.get(), 413) == "The response is too large; request it in pages with limit."
     pages = listed.pages(100)
     assert [len(page) for page in pages] == [4, 2]
@@ -108,28 +108,28 @@ def test_a_list_too_large_for_an_answer_says_so_and_comes_in_pages(listed: Liste
     assert len(records) == 6
 
 
-def test_a_page_reads_no_more_than_it_shows(listed: Listed) -> None:
+def test_a_page_reads_only_the_records_it_returns(listed: Listed) -> None:
     """One request reads 1 MB: four records, but not seven."""
     for number in range(8):
-        listed.make(number, b64encode(random.Random(number).randbytes(150_000)).decode())
+        listed.create(number, b64encode(random.Random(number).randbytes(150_000)).decode())
     cursor = listed.get("?limit=1").json["nextCursor"]
     with counted() as requests:
         assert len(listed.get(f"?limit=3&cursor={cursor}").data) == 3
     assert requests == {"Query": 1}
 
 
-def test_an_empty_list_has_an_empty_page(listed: Listed) -> None:
+def test_a_page_of_an_empty_list_is_empty(listed: Listed) -> None:
     assert listed.pages(5) == [[]]
 
 
-def test_a_cursor_behind_the_last_one_has_an_empty_page(listed: Listed) -> None:
+def test_a_cursor_after_the_last_record_returns_an_empty_page(listed: Listed) -> None:
     for number in (1, 2):
-        listed.make(number)
+        listed.create(number)
     cursor = listed.get("?limit=1").json["nextCursor"]
-    listed.drop(listed.get().data[1])
+    listed.delete(listed.get().data[1])
     answer = listed.get(f"?cursor={cursor}")
     assert (answer.data, "nextCursor" in answer.json) == ([], False)
 
 
-def test_the_tools_of_an_unknown_agent_have_no_page(api: Api) -> None:
-    assert refused(api.get("/v3/agents/nobody/tools?limit=1"), 404) == "There is no such agent."
+def test_a_page_of_an_unknown_agent_s_tools_is_a_404(api: Api) -> None:
+    assert refused(api.get("/v3/agents/unknown/tools?limit=1"), 404) == "There is no such agent."

@@ -1,6 +1,6 @@
 """`ETag`, `If-Match` and `If-None-Match` on every route that reads, saves or deletes one record (RFC 9110, section 13).
 
-Sixteen writers at once are in `tests/reliability/test_two_writers.py`, on an engine on which they really meet.
+Sixteen writers at once are in `tests/reliability/test_two_writers.py`, on an engine with real concurrency.
 """
 
 import re
@@ -17,22 +17,22 @@ from tests.described import guarded, operations
 from tests.evidence import refused, stored
 from tests.operations import ANALYTICS, STATE, body_of, populate, send
 from tests.promises import Shown
-from tests.requests import answer_lost_once, counted
+from tests.requests import counted, lose_first_answer
 from tests.selection import each_value_once, one_of_each
 
 pytestmark = pytest.mark.promise("matched")
 
 ROTATE = "POST /v3/webhooks/{webhook_id}/rotate"
-SOMEBODY_ELSE_S = '"06fgz0x9w52n6p1x4c9r3k7thb"'
+OTHER_TAG = '"06fgz0x9w52n6p1x4c9r3k7thb"'
 REPLACED, REPLACED_AGAIN = state_body("one", ts=1), state_body("two", ts=1)
 
 Values = dict[str, str]
 
 
 class Record(NamedTuple):
-    """A kind of record: what makes one, how it is read, and what deletes it."""
+    """A kind of record: the operations that create, read and delete it."""
 
-    made_by: str
+    created_by: str
     reads: tuple[str, ...]
     deleted_by: str | None = None
 
@@ -58,7 +58,7 @@ RECORDS = {
 
 
 class Save(NamedTuple):
-    """An operation that saves a record, with two bodies one after the other, each of which changes it."""
+    """An operation that saves a record, with two bodies that each change it."""
 
     record: str
     operation: str
@@ -88,10 +88,10 @@ SAVES = {
     ),
     "signing secret": Save("webhook", ROTATE),
 }
-# Each request of these is a change, whatever it says: one reads nothing, one makes a new secret.
-ALWAYS_NEW = {ANALYTICS, ROTATE}
-# What makes a record under an id of the caller's.
-AT_AN_ID = {
+# These always write: one does not read the record, one creates a new secret.
+ALWAYS_WRITES = {ANALYTICS, ROTATE}
+# The operations that create a record under an id that the caller chooses.
+CREATED_AT_ID = {
     "agent": "POST /v2/agents/{agent_id}",
     "conversation": STATE,
     "analytics": ANALYTICS,
@@ -112,18 +112,18 @@ class Service:
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def ask(self, operation: str, values: Values, body: Any = None, **headers: str) -> Answer:
-        """An operation; `If_Match` is the header `If-Match`."""
+    def send(self, operation: str, values: Values, body: Any = None, **headers: str) -> Answer:
+        """Send an operation; the argument `If_Match` is the header `If-Match`."""
         method, path = operation.split()
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         kind = {} if body is None else {"Content-Type": "application/json"}
         return self.api.call(method, path.format(**values), body, {**self.api._headers, **kind, **sent})
 
-    def make(self, name: str) -> tuple[Values, str]:
-        """A record: the values that lead to it, and its tag."""
+    def create(self, name: str) -> tuple[Values, str]:
+        """Create a record; returns its path values and its ETag."""
         record = RECORDS[name]
-        chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.made_by), "one") | {"agent_id": "support"}
-        answer = self.ask(record.made_by, chosen, body_of(record.made_by, **chosen))
+        chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.created_by), "one") | {"agent_id": "support"}
+        answer = self.send(record.created_by, chosen, body_of(record.created_by, **chosen))
         assert answer.status == 200, answer.text
         made = (answer.json.get("data") or {}).get("id")
         id_of = {"conversation": ("user_id", "convo_id"), "client": (), "organisation": (), "analytics": ()}
@@ -131,9 +131,9 @@ class Service:
         return chosen | dict.fromkeys(names, made), answer.headers["etag"]
 
     def tag(self, name: str, values: Values) -> str:
-        """The tag that reading the record answers."""
+        """The ETag of the record, as read."""
         operation = RECORDS[name].reads[0]
-        return self.ask(operation, values, {} if operation == STATE else None).headers["etag"]
+        return self.send(operation, values, {} if operation == STATE else None).headers["etag"]
 
 
 @pytest.fixture
@@ -141,12 +141,12 @@ def service(api: Api, agent_id: str) -> Service:
     return Service(api)
 
 
-def elsewhere(operation: str, values: Values) -> Values:
-    """The values that lead to a record that is not there."""
-    return values | {re.findall(r"{(\w+)}", operation)[-1]: "nobody"}
+def unknown_record(operation: str, values: Values) -> Values:
+    """The path values of a record that does not exist."""
+    return values | {re.findall(r"{(\w+)}", operation)[-1]: "unknown"}
 
 
-# ---- complete -------------------------------------------------------------------------------------
+# ---- completeness ---------------------------------------------------------------------------------
 
 
 def test_an_answer_has_an_etag_exactly_where_the_document_says(api: Api) -> None:
@@ -157,12 +157,15 @@ def test_an_answer_has_an_etag_exactly_where_the_document_says(api: Api) -> None
     assert {name: "etag" in send(name, api._headers, ids, "two").headers for name in order} == documented
 
 
-def test_the_document_says_of_each_route_what_it_heeds_and_answers() -> None:
+def test_the_openapi_document_declares_the_preconditions_of_each_route() -> None:
     reads, saves = {path for _, path in READS.values()}, {one.operation for one in SAVES.values()}
     deletes = {one.deleted_by for one in DELETES.values()}
-    heeds: dict[str, set[str]] = {"If-Match": saves | deletes, "If-None-Match": reads | set(AT_AN_ID.values())}
+    accepts: dict[str, set[str]] = {
+        "If-Match": saves | deletes,
+        "If-None-Match": reads | set(CREATED_AT_ID.values()),
+    }
     named = {f"{one.method} {one.path}": one.description for one in operations()}
-    for header, expected in heeds.items():
+    for header, expected in accepts.items():
         reference = {"$ref": f"#/components/parameters/{header}"}
         assert {name for name, one in named.items() if reference in one.get("parameters", ())} == expected
     assert {name for name, one in named.items() if "304" in one["responses"]} == reads
@@ -174,42 +177,42 @@ def test_the_document_says_of_each_route_what_it_heeds_and_answers() -> None:
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("name", RECORDS)
-def test_whoever_makes_and_whoever_reads_a_record_is_told_the_same_strong_tag(name: str, service: Service) -> None:
-    values, made = service.make(name)
+def test_creating_and_reading_a_record_return_the_same_strong_etag(name: str, service: Service) -> None:
+    values, made = service.create(name)
     assert re.fullmatch(r'"[0-9a-z]{26}"', made)
     for operation in RECORDS[name].reads:
-        answers = [service.ask(operation, values, {} if operation == STATE else None) for _ in range(2)]
+        answers = [service.send(operation, values, {} if operation == STATE else None) for _ in range(2)]
         assert [one.headers["etag"] for one in answers] == [made, made]
 
 
 @one_of_each(lambda save: save.record)
 @each_save
-def test_the_tag_changes_with_each_change_and_only_then(save: Save, service: Service) -> None:
-    values, made = service.make(save.record)
+def test_the_etag_changes_only_if_the_record_changes(save: Save, service: Service) -> None:
+    values, made = service.create(save.record)
     tags = [made]
     for body in (save.first, save.first, save.second):
-        answer = service.ask(save.operation, values, body)
+        answer = service.send(save.operation, values, body)
         assert answer.status == 200, answer.text
         tags.append(answer.headers["etag"])
         assert service.tag(save.record, values) == tags[-1]
-    assert len(set(tags)) == (4 if save.operation in ALWAYS_NEW else 3)
-    assert (tags[1] == tags[2]) is (save.operation not in ALWAYS_NEW)
+    assert len(set(tags)) == (4 if save.operation in ALWAYS_WRITES else 3)
+    assert (tags[1] == tags[2]) is (save.operation not in ALWAYS_WRITES)
 
 
-def test_what_a_state_shows_of_others_does_not_change_its_tag(service: Service) -> None:
-    values, made = service.make("conversation")
+def test_a_change_of_the_agent_does_not_change_the_state_s_etag(service: Service) -> None:
+    values, made = service.create("conversation")
     service.api.patch("/v3/agents/support", {"agent": {"title": "Other"}})
-    answer = service.ask(STATE, values, {})
+    answer = service.send(STATE, values, {})
     assert answer.json["agentData"]["title"] == "Other"
     assert answer.headers["etag"] == made
 
 
-def test_what_is_not_saved_yet_has_no_tag(service: Service) -> None:
-    assert "etag" not in service.api.post("/agents/support/interact/nobody/state", {}).headers
+def test_an_unsaved_state_has_no_etag(service: Service) -> None:
+    assert "etag" not in service.api.post("/agents/support/interact/unknown/state", {}).headers
 
 
-def test_a_refusal_and_a_list_have_no_tag(service: Service) -> None:
-    for path in ("/v3/agents/nobody", "/v3/agents", "/v2/agents/support/convos"):
+def test_errors_and_lists_have_no_etag(service: Service) -> None:
+    for path in ("/v3/agents/unknown", "/v3/agents", "/v2/agents/support/convos"):
         assert "etag" not in service.api.get(path).headers
 
 
@@ -218,58 +221,54 @@ def test_a_refusal_and_a_list_have_no_tag(service: Service) -> None:
 
 @one_of_each(lambda save: save.record)
 @each_save
-def test_a_save_over_what_was_read_passes_and_the_next_with_that_tag_is_refused(
-    save: Save, service: Service, shown: Shown
-) -> None:
-    values, read = service.make(save.record)
-    answer = service.ask(save.operation, values, save.first, If_Match=read)
+def test_an_etag_allows_one_save_and_the_next_is_refused(save: Save, service: Service, shown: Shown) -> None:
+    values, read = service.create(save.record)
+    answer = service.send(save.operation, values, save.first, If_Match=read)
     assert answer.status == 200, answer.text
     before = stored()
-    lost = service.ask(save.operation, values, save.second, If_Match=read)
+    lost = service.send(save.operation, values, save.second, If_Match=read)
     assert stored() == before
     assert "etag" not in lost.headers
     shown(states=1)
     interaction = {"interaction": True, "platform": "vg"} if save.operation == STATE else {}
-    said = refused(lost, 412, **interaction)
-    assert said == "If-Match does not match the record's current ETag; read it and try again."
-    assert service.ask(save.operation, values, save.second, If_Match=answer.headers["etag"]).status == 200
+    message = refused(lost, 412, **interaction)
+    assert message == "If-Match does not match the record's current ETag; read it and try again."
+    assert service.send(save.operation, values, save.second, If_Match=answer.headers["etag"]).status == 200
 
 
 @each_deletion
-def test_a_deletion_of_what_was_read_passes_and_one_of_something_else_is_refused(
-    name: str, service: Service, shown: Shown
-) -> None:
-    values, read = service.make(name)
+def test_a_deletion_needs_the_current_etag(name: str, service: Service, shown: Shown) -> None:
+    values, read = service.create(name)
     operation = RECORDS[name].deleted_by or ""
     before = stored()
-    refused(service.ask(operation, values, If_Match=SOMEBODY_ELSE_S), 412)
+    refused(service.send(operation, values, If_Match=OTHER_TAG), 412)
     assert stored() == before
     shown(states=1)
-    assert service.ask(operation, values, If_Match=read).status == 200
-    refused(service.ask(operation, values, If_Match=read), 412)
+    assert service.send(operation, values, If_Match=read).status == 200
+    refused(service.send(operation, values, If_Match=read), 412)
 
 
 @one_of_each(lambda save: save.record)
 @each_save
-@pytest.mark.parametrize("header", ["*", SOMEBODY_ELSE_S])
-def test_what_is_not_there_is_not_saved(header: str, save: Save, service: Service) -> None:
-    values, _ = service.make(save.record)
+@pytest.mark.parametrize("header", ["*", OTHER_TAG])
+def test_if_match_refuses_a_save_of_a_nonexistent_record(header: str, save: Save, service: Service) -> None:
+    values, _ = service.create(save.record)
     before = stored()
-    answer = service.ask(save.operation, elsewhere(save.operation, values), save.first, If_Match=header)
+    answer = service.send(save.operation, unknown_record(save.operation, values), save.first, If_Match=header)
     refused(answer, 412, **({"interaction": True, "platform": "vg"} if save.operation == STATE else {}))
     assert stored() == before
 
 
 @pytest.mark.parametrize("form", ["{}, {}", "*", " {} ", ",{},, {},", '"",{},{}', 'W/"x" , {} , {}'])
-def test_one_tag_of_a_list_is_enough_and_any_will_do(form: str, service: Service) -> None:
-    values, read = service.make("tool")
-    header = form.replace("{}", SOMEBODY_ELSE_S, form.count("{}") - 1).replace("{}", read)
-    assert service.ask("PATCH /v3/tools/{tool_id}", values, {"tool": {"name": "1"}}, If_Match=header).status == 200
+def test_one_matching_etag_in_a_list_is_enough(form: str, service: Service) -> None:
+    values, read = service.create("tool")
+    header = form.replace("{}", OTHER_TAG, form.count("{}") - 1).replace("{}", read)
+    assert service.send("PATCH /v3/tools/{tool_id}", values, {"tool": {"name": "1"}}, If_Match=header).status == 200
 
 
-def test_a_weak_tag_matches_nothing(service: Service) -> None:
-    values, read = service.make("tool")
-    answer = service.ask("PATCH /v3/tools/{tool_id}", values, {"tool": {"name": "1"}}, If_Match=f"W/{read}")
+def test_a_weak_etag_matches_nothing(service: Service) -> None:
+    values, read = service.create("tool")
+    answer = service.send("PATCH /v3/tools/{tool_id}", values, {"tool": {"name": "1"}}, If_Match=f"W/{read}")
     refused(answer, 412)
 
 
@@ -279,60 +278,58 @@ MALFORMED = ["", "tag", '"a" "b"', '"a', "a, *", '*, "a"', '"a b"', 'w/"a"', '"a
 @one_of_each(lambda header: header)
 @each_save
 @pytest.mark.parametrize("header", ["If-Match", "If-None-Match"])
-def test_a_header_that_is_no_list_of_tags_is_refused_and_not_repeated(
-    header: str, save: Save, service: Service
-) -> None:
-    values, _ = service.make(save.record)
+def test_an_invalid_header_is_refused_and_not_quoted(header: str, save: Save, service: Service) -> None:
+    values, _ = service.create(save.record)
     before = stored()
-    answer = service.ask(save.operation, values, save.first, **{header: "canary"})
+    answer = service.send(save.operation, values, save.first, **{header: "canary"})
     interaction = {"interaction": True, "platform": "vg"} if save.operation == STATE else {}
-    said = refused(answer, 400, header, **interaction)
-    assert said == f"{header} must be * or a list of quoted tags, as in the ETag header."
+    message = refused(answer, 400, header, **interaction)
+    assert message == f"{header} must be * or a list of quoted tags, as in the ETag header."
     assert "canary" not in answer.text
     assert stored() == before
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("text", MALFORMED)
-def test_what_is_no_list_of_tags(text: str, service: Service) -> None:
-    values, _ = service.make("tool")
-    refused(service.ask("DELETE /v3/tools/{tool_id}", values, If_Match=text), 400, "If-Match")
-    refused(service.ask("GET /v3/tools/{tool_id}", values, If_None_Match=text), 400, "If-None-Match")
+def test_a_malformed_list_of_etags_is_refused(text: str, service: Service) -> None:
+    values, _ = service.create("tool")
+    refused(service.send("DELETE /v3/tools/{tool_id}", values, If_Match=text), 400, "If-Match")
+    refused(service.send("GET /v3/tools/{tool_id}", values, If_None_Match=text), 400, "If-None-Match")
 
 
 # ---- another writer between the check and the save ------------------------------------------------
 
 
 @pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Lets something happen once, when a record was held against the headers and is not saved yet."""
+def before_save(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Run an action once, after the preconditions are checked and before the record is saved."""
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     checked = etag.check_preconditions
 
-    def let(happen: Callable[[], object]) -> None:
-        waiting = [happen]
+    def run_once(action: Callable[[], object]) -> None:
+        waiting = [action]
 
-        def held(row: Any) -> Any:
+        def check(row: Any) -> Any:
             try:
                 return checked(row)
             finally:
-                for happens in [waiting.pop()] if waiting else ():
-                    happens()
+                for act in [waiting.pop()] if waiting else ():
+                    act()
 
-        monkeypatch.setattr(etag, "check_preconditions", held)
+        monkeypatch.setattr(etag, "check_preconditions", check)
 
-    return let
+    return run_once
 
 
 @one_of_each(lambda save: save.record)
 @each_save
-def test_a_writer_who_comes_between_is_not_overwritten(
-    save: Save, service: Service, meanwhile: Any, shown: Shown
+def test_if_match_does_not_overwrite_a_concurrent_save(
+    save: Save, service: Service, before_save: Any, shown: Shown
 ) -> None:
-    values, read = service.make(save.record)
+    values, read = service.create(save.record)
     others: list[Answer] = []
-    meanwhile(lambda: others.append(service.ask(save.operation, values, save.second)))
-    answer = service.ask(save.operation, values, save.first, If_Match=read)
+    before_save(lambda: others.append(service.send(save.operation, values, save.second)))
+    answer = service.send(save.operation, values, save.first, If_Match=read)
     assert answer.status == 412, answer.text
     assert [one.status for one in others] == [200]
     assert service.tag(save.record, values) == others[0].headers["etag"]
@@ -341,106 +338,104 @@ def test_a_writer_who_comes_between_is_not_overwritten(
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("save", {one.record: one for one in SAVES.values() if one.record in DELETES}.values())
-def test_what_somebody_saves_meanwhile_is_not_deleted(save: Save, service: Service, meanwhile: Any) -> None:
-    values, read = service.make(save.record)
+def test_if_match_does_not_delete_a_concurrent_save(save: Save, service: Service, before_save: Any) -> None:
+    values, read = service.create(save.record)
     others: list[Answer] = []
-    meanwhile(lambda: others.append(service.ask(save.operation, values, save.second)))
-    answer = service.ask(RECORDS[save.record].deleted_by or "", values, If_Match=read)
+    before_save(lambda: others.append(service.send(save.operation, values, save.second)))
+    answer = service.send(RECORDS[save.record].deleted_by or "", values, If_Match=read)
     assert (answer.status, [one.status for one in others]) == (412, [200])
     assert service.tag(save.record, values) == others[0].headers["etag"]
 
 
-@pytest.mark.parametrize("name", AT_AN_ID)
-def test_whoever_makes_it_meanwhile_is_not_overwritten(name: str, service: Service, meanwhile: Any) -> None:
-    values, _ = service.make(name)
-    save = next(one for one in SAVES.values() if one.operation == AT_AN_ID[name])
-    new = elsewhere(save.operation, values)
+@pytest.mark.parametrize("name", CREATED_AT_ID)
+def test_if_none_match_does_not_overwrite_a_concurrent_creation(name: str, service: Service, before_save: Any) -> None:
+    values, _ = service.create(name)
+    save = next(one for one in SAVES.values() if one.operation == CREATED_AT_ID[name])
+    new = unknown_record(save.operation, values)
     others: list[Answer] = []
-    meanwhile(lambda: others.append(service.ask(save.operation, new, save.second)))
-    answer = service.ask(save.operation, new, save.first, If_None_Match="*")
+    before_save(lambda: others.append(service.send(save.operation, new, save.second)))
+    answer = service.send(save.operation, new, save.first, If_None_Match="*")
     assert (answer.status, [one.status for one in others]) == (412, [200])
     assert service.tag(name, new) == others[0].headers["etag"]
 
 
-def test_without_a_precondition_a_replacement_of_what_was_replaced_meanwhile_is_a_conflict(
-    service: Service, meanwhile: Any
-) -> None:
-    values, _ = service.make("conversation")
-    meanwhile(lambda: service.ask(STATE, values, REPLACED_AGAIN))
-    refused(service.ask(STATE, values, REPLACED), 409, interaction=True, platform="vg", code="STALE")
+def test_concurrent_replacements_without_a_precondition_conflict(service: Service, before_save: Any) -> None:
+    values, _ = service.create("conversation")
+    before_save(lambda: service.send(STATE, values, REPLACED_AGAIN))
+    refused(service.send(STATE, values, REPLACED), 409, interaction=True, platform="vg", code="STALE")
 
 
 # ---- If-None-Match --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", AT_AN_ID)
-def test_what_is_there_is_not_made_again(name: str, service: Service, shown: Shown) -> None:
-    values, _ = service.make(name)
-    save = next(one for one in SAVES.values() if one.operation == AT_AN_ID[name])
+@pytest.mark.parametrize("name", CREATED_AT_ID)
+def test_if_none_match_does_not_create_an_existing_record_again(name: str, service: Service, shown: Shown) -> None:
+    values, _ = service.create(name)
+    save = next(one for one in SAVES.values() if one.operation == CREATED_AT_ID[name])
     before = stored()
-    answer = service.ask(save.operation, values, save.first, If_None_Match="*")
+    answer = service.send(save.operation, values, save.first, If_None_Match="*")
     assert stored() == before
     shown(states=1)
-    said = refused(answer, 412, **({"interaction": True, "platform": "vg"} if save.operation == STATE else {}))
-    assert said == "If-None-Match matches the existing record; read it and try again."
-    new = elsewhere(save.operation, values)
-    assert service.ask(save.operation, new, save.first, If_None_Match="*").status == 200
-    assert service.ask(save.operation, new, save.second, If_None_Match="*").status == 412
+    message = refused(answer, 412, **({"interaction": True, "platform": "vg"} if save.operation == STATE else {}))
+    assert message == "If-None-Match matches the existing record; read it and try again."
+    new = unknown_record(save.operation, values)
+    assert service.send(save.operation, new, save.first, If_None_Match="*").status == 200
+    assert service.send(save.operation, new, save.second, If_None_Match="*").status == 412
 
 
 @each_value_once
 @each_read
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"x", {}', "*"])
-def test_whoever_has_the_record_is_not_sent_it_again(form: str, name: str, operation: str, service: Service) -> None:
-    values, made = service.make(name)
-    answer = service.ask(operation, values, If_None_Match=form.format(made))
+def test_a_read_with_the_current_etag_returns_304(form: str, name: str, operation: str, service: Service) -> None:
+    values, made = service.create(name)
+    answer = service.send(operation, values, If_None_Match=form.format(made))
     assert (answer.status, answer.text, answer.headers["etag"]) == (304, "", made)
     assert "content-type" not in answer.headers
 
 
 @one_of_each(lambda: None)
 @each_read
-def test_whoever_has_another_one_is_sent_this(name: str, operation: str, service: Service) -> None:
-    values, made = service.make(name)
-    answer = service.ask(operation, values, If_None_Match=SOMEBODY_ELSE_S)
+def test_a_read_with_another_etag_returns_the_record(name: str, operation: str, service: Service) -> None:
+    values, made = service.create(name)
+    answer = service.send(operation, values, If_None_Match=OTHER_TAG)
     assert (answer.status, answer.headers["etag"]) == (200, made)
-    refused(service.ask(operation, elsewhere(operation, values), If_None_Match="*"), 404)
+    refused(service.send(operation, unknown_record(operation, values), If_None_Match="*"), 404)
 
 
-def test_a_page_of_another_origin_may_read_a_304(service: Service) -> None:
-    answer = service.ask("GET /v2/agents/{agent_id}", {"agent_id": "support"}, If_None_Match="*")
+def test_a_304_has_cors_headers(service: Service) -> None:
+    answer = service.send("GET /v2/agents/{agent_id}", {"agent_id": "support"}, If_None_Match="*")
     assert (answer.status, answer.headers["access-control-allow-origin"]) == (304, "*")
 
 
-# ---- what it costs, and what a lost answer does ---------------------------------------------------
+# ---- costs and lost answers -----------------------------------------------------------------------
 
 
 @one_of_each(lambda save: save.record)
 @each_save
-def test_a_precondition_costs_no_request(save: Save, service: Service) -> None:
-    values, _ = service.make(save.record)
+def test_a_precondition_adds_no_request(save: Save, service: Service) -> None:
+    values, _ = service.create(save.record)
     for body in (save.first, save.second):
-        service.ask(save.operation, values, body)
+        service.send(save.operation, values, body)
     with counted() as without:
-        service.ask(save.operation, values, save.first)
-    read = service.ask(save.operation, values, save.second).headers["etag"]
+        service.send(save.operation, values, save.first)
+    read = service.send(save.operation, values, save.second).headers["etag"]
     with counted() as requests:
-        assert service.ask(save.operation, values, save.first, If_Match=read).status == 200
-    # Analytics are the only record that a write does not read.
+        assert service.send(save.operation, values, save.first, If_Match=read).status == 200
+    # Analytics are the only record that a plain write does not read.
     assert requests - without == ({"GetItem": 1} if save.operation == ANALYTICS else {})
     assert without - requests == {}
 
 
 @one_of_each(lambda save: save.record)
 @each_save
-def test_a_save_whose_answer_gets_lost_on_the_way_from_the_database_is_a_save(save: Save, service: Service) -> None:
-    values, read = service.make(save.record)
+def test_a_save_succeeds_if_the_database_s_answer_is_lost(save: Save, service: Service) -> None:
+    values, read = service.create(save.record)
     with counted() as requests:
-        read = service.ask(save.operation, values, save.second, If_Match=read).headers["etag"]
+        read = service.send(save.operation, values, save.second, If_Match=read).headers["etag"]
     (write,) = {"PutItem", "UpdateItem", "TransactWriteItems"} & set(requests)
     if write == "TransactWriteItems":
-        pytest.skip("the engine knows a transaction again by its token, this one in memory does not")
-    with answer_lost_once(write):
-        answer = service.ask(save.operation, values, save.first, If_Match=read)
+        pytest.skip("DynamoDB recognises a repeated transaction by its token, moto does not")
+    with lose_first_answer(write):
+        answer = service.send(save.operation, values, save.first, If_Match=read)
     assert answer.status == 200, answer.text
     assert service.tag(save.record, values) == answer.headers["etag"]

@@ -1,4 +1,4 @@
-"""The project's own files agree: one version, and one list of checks."""
+"""The project's files agree on one version and one list of checks."""
 
 import re
 from pathlib import Path
@@ -12,14 +12,14 @@ from chalicelib.openapi import document
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_version_is_that_of_the_changelog_and_of_the_document() -> None:
+def test_changelog_package_and_openapi_document_have_the_same_version() -> None:
     headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings[0] == "Unreleased"
     assert re.fullmatch(rf"{re.escape(__version__)} \(\d{{4}}-\d\d-\d\d\)", headings[1])
     assert document.build(app.routes)["info"]["version"] == __version__
 
 
-def test_the_hooks_run_what_make_check_runs() -> None:
+def test_the_hooks_run_the_commands_of_make_check() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (recipe,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     (local,) = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]

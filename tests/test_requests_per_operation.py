@@ -1,9 +1,7 @@
-"""How many requests each operation costs (DESIGN section 7), counted at the SDK's clients; one table holds them.
+"""The number of requests per operation (DESIGN section 7), counted at the SDK's clients, in one table.
 
-To the database, to KMS and to the queues.
-
-The credential is cached, as it is on a process that has just served its caller; what it costs otherwise
-stands below the table. Capacity is another question, see `capacity.py`.
+This counts requests to the database, KMS and the queues. The credential is cached, as in a warm process; tests below
+the table count a cold one. For capacity, see `capacity.py`.
 """
 
 import random
@@ -47,7 +45,7 @@ BUSY = {"agent_id": "busy"}
 
 
 class Case(NamedTuple):
-    """An operation in one situation, with the requests that it costs."""
+    """An operation in one situation, and its requests."""
 
     id: str
     operation: str
@@ -58,7 +56,7 @@ class Case(NamedTuple):
 
 
 def large(seed: int) -> dict[str, Any]:
-    """More than one item holds, compressed or not."""
+    """A state that is too large for one item, even compressed."""
     return state_body(b64encode(random.Random(seed).randbytes(600_000)).decode())
 
 
@@ -66,7 +64,7 @@ CASES = [
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {GET: 1}),
     Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),
-    Case("unknown agent read", "GET /v3/agents/{agent_id}", {GET: 1}, values={"agent_id": "nobody"}),
+    Case("unknown agent read", "GET /v3/agents/{agent_id}", {GET: 1}, values={"agent_id": "unknown"}),
     Case("agent list", "GET /v3/agents", {QUERY: 1}),
     Case("agent list page", "GET /v3/agents", {QUERY: 1}, query="?limit=1"),
     Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
@@ -89,7 +87,7 @@ CASES = [
     # Conversations
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {GET: 1, TRANSACT: 1}, {"conversation": {}}),
     Case("state read", STATE, {BATCH: 1}, {}),
-    Case("state read of none", STATE, {BATCH: 1}, {}, values={"user_id": "nobody"}),
+    Case("state read of none", STATE, {BATCH: 1}, {}, values={"user_id": "unknown"}),
     Case("state replace", STATE, {BATCH: 1, PUT: 1}, state_body("again")),
     Case("state describe", STATE, {BATCH: 1, PUT: 1}, {"metadata": {"userName": "Ann"}}),
     Case("state of a new conversation", STATE, {BATCH: 1, TRANSACT: 1}, state_body("first"), values={"user_id": "new"}),
@@ -134,7 +132,7 @@ CASES = [
     Case("delivery list of a status", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 1}, query="?status=failed"),
     Case("delivery read", f"GET {DELIVERY}", {GET: 3}),
     Case("redeliver", f"POST {DELIVERY}/redeliver", {GET: 3, PUT: 1, SEND: 1}),
-    # Deletions, of what nothing else here needs
+    # Deletions, of records that no other case uses
     Case("lead delete", "DELETE /v3/leads/{lead_id}", {GET: 1, DELETE: 1}, values={"lead_id": "{old_lead}"}),
     Case("webhook delete", f"DELETE {WEBHOOK}", {GET: 1, DELETE: 1}, values={"webhook_id": "{old_webhook}"}),
     Case("tool delete", "DELETE /v3/tools/{tool_id}", {GET: 1, DELETE: 1}, values={"tool_id": "{old_tool}"}),
@@ -162,7 +160,7 @@ CASES += [Case(name, name, one["requests"], body_of(name)) for name, one in ROUT
 
 
 class Service(NamedTuple):
-    """The API of a workspace that has been in use for a while, and the path values that lead there."""
+    """The API of a populated workspace, and the path values of its records."""
 
     api: Api
     values: dict[str, str]
@@ -170,14 +168,14 @@ class Service(NamedTuple):
 
 @pytest.fixture(scope="module")
 def service() -> Iterator[Service]:
-    """One for all; each case writes what none has written before it."""
+    """One service for all cases; each writes other records."""
     with shared_engine():
         new = workspaces.create("Test")
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
         for queue in (FAST, CASCADES):
-            queues._url(queue)  # a process looks it up once
+            queues._url(queue)  # a process caches it
         tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
         fill_the_list(api, new.workspace_id)
         for user_id, body in (("user-1", state_body("first")), ("large", large(1))):
@@ -209,7 +207,7 @@ def service() -> Iterator[Service]:
 
 
 def fill_the_list(api: Api, workspace_id: str) -> None:
-    """The first and the last page of a list of 1,000 pages; the numbers between them are taken by nobody."""
+    """Create the first and the last page of a list of 1,000 pages, without the pages between."""
     for high in (0, PAGES * 20 - 20):
         row = sequence.find(workspace_id, "busy")
         assert row is not None
@@ -219,7 +217,7 @@ def fill_the_list(api: Api, workspace_id: str) -> None:
             assert api.post("/v3/agents/busy/convos", {"conversation": {}}).status == 200
 
 
-def test_every_operation_has_its_number_in_the_table() -> None:
+def test_every_operation_is_in_the_table() -> None:
     """A new operation has its cost in `contract/routes.json`, or a case here."""
     operations = {f"{method} {route}" for route, methods in app.routes.items() for method in methods}
     assert {case.operation for case in CASES} == {
@@ -228,13 +226,13 @@ def test_every_operation_has_its_number_in_the_table() -> None:
 
 
 def path_of(case: Case, service: Service) -> str:
-    """Where a case is sent."""
+    """The path of a case."""
     route = case.operation.split()[1]
     return route.format(**{**service.values, **case.values}).format(**service.values) + case.query
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
-def test_an_operation_costs(case: Case, service: Service) -> None:
+def test_an_operation_costs_its_listed_requests(case: Case, service: Service) -> None:
     method = case.operation.split()[0]
     path = path_of(case, service)
     service.api.get("/v2/clients")
@@ -245,12 +243,12 @@ def test_an_operation_costs(case: Case, service: Service) -> None:
 
 
 @pytest.mark.parametrize("page", [1, PAGES])
-def test_the_pages_that_were_counted_are_full(page: int, service: Service) -> None:
+def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     data = service.api.get(f"/v2/agents/busy/convos?page={page}").data
     assert len({one["ID"] for one in data}) == 20
 
 
-# With an `Idempotency-Key`: one request looks it up, and the view's one commit writes it with the answer
+# With an `Idempotency-Key`: one request looks it up, and the view's commit writes it with the answer
 
 
 @pytest.mark.parametrize(
@@ -263,7 +261,7 @@ def test_the_pages_that_were_counted_are_full(page: int, service: Service) -> No
     ],
     ids=["tool create", "agent save", "agent save unchanged", "state replace"],
 )
-def test_a_key_costs_a_look_up_and_a_replay_that_alone(
+def test_a_key_costs_a_look_up_and_a_replay_nothing_else(
     method: str, path: str, body: Any, first: dict[str, int], service: Service
 ) -> None:
     key = f"counted {path} {len(str(body))}".replace(" ", "-")
@@ -277,7 +275,7 @@ def test_a_key_costs_a_look_up_and_a_replay_that_alone(
     assert costs == [first, {GET: 1}]
 
 
-def test_an_answer_that_no_item_holds_costs_one_request_more_each_way(service: Service) -> None:
+def test_a_large_answer_costs_one_more_request_per_write_and_read(service: Service) -> None:
     path = "/agents/support/interact/keyed/state"
     headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": "counted-large"}
     service.api.get("/v2/clients")
@@ -289,17 +287,17 @@ def test_an_answer_that_no_item_holds_costs_one_request_more_each_way(service: S
     assert costs == [{GET: 1, BATCH: 1, TRANSACT: 1, WRITES: 1}, {GET: 1, BATCH: 1}]
 
 
-# What is not in the table: a process that has not seen its caller, or its agent, for thirty seconds
+# Not in the table: a process whose cache has expired
 
 
-def test_the_first_use_of_a_credential_costs_its_look_up_and_a_note(service: Service) -> None:
+def test_the_first_use_of_a_credential_costs_a_look_up_and_a_write(service: Service) -> None:
     token = service.api.post("/v3/tokens", {"token": {"name": "new"}}).data["token"]
     with counted() as requests:
         assert Api(token).get("/v3/agents/support").status == 200
     assert requests == {GET: 2, UPDATE: 1}
 
 
-def test_a_credential_that_is_not_cached_any_more_costs_its_look_up(service: Service) -> None:
+def test_an_expired_cache_entry_of_a_credential_costs_a_look_up(service: Service) -> None:
     service.api.get("/v2/clients")
     auth.clear_cache()
     with counted() as requests:
@@ -308,13 +306,13 @@ def test_a_credential_that_is_not_cached_any_more_costs_its_look_up(service: Ser
 
 
 @pytest.mark.parametrize("token", [f"cams_workspace_{'x' * 49}", "anything", ""], ids=["mistyped", "no token", "none"])
-def test_what_cannot_be_a_credential_costs_nothing(token: str, service: Service) -> None:
+def test_a_malformed_credential_costs_no_request(token: str, service: Service) -> None:
     with counted() as requests:
         assert Api(token).get("/v3/agents").status == 401
     assert requests == {}
 
 
-def test_analytics_of_an_agent_that_was_not_seen_cost_its_look_up(service: Service) -> None:
+def test_analytics_of_an_uncached_agent_cost_a_look_up(service: Service) -> None:
     service.api.get("/v2/clients")
     agents._known_agents.clear()
     with counted() as requests:
@@ -322,7 +320,7 @@ def test_analytics_of_an_agent_that_was_not_seen_cost_its_look_up(service: Servi
     assert requests == {GET: 1, UPDATE: 1}
 
 
-def test_the_first_document_of_a_process_costs_its_data_key(service: Service) -> None:
+def test_the_first_document_of_a_process_costs_a_key_look_up(service: Service) -> None:
     service.api.get("/v2/clients")
     keyring.current.cache_clear()
     keyring.find.cache_clear()
@@ -332,7 +330,7 @@ def test_the_first_document_of_a_process_costs_its_data_key(service: Service) ->
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"unknown": 1}'], ids=["empty", "no object", "unknown member"])
-def test_a_bad_body_costs_nothing(body: bytes, service: Service) -> None:
+def test_an_invalid_body_costs_no_request(body: bytes, service: Service) -> None:
     service.api.get("/v2/clients")
     with counted() as requests:
         assert service.api.post("/v2/clients/ann", body).status == 400

@@ -1,12 +1,12 @@
-"""No secret leaves but in the answer that it belongs to: not in a log line, an error, a `repr`, a byte of a table.
+"""No log line, error, `repr` or stored byte contains a secret; only the answer that it belongs to has it.
 
-The fixture fills every text member of every record with a canary (all passwords, keys and tokens among them),
-drives reads, writes and errors of every kind, and keeps what could be seen meanwhile. Identifiers and the names
-of credentials are no secrets: they stand in keys and lists.
+The fixture fills every text member of every record with a canary, including all passwords, keys and tokens. It then
+runs reads, writes and errors of every kind, and collects all output. Identifiers and the names of credentials are not
+secrets: they are parts of keys and lists.
 
-What is promised of the log: no secret of a caller at any level, whatever logs and however it is set, as documents
-are sealed and tokens hashed before anything of ours is sent. The data key is in the clear in what KMS answers,
-which botocore logs at DEBUG; so it has a level of its own (`connection`) that a root logger at DEBUG leaves alone.
+The log contains no secret of a caller at any level, with any configuration: documents are encrypted and tokens hashed
+before they are sent. KMS returns the data key in the clear, which botocore logs at DEBUG. Therefore botocore's logger
+has its own level (`connection`), which a root logger at DEBUG does not change.
 """
 
 import logging
@@ -37,7 +37,7 @@ from tests.contract.test_members import MODELS, Member, alone, document, members
 from tests.engine import shared_engine
 from tests.evidence import logged, stored
 from tests.promises import Shown
-from tests.requests import refused_by_the_engine
+from tests.requests import refuse_operation
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.receivers import status
@@ -46,7 +46,7 @@ pytestmark = pytest.mark.promise("secret")
 
 CANARY = "Canary7f3a91"
 STATE = "/agents/support/interact/user-1/state"
-NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # no item holds it, compressed or not
+NOISE = b64encode(random.Random(0).randbytes(450_000)).decode()  # too large for one item, even compressed
 SECRET = re.compile(r"(KEY|Key|Token|Secret|Password)$")
 SECRET_MEMBERS = {
     resource: [member for member in members(resource) if SECRET.search(member.path) and member.type == "string"]
@@ -54,17 +54,17 @@ SECRET_MEMBERS = {
 }
 
 
-class Seen(NamedTuple):
-    """What could be seen of one workspace's use, and the secrets that nobody else may see.
+class Observed(NamedTuple):
+    """All output of one workspace's use, and its secrets.
 
-    `log` with everything at DEBUG, `root_log` with the root logger at DEBUG. `told` is what webhooks left behind,
-    to be read by API or on a queue; `posts` is what an endpoint was sent.
+    `log` has every logger at DEBUG, `root_log` only the root logger. `webhook_data` is what the API and the queues
+    return about webhooks; `posts` is what an endpoint received.
     """
 
     log: str
     root_log: str
     right: dict[str, Any]
-    told: dict[str, Any]
+    webhook_data: dict[str, Any]
     posts: list[pipeline.Posted]
     errors: list[Answer]
     items: dict[str, list[dict[str, Any]]]
@@ -73,7 +73,7 @@ class Seen(NamedTuple):
 
 
 def filled(resource: str) -> Any:
-    """A record of the resource whose every text that may be any text is a canary."""
+    """A record of the resource with a canary in every free text."""
     return canaries(document(resource, whole=True))
 
 
@@ -86,23 +86,23 @@ def canaries(value: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def seen() -> Iterator[Seen]:
-    """Everything that the module's tests look at; they change nothing."""
+def observed() -> Iterator[Observed]:
+    """The output that all tests of this module check; none changes it."""
     with shared_engine():
         with logged() as log, at_debug("botocore"), at_debug("pynamodb"), pytest.MonkeyPatch.context() as patch:
             patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
             new = workspaces.create(f"{CANARY} Ltd")
             api, stream = Api(new.workspace_key), pipeline.Stream()
             with pipeline.inbox() as inbox, pipeline.inbox(status(500)) as failing:
-                hooks = [subscribed(api, running.url(CANARY)) for running in (inbox, failing)]
-                right = used(api)
-                told = told_of(api, stream, hooks)
+                hooks = [subscribe(api, running.url(CANARY)) for running in (inbox, failing)]
+                right = use_resources(api)
+                webhook_data = use_webhooks(api, stream, hooks)
                 posts = inbox.posts
-            errors = [*wrongly_used(api), *broken(api)]
+            errors = [*client_errors(api), *service_errors(api)]
         with logged() as root_log:
             keyring.current.cache_clear()
             api.post("/v2/clients/ann", {"name": CANARY})
-            errors += broken(api)
+            errors += service_errors(api)
         secrets = {
             "canary": CANARY,
             "workspace key": new.workspace_key,
@@ -112,14 +112,16 @@ def seen() -> Iterator[Seen]:
             "issued token": right["token"]["token"],
             "rotated key": right["rotated"]["key"],
             "signing secret": hooks[0]["signingSecret"],
-            "rotated signing secret": told.pop("rotated")["signingSecret"],
+            "rotated signing secret": webhook_data.pop("rotated")["signingSecret"],
         }
-        yield Seen(log.text, root_log.text, right, told, posts, errors, stored(), secrets, keyring.current())
+        yield Observed(
+            log.text, root_log.text, right, webhook_data, posts, errors, stored(), secrets, keyring.current()
+        )
 
 
 @contextmanager
 def at_debug(name: str) -> Iterator[None]:
-    """Let a logger say all it can, although it has a level of its own."""
+    """Set a logger that has its own level to DEBUG."""
     logger = logging.getLogger(name)
     level = logger.level
     logger.setLevel(logging.DEBUG)
@@ -127,8 +129,8 @@ def at_debug(name: str) -> Iterator[None]:
     logger.setLevel(level)
 
 
-def used(api: Api) -> dict[str, Any]:
-    """Write and read every resource; what was read, by name."""
+def use_resources(api: Api) -> dict[str, Any]:
+    """Write and read every resource; returns the read records by name."""
     made = api.post("/v2/agents/support", {"title": CANARY}).data
     agent = api.post("/v3/agents", {"agent": filled("agent_v3")}).data
     api.patch(f"/v3/agents/{agent['id']}", {"agent": filled("agent_v3")})
@@ -163,25 +165,25 @@ def used(api: Api) -> dict[str, Any]:
     return {**read, "agent v2": made, "token": token, "rotated": rotated, "state": api.post(STATE, {}).json}
 
 
-def subscribed(api: Api, url: str) -> Any:
-    """An endpoint for everything, as it was created."""
+def subscribe(api: Api, url: str) -> Any:
+    """Create a webhook for all events; returns the answered record."""
     members = {"url": url, "events": list(events.TYPES), "description": CANARY}
     return api.post("/v3/webhooks", {"webhook": members}).data
 
 
-def told_of(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, Any]:
-    """Have everything told that has happened, and more; read every webhook, delivery and lead, and the queues."""
+def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, Any]:
+    """Deliver all events with every outcome; read every webhook, delivery, lead and queue."""
     lead = api.post("/v3/leads", lead_body(**dict.fromkeys(("name", "email", "phone"), CANARY)))
     first, second = (f"/v3/webhooks/{hook['id']}" for hook in hooks)
     records = stream.read()
     image = next(record["dynamodb"]["NewImage"] for record in records if "received" in record["dynamodb"]["NewImage"])
     pipeline.fan_out(records)
-    # Nobody can read it any more; then it is somebody's whom nothing opens.
+    # An altered document cannot be decrypted, and goes to the dead-letter queue.
     image["received"]["B"] = image["received"]["B"][::-1]
     pipeline.fan_out(records)
     queued = pipeline.take()
-    with refused_by_the_engine("UpdateItem", "ResourceNotFoundException"):
-        queued.run()  # it is not known what became of them
+    with refuse_operation("UpdateItem", "ResourceNotFoundException"):
+        queued.run()  # their outcomes are lost
     queued.delete()
     pipeline.drain()
     rotated = api.post(f"{first}/rotate").data
@@ -205,12 +207,12 @@ def told_of(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[str, An
         "lead": api.get(f"/v3/leads/{lead.data['id']}").data,
         "leads": api.get("/v3/agents/support/leads").data,
         "queued": queued.bodies,
-        "buried": pipeline.waiting(queue.DEAD_LETTER),
+        "dead_letters": pipeline.waiting(queue.DEAD_LETTER),
     }
 
 
-def wrongly_used(api: Api) -> Iterator[Answer]:
-    """Errors of every kind, each request with a secret in it."""
+def client_errors(api: Api) -> Iterator[Answer]:
+    """Client errors of every kind; each request contains a secret."""
     routes = {
         "agent_v3": lambda body: api.patch("/v3/agents/support", {"agent": body}),
         "agent_v2": lambda body: api.post("/v2/agents/support", body),
@@ -229,8 +231,8 @@ def wrongly_used(api: Api) -> Iterator[Answer]:
     yield api.post("/v2/clients/ann", f'{{"dashboardPassword": "{CANARY}"'.encode())
     yield api.call("POST", "/v2/clients/ann", CANARY.encode(), {**api._headers, "Content-Type": "text/plain"})
     yield api.call("PUT", "/v2/clients", CANARY.encode())
-    yield api.post("/v2/agents/nobody%FF", {"SECRET_API_KEY": CANARY})
-    yield api.patch("/v3/tools/nobody", {"tool": {"serverUrlSecret": CANARY}})
+    yield api.post("/v2/agents/unknown%FF", {"SECRET_API_KEY": CANARY})
+    yield api.patch("/v3/tools/unknown", {"tool": {"serverUrlSecret": CANARY}})
     yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})
     yield api.post("/v2/clients/bob", {"email": f"{CANARY}@x.test", "dashboardPassword": CANARY})
     webhook = api.get("/v3/webhooks").data[0]["id"]
@@ -240,14 +242,14 @@ def wrongly_used(api: Api) -> Iterator[Answer]:
     yield api.patch(f"/v3/webhooks/{webhook}", {"webhook": {"signingSecret": CANARY}})
     yield api.get(f"/v3/webhooks/{webhook}/deliveries?status={CANARY}")
     yield api.post("/v3/leads", lead_body(f"{CANARY}#", email=[CANARY]))
-    yield api.post("/v3/leads", lead_body("nobody", email=CANARY))
+    yield api.post("/v3/leads", lead_body("unknown", email=CANARY))
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY * 200_000}}]}]})
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
     yield api.post(STATE, {"turns": [{"messages": [{"item": {"text": CANARY}}, {}]}]})
 
 
-def broken(api: Api) -> Iterator[Answer]:
-    """Errors that are no caller's fault, each in the middle of a request with a secret in it."""
+def service_errors(api: Api) -> Iterator[Answer]:
+    """Service errors; each request contains a secret."""
     secret = {"dashboardPassword": CANARY}
     steps = {
         "GetItem": lambda: api.post("/v2/clients/ann", secret),
@@ -258,10 +260,10 @@ def broken(api: Api) -> Iterator[Answer]:
     }
     for code in ("AccessDeniedException", "ValidationException", "ResourceNotFoundException"):
         for operation, step in steps.items():
-            with refused_by_the_engine(operation, code):
+            with refuse_operation(operation, code):
                 yield step()
         auth.clear_cache()
-        with refused_by_the_engine("GetItem", code):
+        with refuse_operation("GetItem", code):
             yield api.get("/v2/clients")
         webhook = f"/v3/webhooks/{api.get('/v3/webhooks').data[0]['id']}"
         lead = lead_body(email=CANARY)
@@ -273,47 +275,47 @@ def broken(api: Api) -> Iterator[Answer]:
             ("PutItem", "POST", f"{webhook}/rotate", None),
             ("TransactWriteItems", "POST", f"{webhook}/test", None),
         ):
-            with refused_by_the_engine(operation, code):
+            with refuse_operation(operation, code):
                 yield api.call(method, path, body)
     for name in ("seal", "unseal"):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(encryption, name, lambda workspace_id, place, content: content["a fault of ours"])
+            patch.setattr(encryption, name, lambda workspace_id, place, content: content["an injected fault"])
             yield api.post("/v2/clients/ann", secret)
     workspace_id = api.get("/v2/clients/ann").data["ownerID"]
-    moved_to(workspace_id, "ann", "moved")
+    copy_client(workspace_id, "ann", "moved")
     yield api.get("/v2/clients/moved")
 
 
-def moved_to(workspace_id: str, client_id: str, other: str) -> None:
-    """Copy the bytes of a client to another one, where they do not open."""
+def copy_client(workspace_id: str, client_id: str, other: str) -> None:
+    """Copy the encrypted bytes of a client to another id, where they cannot be decrypted."""
     dynamodb = storage.sdk_client("dynamodb")
     place = {"workspace": {"S": workspace_id}, "client_id": {"S": client_id}}
     item = dynamodb.get_item(TableName="cams-clients", Key=place)["Item"]
     dynamodb.put_item(TableName="cams-clients", Item={**item, "client_id": {"S": other}})
 
 
-# The canaries are where they belong
+# The canaries reach their legitimate readers
 
 
 @one_of_each(lambda member: member.type)
 @pytest.mark.parametrize("member", SECRET_MEMBERS["agent_v3"], ids=lambda member: member.path)
-def test_a_secret_member_of_an_agent_is_answered_to_whom_it_belongs(member: Member, seen: Seen) -> None:
-    value = seen.right["agent"]
+def test_a_read_returns_the_secret_members_of_an_agent(member: Member, observed: Observed) -> None:
+    value = observed.right["agent"]
     for step in member.path.split("."):
         value = value[step]
     assert value.startswith(CANARY)
 
 
-def test_so_are_those_of_the_other_records(seen: Seen) -> None:
+def test_a_read_returns_the_secret_members_of_other_records(observed: Observed) -> None:
     for name in ("second", "tool", "tools", "convos", "analytics", "client", "clients", "organisation", "state"):
-        assert CANARY in str(seen.right[name]), name
-    assert seen.right["client"]["dashboardPassword"].startswith(CANARY)
-    assert seen.right["tool"]["serverUrlSecret"].startswith(CANARY)
-    assert seen.right["agent"]["tools"][0]["serverUrlSecret"].startswith(CANARY)
+        assert CANARY in str(observed.right[name]), name
+    assert observed.right["client"]["dashboardPassword"].startswith(CANARY)
+    assert observed.right["tool"]["serverUrlSecret"].startswith(CANARY)
+    assert observed.right["agent"]["tools"][0]["serverUrlSecret"].startswith(CANARY)
 
 
-def test_every_kind_of_error_was_among_those_that_are_looked_at(seen: Seen) -> None:
-    assert {error.status for error in seen.errors} == {400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 503}
+def test_every_error_status_is_among_the_checked_errors(observed: Observed) -> None:
+    assert {error.status for error in observed.errors} == {400, 401, 403, 404, 405, 409, 413, 415, 429, 500, 503}
 
 
 @pytest.mark.parametrize(
@@ -346,34 +348,36 @@ def test_every_kind_of_error_was_among_those_that_are_looked_at(seen: Seen) -> N
         ("client", {"dashboardPassword"}),
     ],
 )
-def test_these_are_the_secret_members(resource: str, expected: set[str]) -> None:
+def test_the_secret_members_of_a_resource_are_complete(resource: str, expected: set[str]) -> None:
     assert {member.path for member in SECRET_MEMBERS[resource]} == expected
 
 
-def test_what_webhooks_say_reaches_the_endpoint_and_whoever_reads_its_deliveries(seen: Seen) -> None:
+def test_webhook_payloads_reach_the_endpoint_and_the_delivery_reads(observed: Observed) -> None:
     for name in ("webhook", "webhooks", "changed", "lead", "leads"):
-        assert CANARY in str(seen.told[name]), name
-    types = {post.body["type"] for post in seen.posts if CANARY in post.text.decode()}
+        assert CANARY in str(observed.webhook_data[name]), name
+    types = {post.body["type"] for post in observed.posts if CANARY in post.text.decode()}
     assert types >= {"message_received", "lead_captured", "agent_created", "client_created", "organisation_created"}
-    assert {post.body["payload"]["workspaceSecret"] for post in seen.posts} == {seen.secrets["workspace secret"]}
-    told = [one["payload"] for one in seen.told["delivery"] if CANARY in str(one["payload"])]
-    assert [one for one in told if "messageContent" in one]
-    assert {one["status"] for one in seen.told["deliveries"]} == {"delivered", "failed", "pending"}
-    assert seen.told["buried"]
+    assert {post.body["payload"]["workspaceSecret"] for post in observed.posts} == {
+        observed.secrets["workspace secret"]
+    }
+    payloads = [one["payload"] for one in observed.webhook_data["delivery"] if CANARY in str(one["payload"])]
+    assert [one for one in payloads if "messageContent" in one]
+    assert {one["status"] for one in observed.webhook_data["deliveries"]} == {"delivered", "failed", "pending"}
+    assert observed.webhook_data["dead_letters"]
 
 
-# And nowhere else
+# They appear nowhere else
 
 
 @pytest.mark.parametrize("secret", ["workspace secret", "signing secret", "rotated signing secret"])
-def test_no_answer_about_webhooks_has_it_but_the_one_that_makes_it(secret: str, seen: Seen) -> None:
-    assert [name for name, value in seen.told.items() if seen.secrets[secret] in str(value)] == []
+def test_only_the_creating_answer_contains_a_webhook_s_secret(secret: str, observed: Observed) -> None:
+    assert [name for name, value in observed.webhook_data.items() if observed.secrets[secret] in str(value)] == []
 
 
-def test_neither_a_list_of_deliveries_nor_a_queue_has_what_an_event_says(seen: Seen) -> None:
-    for name in ("deliveries", "asked", "queued", "buried"):
-        assert seen.told[name]
-        assert CANARY not in str(seen.told[name])
+def test_lists_of_deliveries_and_queues_contain_no_event_content(observed: Observed) -> None:
+    for name in ("deliveries", "asked", "queued", "dead_letters"):
+        assert observed.webhook_data[name]
+        assert CANARY not in str(observed.webhook_data[name])
 
 
 SECRETS = [
@@ -390,50 +394,50 @@ SECRETS = [
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_log_line_has_it(secret: str, seen: Seen) -> None:
+def test_no_log_line_contains_a_secret(secret: str, observed: Observed) -> None:
     for source in ("cams Caught exception", "botocore.parsers", "pynamodb"):
-        assert source in seen.log
-    assert seen.secrets[secret] not in seen.log
+        assert source in observed.log
+    assert observed.secrets[secret] not in observed.log
 
 
-def test_no_log_line_has_a_data_key_unless_botocore_itself_is_told_to_log_all(seen: Seen) -> None:
-    secret = seen.data_key.secret
-    assert "chalicelib.http.envelope Caught exception" in seen.root_log
+def test_no_log_line_contains_a_data_key_with_the_root_logger_at_debug(observed: Observed) -> None:
+    secret = observed.data_key.secret
+    assert "chalicelib.http.envelope Caught exception" in observed.root_log
     for form in (secret.hex(), b64encode(secret).decode(), str(secret)):
-        assert form not in seen.root_log
+        assert form not in observed.root_log
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_error_has_it(secret: str, seen: Seen, shown: Shown) -> None:
-    assert not [error for error in seen.errors if seen.secrets[secret] in error.text + str(error.headers)]
-    shown(states=len(seen.errors))
+def test_no_error_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
+    assert not [error for error in observed.errors if observed.secrets[secret] in error.text + str(error.headers)]
+    shown(states=len(observed.errors))
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_byte_of_a_table_has_it(secret: str, seen: Seen, shown: Shown) -> None:
-    value = seen.secrets[secret].encode()
+def test_no_stored_byte_contains_a_secret(secret: str, observed: Observed, shown: Shown) -> None:
+    value = observed.secrets[secret].encode()
     forms = (value, value.lower(), value[::-1], b64encode(value).rstrip(b"=")[:-1], value.hex().encode())
     found = [
         (table, name)
-        for table, items in seen.items.items()
+        for table, items in observed.items.items()
         for item in items
         for name, attribute in item.items()
-        for content in opened(attribute)
+        for content in decompressed(attribute)
         if any(form in content for form in forms)
     ]
     assert found == []
-    shown(states=sum(map(len, seen.items.values())))
+    shown(states=sum(map(len, observed.items.values())))
 
 
-def test_no_byte_of_a_table_has_a_data_key(seen: Seen) -> None:
-    contents = [content for items in seen.items.values() for item in items for one in item.values() for content in
-                opened(one)]  # fmt: skip
+def test_no_stored_byte_contains_a_data_key(observed: Observed) -> None:
+    contents = [content for items in observed.items.values() for item in items for one in item.values() for content in
+                decompressed(one)]  # fmt: skip
     assert len(contents) > 50
-    assert not [content for content in contents if seen.data_key.secret in content]
+    assert not [content for content in contents if observed.data_key.secret in content]
 
 
-def opened(attribute: dict[str, Any]) -> Iterator[bytes]:
-    """What an attribute holds: as it is, and decompressed from wherever something decompresses."""
+def decompressed(attribute: dict[str, Any]) -> Iterator[bytes]:
+    """The bytes of an attribute, and everything that decompresses from any position in it."""
     ((kind, value),) = attribute.items()
     content = value if isinstance(value, bytes) else str(value).encode()
     yield content
@@ -446,10 +450,10 @@ def opened(attribute: dict[str, Any]) -> Iterator[bytes]:
                     continue
 
 
-def test_what_decompresses_is_looked_into() -> None:
-    """The search above finds what is only compressed, wherever it begins."""
+def test_the_search_decompresses_from_any_position() -> None:
+    """The search above finds compressed text at any position."""
     compressed = b"\x01head" + zlib.compress(CANARY.encode())
-    assert [content for content in opened({"B": compressed}) if CANARY.encode() in content]
+    assert [content for content in decompressed({"B": compressed}) if CANARY.encode() in content]
 
 
 # repr and str
@@ -463,11 +467,11 @@ def shown(thing: Any) -> str:
     ("model", "record"),
     [
         pytest.param(LeadIn, lead_body("a", name=CANARY, email=CANARY), id="a lead"),
-        pytest.param(WebhookIn, webhook_body(CANARY), id="a webhook to create"),
-        pytest.param(WebhookChangeIn, {"webhook": {"description": CANARY}}, id="a webhook to change"),
+        pytest.param(WebhookIn, webhook_body(CANARY), id="a new webhook"),
+        pytest.param(WebhookChangeIn, {"webhook": {"description": CANARY}}, id="a change of a webhook"),
     ],
 )
-def test_so_does_a_body_of_ours(model: type[Wire], record: dict[str, Any]) -> None:
+def test_the_repr_of_a_request_body_shows_no_values(model: type[Wire], record: dict[str, Any]) -> None:
     body = model.model_validate(record)
     assert CANARY in str(body.model_dump())
     assert CANARY not in shown(body)
@@ -477,7 +481,7 @@ WIRE = {name: model for name, model in MODELS.items() if isinstance(model, type)
 
 
 @pytest.mark.parametrize("resource", WIRE)
-def test_a_model_shows_the_names_of_its_members_only(resource: str) -> None:
+def test_the_repr_of_a_model_shows_only_member_names(resource: str) -> None:
     record = filled(resource)
     model = WIRE[resource].model_validate(record)
     assert CANARY in str(model.model_dump())
@@ -489,14 +493,14 @@ def test_a_model_shows_the_names_of_its_members_only(resource: str) -> None:
 @pytest.mark.parametrize(
     "member", [member for secret in SECRET_MEMBERS.values() for member in secret], ids=lambda member: member.path
 )
-def test_the_error_of_a_model_does_not_show_the_value(member: Member) -> None:
+def test_a_validation_error_does_not_show_the_value(member: Member) -> None:
     with pytest.raises(ValidationError) as caught:
         WIRE[member.resource].model_validate(alone(member, [CANARY]))
     assert CANARY not in shown(caught.value)
 
 
 def rows(base: type[storage.Row]) -> Iterator[type[storage.Row]]:
-    """Every class of rows with a table, wherever it stands."""
+    """Every row class with a table."""
     for row in base.__subclasses__():
         if hasattr(row, "Meta") and hasattr(row.Meta, "table_name"):
             yield row
@@ -507,7 +511,7 @@ def rows(base: type[storage.Row]) -> Iterator[type[storage.Row]]:
 @pytest.mark.parametrize(
     "row", sorted(set(rows(storage.Row)), key=lambda row: row.__name__), ids=lambda row: row.__name__
 )
-def test_a_row_shows_its_key_only(row: type[storage.Row]) -> None:
+def test_the_repr_of_a_row_shows_only_its_key(row: type[storage.Row]) -> None:
     one = row("workspace", "item") if row._range_keyname else row("workspace")
     for name in one.get_attributes():
         if name not in (row._hash_keyname, row._range_keyname):
@@ -526,12 +530,12 @@ def test_a_row_shows_its_key_only(row: type[storage.Row]) -> None:
         pytest.param(keyring.DataKey(b"\x00\xab\xcd\xef", CANARY.encode()), "00abcdef", id="a data key"),
     ],
 )
-def test_what_carries_a_secret_on_purpose_shows_what_it_is_about_only(thing: Any, names: str) -> None:
+def test_the_repr_of_an_object_with_a_secret_shows_only_its_id(thing: Any, names: str) -> None:
     assert names in shown(thing)
     assert CANARY not in shown(thing)
 
 
-def test_a_caller_shows_no_token(seen: Seen) -> None:
+def test_the_repr_of_a_caller_shows_no_token(observed: Observed) -> None:
     assert auth._cache
-    for secret in seen.secrets.values():
+    for secret in observed.secrets.values():
         assert secret not in str(auth._cache)

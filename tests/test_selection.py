@@ -1,4 +1,4 @@
-"""`make test` runs each behaviour once, `make test-rest` what it leaves, and each ends with a line that sums it up."""
+"""`make test` runs each behaviour once, `make test-rest` the other tests; each run ends with a summary line."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.closing import said
+from tests.closing import summary_line
 
 ROOT = Path(__file__).parent.parent
 QUICK, REST, ALL = "not whole and not long", "whole and not long", "not long"
@@ -34,7 +34,7 @@ def test_list(value, kind): pass
 
 
 def passed(directory: Path, marks: str) -> tuple[set[str], str]:
-    """The cases that a run with these marks has, by name, and its last line."""
+    """The names of the cases that pass in a run with these marks, and its last line."""
     (directory / "test_cases.py").write_text(CASES, encoding="utf-8")
     (directory / "pytest.ini").write_text("[pytest]\nmarkers = long\n", encoding="utf-8")
     ran = subprocess.run(
@@ -49,7 +49,7 @@ def passed(directory: Path, marks: str) -> tuple[set[str], str]:
     return {line.split()[0].partition("::")[2] for line in lines if " PASSED" in line}, lines[-1]
 
 
-def test_the_quick_run_and_the_rest_are_all(tmp_path: Path) -> None:
+def test_the_quick_run_and_the_rest_together_run_all_tests(tmp_path: Path) -> None:
     quick, last = passed(tmp_path, QUICK)
     assert quick == {
         "test_alone",
@@ -79,5 +79,8 @@ def test_the_quick_run_and_the_rest_are_all(tmp_path: Path) -> None:
         ((0, 0, 0, 0), 9, ""),
     ],
 )  # fmt: skip
-def test_the_last_line_says_how_it_went(counts: tuple[int, ...], left: int, line: str) -> None:
-    assert said(dict(zip(("passed", "failed", "error", "skipped"), counts, strict=True)), left, 140.2, 289.9) == line
+def test_the_last_line_summarises_the_run(counts: tuple[int, ...], left: int, line: str) -> None:
+    assert (
+        summary_line(dict(zip(("passed", "failed", "error", "skipped"), counts, strict=True)), left, 140.2, 289.9)
+        == line
+    )

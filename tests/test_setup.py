@@ -1,4 +1,4 @@
-"""Set-up: uv gets the configuration of pip, and an environment has what its lock names (`infra.uv`, `infra.local`)."""
+"""Set-up: uv uses pip's configuration, and an environment has the packages of its lock (`infra.uv`, `infra.local`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ install.find-links='/wheels ~/wheels'
 """
 
 
-def test_the_settings_of_pip_install_are_those_of_its_sections_the_environment_last() -> None:
+def test_the_environment_overrides_the_sections_of_pip_s_configuration() -> None:
     assert uv.parse_settings(LISTED) == {
         "disable-pip-version-check": "1",
         "extra-index-url": "https://one.example/simple\nfile:///two",
@@ -48,13 +48,13 @@ SETTINGS = [
     ("timeout by its other name", {"default-timeout": "5"}, {"UV_HTTP_TIMEOUT": "5"}),
     ("proxy", {"proxy": "http://p"}, dict.fromkeys(("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY"), "http://p")),
     ("keyring", {"keyring-provider": "subprocess"}, {"UV_KEYRING_PROVIDER": "subprocess"}),
-    ("a keyring that uv has not", {"keyring-provider": "import"}, {}),
+    ("a keyring that uv does not support", {"keyring-provider": "import"}, {}),
     ("nothing", {}, {}),
 ]
 
 
 @pytest.mark.parametrize(("settings", "expected"), [one[1:] for one in SETTINGS], ids=[one[0] for one in SETTINGS])
-def test_a_setting_of_pip_becomes_the_variable_of_uv(settings: dict[str, str], expected: dict[str, str]) -> None:
+def test_a_setting_of_pip_is_passed_to_uv_as_a_variable(settings: dict[str, str], expected: dict[str, str]) -> None:
     assert uv.variables(settings, {}) == expected
 
 
@@ -71,7 +71,7 @@ def test_an_index_that_pip_does_not_use_is_not_used(
     assert uv.command("pip", "sync", "a.lock")[0][5:] == end
 
 
-def test_a_lock_does_not_depend_on_the_extra_indexes_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_does_not_depend_on_extra_indexes_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "file:///extra")
     monkeypatch.delenv("UV_INDEX", raising=False)
     assert uv.command("pip", "sync")[1]["UV_INDEX"] == "file:///extra"
@@ -80,7 +80,7 @@ def test_a_lock_does_not_depend_on_the_extra_indexes_of_this_machine(monkeypatch
 
 @pytest.fixture
 def fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where uv is not installed yet; a stand-in for it is all that pip finds."""
+    """A machine without uv, where pip finds only a stub of it."""
     (tmp_path / "uv.lock").write_text(local_index.add_wheel(tmp_path / "wheels", "uv"))
     for name, value in local_index.variables(tmp_path / "wheels").items():
         monkeypatch.setenv(name, value)
@@ -97,7 +97,7 @@ def test_uv_is_installed_once_from_its_lock(fresh: Path, capsys: pytest.CaptureF
     assert capsys.readouterr().out == ""
 
 
-def test_uv_of_another_hash_is_not_installed(fresh: Path) -> None:
+def test_uv_with_another_hash_is_not_installed(fresh: Path) -> None:
     (fresh / "uv.lock").write_text(f"uv==1 --hash=sha256:{0:064}\n")
     with pytest.raises(uv.UvError, match=r"(?s)DO NOT MATCH THE HASHES.*pip could not install uv\.lock"):
         uv.install()
@@ -105,7 +105,7 @@ def test_uv_of_another_hash_is_not_installed(fresh: Path) -> None:
 
 
 @pytest.mark.parametrize("settings", [{"PIP_USER": "1"}, {"PIP_REQUIRE_VIRTUALENV": "1"}], ids=["user", "environment"])
-def test_uv_is_installed_where_pip_is_configured_to_install_elsewhere(
+def test_uv_is_installed_despite_pip_s_configured_target(
     settings: dict[str, str], fresh: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in settings.items():
@@ -114,18 +114,14 @@ def test_uv_is_installed_where_pip_is_configured_to_install_elsewhere(
     assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
 
 
-def test_where_python_has_no_pip_that_of_a_new_environment_is_used(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pip_the_pip_of_a_new_environment_is_used(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = f'case "$1$2" in -c*|-mpip) exit 1;; esac; exec {sys.executable} "$@"'
     monkeypatch.setattr(sys, "_base_executable", _script(fresh, script))
     assert uv.command("pip", "sync")[1]["UV_FIND_LINKS"] == str(fresh / "wheels")
     assert (fresh / ".uv" / "lib" / "bin" / "uv").exists()
 
 
-def test_where_python_has_neither_pip_nor_venv_the_error_says_what_to_install(
-    fresh: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_pip_and_venv_the_error_names_the_missing_package(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "_base_executable", _script(fresh, "exit 1"))
     with pytest.raises(uv.UvError, match=r"neither pip nor venv\. Install one of them"):
         uv.install()
@@ -139,7 +135,7 @@ def _script(directory: Path, command: str) -> str:
 
 
 class Machine:
-    """Where pip, and so uv, finds two packages in a folder and nothing else; and two locks, one within the other."""
+    """A machine where pip and uv find only two packages in a folder; two locks, one a subset of the other."""
 
     def __init__(self, directory: Path) -> None:
         self.venv = directory / "venv"
@@ -153,7 +149,7 @@ class Machine:
         self._environment |= local_index.variables(wheels)
 
     def install(self, *locks: Path) -> subprocess.CompletedProcess[str]:
-        """Set-up as the Makefile calls it."""
+        """Run the set-up as the Makefile does."""
         return subprocess.run(
             [sys.executable, "-m", "infra.local.install", str(self.venv), *map(str, locks)],
             cwd=uv.ROOT,
@@ -173,7 +169,7 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-def test_an_environment_is_made_once_from_what_pip_is_configured_for(machine: Machine) -> None:
+def test_an_environment_is_created_once_from_pip_s_configured_index(machine: Machine) -> None:
     first, second = machine.install(machine.run), machine.install(machine.run)
     assert first.returncode == 0, first.stdout
     assert [line.partition(" (")[0] for line in first.stdout.splitlines()] == [
@@ -184,7 +180,7 @@ def test_an_environment_is_made_once_from_what_pip_is_configured_for(machine: Ma
     assert machine.modules() == {"small"}
 
 
-def test_a_larger_lock_adds_and_a_smaller_one_takes_nothing_away(machine: Machine) -> None:
+def test_a_larger_lock_adds_packages_and_a_smaller_one_removes_none(machine: Machine) -> None:
     machine.install(machine.run, machine.dev)
     machine.install(machine.dev)
     assert machine.modules() == {"small", "more"}
@@ -192,18 +188,18 @@ def test_a_larger_lock_adds_and_a_smaller_one_takes_nothing_away(machine: Machin
     assert machine.modules() == {"small", "more"}
 
 
-def test_a_changed_larger_lock_is_what_the_smaller_set_up_installs(machine: Machine) -> None:
+def test_the_smaller_set_up_installs_a_changed_larger_lock(machine: Machine) -> None:
     machine.install(machine.dev)
     machine.dev.write_text(machine.dev.read_text() + "# changed\n")
     assert "from dev.lock" in machine.install(machine.run, machine.dev).stdout
     assert machine.modules() == {"small", "more"}
 
 
-def test_a_package_of_another_hash_is_not_installed(machine: Machine) -> None:
+def test_a_package_with_another_hash_is_not_installed(machine: Machine) -> None:
     machine.run.write_text(f"small==1 --hash=sha256:{'0' * 64}\n")
     ran = machine.install(machine.run)
     assert ran.returncode == 1
     assert "Hash mismatch for `small==1`" in ran.stderr
     assert "Installing run.lock failed; the lines above say why." in ran.stderr
     assert machine.modules() == set()
-    assert machine.install(machine.run).returncode == 1, "no stamp says that it was installed"
+    assert machine.install(machine.run).returncode == 1, "the failed installation left a stamp"

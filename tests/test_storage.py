@@ -1,4 +1,4 @@
-"""The unit of work: what a failed condition means, and what the SDK repeats too often or not at all."""
+"""The unit of work: failed conditions, transaction conflicts, and lost answers."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -30,7 +30,7 @@ def save(row: OrganisationRow, before: storage.Document, after: storage.Document
 
 
 def failing(operation: str, code: str, times: int) -> Iterator[None]:
-    """Let an operation of the client fail so often before it is sent."""
+    """Fail the first `times` requests of an operation before they are sent."""
     left = [times]
 
     def refuse(**_: Any) -> None:
@@ -58,24 +58,26 @@ WRITES = {"PutItem": put_now, "DeleteItem": delete_now}
     ids=list(WRITES),
     indirect=["collisions"],
 )
-def test_a_write_that_meets_a_transaction_is_done_again(row: OrganisationRow, collisions: None, operation: str) -> None:
+def test_a_write_that_conflicts_with_a_transaction_is_retried(
+    row: OrganisationRow, collisions: None, operation: str
+) -> None:
     WRITES[operation](row)
     assert (storage.find(OrganisationRow, "w", "acme") is None) == (operation == "DeleteItem")
 
 
 @pytest.mark.parametrize("collisions", [("PutItem", "TransactionConflictException", 99)], indirect=True)
-def test_a_write_that_meets_transactions_for_ever_says_so(row: OrganisationRow, collisions: None) -> None:
+def test_a_write_with_endless_conflicts_raises_an_error(row: OrganisationRow, collisions: None) -> None:
     with pytest.raises(errors.Unavailable):
         put_now(row)
 
 
-def test_a_deletion_whose_answer_was_lost_is_a_deletion(row: OrganisationRow) -> None:
+def test_a_deletion_with_a_lost_answer_succeeds(row: OrganisationRow) -> None:
     delete_now(row)
     delete_now(row)
     assert storage.find(OrganisationRow, "w", "acme") is None
 
 
-def test_a_record_that_changed_since_it_was_read_is_not_deleted(row: OrganisationRow) -> None:
+def test_a_record_that_changed_since_the_read_is_not_deleted(row: OrganisationRow) -> None:
     as_read = storage.find(OrganisationRow, "w", "acme")
     assert as_read is not None
     save(row, {"name": "Acme"}, {"name": "Other"})
@@ -85,7 +87,7 @@ def test_a_record_that_changed_since_it_was_read_is_not_deleted(row: Organisatio
 
 @pytest.fixture
 def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sends every write twice, as the SDK does when the first answer is lost."""
+    """Send every write twice, as the SDK does after a lost answer."""
     dispatch = connection.dispatch
 
     def twice(operation: str, arguments: dict[str, Any]) -> Any:
@@ -96,14 +98,12 @@ def repeated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection, "dispatch", twice)
 
 
-def test_a_write_whose_answer_was_lost_is_recognised_by_its_version_tag(row: OrganisationRow, repeated: None) -> None:
+def test_a_version_tag_identifies_a_write_with_a_lost_answer(row: OrganisationRow, repeated: None) -> None:
     save(row, {"name": "Acme"}, {"name": "Other"})
     assert store.read("w", "acme").open()["name"] == "Other"
 
 
-def test_a_transaction_whose_answer_was_lost_is_recognised_by_its_version_tags(
-    row: OrganisationRow, repeated: None
-) -> None:
+def test_version_tags_identify_a_transaction_with_a_lost_answer(row: OrganisationRow, repeated: None) -> None:
     other = store.new("w", "other")
     other.seal({"name": "Other"})
     with storage.unit_of_work():
@@ -112,19 +112,19 @@ def test_a_transaction_whose_answer_was_lost_is_recognised_by_its_version_tags(
     assert store.read("w", "other").open()["name"] == "Other"
 
 
-def test_nothing_is_written_when_the_block_raises(row: OrganisationRow) -> None:
+def test_a_block_that_raises_writes_nothing(row: OrganisationRow) -> None:
     with pytest.raises(ZeroDivisionError), storage.unit_of_work():
         storage.delete(row)
         raise ZeroDivisionError
     assert storage.find(OrganisationRow, "w", "acme") is not None
 
 
-def test_a_write_outside_a_unit_of_work_is_a_mistake(row: OrganisationRow) -> None:
+def test_a_write_outside_a_unit_of_work_raises_an_error(row: OrganisationRow) -> None:
     with pytest.raises(RuntimeError):
         storage.put(row)
 
 
-def test_the_first_staged_step_that_fails_decides(row: OrganisationRow) -> None:
+def test_the_first_failed_step_determines_the_error(row: OrganisationRow) -> None:
     here = storage.Key(OrganisationRow, *row.keys)
     gone = OrganisationRow.workspace.does_not_exist()
     with pytest.raises(errors.NotFound), storage.unit_of_work():
@@ -136,7 +136,7 @@ def test_the_first_staged_step_that_fails_decides(row: OrganisationRow) -> None:
     assert storage.find(OrganisationRow, "w", "new") is None
 
 
-def test_an_error_may_be_made_of_the_stored_item(row: OrganisationRow) -> None:
+def test_an_error_can_be_built_from_the_stored_item(row: OrganisationRow) -> None:
     seen: list[Any] = []
 
     def error(item: Any) -> errors.ApiError:
@@ -148,7 +148,7 @@ def test_an_error_may_be_made_of_the_stored_item(row: OrganisationRow) -> None:
     assert seen == ["acme"]
 
 
-def test_a_function_is_run_again_after_a_conflict_and_ten_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_is_retried_after_a_conflict_up_to_ten_times(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     runs: list[int] = []
 
@@ -174,7 +174,7 @@ def test_conflicts_of_one_kind_do_not_use_up_the_runs_of_another(monkeypatch: py
     assert storage.retry_on_conflict(create) == "created"
 
 
-def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_busy(row: OrganisationRow) -> None:
+def test_a_batch_with_unprocessed_items_left_raises_unavailable(row: OrganisationRow) -> None:
     sent: list[Any] = []
 
     def keep(params: dict[str, Any], **_: Any) -> None:
@@ -195,7 +195,7 @@ def test_a_batch_of_which_something_is_always_left_over_is_a_database_that_is_bu
     assert len(sent) > 2
 
 
-def test_a_record_that_was_deleted_and_made_anew_is_not_the_one_that_was_read(row: OrganisationRow) -> None:
+def test_a_recreated_record_does_not_match_the_read_version(row: OrganisationRow) -> None:
     read = storage.find(OrganisationRow, *row.keys)
     assert read is not None
     delete_now(row)
@@ -208,7 +208,7 @@ def test_a_record_that_was_deleted_and_made_anew_is_not_the_one_that_was_read(ro
             write(stale)
 
 
-def test_more_than_a_transaction_may_have_is_too_large(engine: None) -> None:
+def test_a_transaction_with_too_many_items_is_refused(engine: None) -> None:
     with pytest.raises(errors.TooLarge), storage.unit_of_work():
         for number in range(101):
             storage.put(store.new("workspace", f"org-{number}"))

@@ -1,4 +1,4 @@
-"""The rules that keep the code findable: who imports whom, and one home for each dangerous act (CONTRIBUTING)."""
+"""The structure rules of CONTRIBUTING: import layers, and one home for each sensitive operation."""
 
 import ast
 import re
@@ -14,8 +14,8 @@ from tests.import_graph import graph, imported_by, name_of, node_of, upward_edge
 ROOT = Path(__file__).parent.parent
 MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 
-# The layers, lowest first; those of one row do not import each other, or say in a comment why. A resource has `models`
-# for the wire, a `store` for the database, `routes`, and pure modules.
+# The layers, lowest first. Nodes in one row do not import each other, or a comment explains why they do. A resource
+# has `models` for the wire, a `store` for the database, `routes`, and pure modules.
 LEAVES = ("settings", "clock", "ids", "errors")
 RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients", "organisations", "workspaces")
 LAYERS = (
@@ -41,17 +41,17 @@ def test_the_import_graph_has_at_most_twenty_nodes() -> None:
     assert upward_edges(graph()) == set()
 
 
-def test_an_import_leads_down() -> None:
+def test_imports_lead_only_to_lower_layers() -> None:
     assert not [(importer, imported) for importer, imported in EDGES if LEVEL[imported] >= LEVEL[importer]]
 
 
 def strays(modules: Iterable[Path], is_stray: Callable[[Path, str], bool]) -> set[tuple[str, str]]:
-    """Which of these modules import what they should not."""
+    """The forbidden imports of these modules."""
     return {(name_of(one), other) for one in modules for other in imported_by(one) if is_stray(one, other)}
 
 
 def test_models_import_only_models_and_the_wire() -> None:
-    # The catalogue of webhooks names the types of events.
+    # The catalogue of webhooks lists the event types.
     allowed = MODELS | {"wire", "errors"}
     modules = [one for one in MODULES if one.stem in MODELS]
     assert not strays(modules, lambda _, other: last(other) not in allowed and other != "webhooks.events")
@@ -62,7 +62,7 @@ def test_a_store_imports_no_http_and_no_models() -> None:
     assert not strays(modules, lambda _, other: node_of(other) == "http" or last(other) in MODELS)
 
 
-def test_a_resource_reaches_sideways_only_to_a_store_or_models() -> None:
+def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
     modules = [one for one in MODULES if node_of(name_of(one)) in RESOURCES]
 
     def is_stray(module: Path, other: str) -> bool:
@@ -87,18 +87,18 @@ HOMES = {
 
 
 @pytest.mark.parametrize(("pattern", "homes"), HOMES.values(), ids=HOMES)
-def test_a_dangerous_act_has_one_home(pattern: str, homes: set[str]) -> None:
+def test_a_sensitive_operation_has_one_home(pattern: str, homes: set[str]) -> None:
     found = {name_of(one) for one in MODULES if re.search(pattern, one.read_text(encoding="utf-8"), re.MULTILINE)}
     assert found == homes
 
 
-def test_a_module_has_at_most_three_hundred_lines_and_says_what_it_is_for() -> None:
+def test_a_module_has_a_docstring_and_at_most_three_hundred_lines() -> None:
     texts = {name_of(module): module.read_text(encoding="utf-8") for module in MODULES}
     assert not {name for name, text in texts.items() if len(text.splitlines()) > 300}
     assert not {name for name, text in texts.items() if text and not ast.get_docstring(ast.parse(text))}
 
 
-def test_stores_and_event_functions_do_without_pydantic() -> None:
+def test_stores_and_event_functions_do_not_import_pydantic() -> None:
     modules = [f"chalicelib.{name_of(one)}" for one in MODULES if one.stem in {"store", "functions"}]
     code = f"import sys, {', '.join(modules)}; print('pydantic' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -111,7 +111,7 @@ def test_a_message_goes_to_the_dead_letter_queue_after_ten_attempts(waiting: str
 
 
 def test_a_delivery_expires_with_the_retention_period_of_its_queue(engine: None) -> None:
-    retention = {int(attributes(lane)["MessageRetentionPeriod"]) * 1000 for lane in (queue.FAST, queue.SLOW)}
+    retention = {int(attributes(name)["MessageRetentionPeriod"]) * 1000 for name in (queue.FAST, queue.SLOW)}
     assert retention == {ledger._WAIT_MILLISECONDS}
 
 

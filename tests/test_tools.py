@@ -1,4 +1,4 @@
-"""Tools over HTTP, and what is stored of them (§2.2, §2.3, §4.1)."""
+"""Tools over HTTP, and their stored rows (§2.2, §2.3, §4.1)."""
 
 import random
 import re
@@ -31,12 +31,12 @@ def tools(api: Api, agent_id: str) -> str:
 
 @pytest.fixture
 def create(api: Api, tools: str) -> Create:
-    """Create a tool of the agent; returns it as it was answered."""
+    """Create a tool of the agent; returns the answered record."""
     return lambda **members: api.post(tools, {"tool": {"name": "Look up", **members}}).data
 
 
 def noise(length: int) -> str:
-    """Text that compression leaves large."""
+    """Text that does not compress."""
     return b64encode(random.Random(length).randbytes(length)).decode()[:length]
 
 
@@ -51,7 +51,7 @@ def without(record: dict[str, Any], *names: str) -> dict[str, Any]:
 # Create
 
 
-def test_a_tool_is_created_with_what_was_given_and_what_the_service_sets(
+def test_a_new_tool_has_the_sent_and_the_generated_members(
     workspace: NewWorkspace, api: Api, tools: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
@@ -96,19 +96,19 @@ def test_a_tool_without_a_name_is_not_created(body: Any, path: str, api: Api, to
 def test_a_tool_of_an_unknown_agent_is_not_created(api: Api, workspace: NewWorkspace) -> None:
     api.get("/v3/agents")
     before = stored()
-    assert refused(api.post("/v3/agents/nobody/tools", {"tool": {"name": "x"}}), 404) == "There is no such agent."
+    assert refused(api.post("/v3/agents/unknown/tools", {"tool": {"name": "x"}}), 404) == "There is no such agent."
     assert stored() == before
 
 
-def test_the_method_is_what_was_given(create: Create) -> None:
+def test_the_method_is_returned_as_sent(create: Create) -> None:
     assert create(method="PATCH")["method"] == "PATCH"
 
 
-def test_two_tools_of_the_same_members_are_two(create: Create) -> None:
+def test_two_creations_with_equal_members_create_two_tools(create: Create) -> None:
     assert create()["id"] != create()["id"]
 
 
-def test_variables_ids_are_no_part_of_a_creation_and_are_ignored(workspace: NewWorkspace, create: Create) -> None:
+def test_a_creation_ignores_variables_ids(workspace: NewWorkspace, create: Create) -> None:
     made = create(variablesIds=["v"])
     assert "variablesIds" not in made
     assert "variablesIds" not in stored_tool(workspace, made["id"])
@@ -131,7 +131,7 @@ def test_a_field_without_an_id_gets_one(
     assert stored_tool(workspace, made["id"])["fields"] == made["fields"]
 
 
-def test_a_field_keeps_the_id_that_it_has(api: Api, create: Create) -> None:
+def test_a_field_with_an_id_keeps_it(api: Api, create: Create) -> None:
     made = create(fields=[{"id": "mine", "in": "body"}])
     assert made["fields"] == [{"id": "mine", "in": "body"}]
     changed = api.patch(f"/v3/tools/{made['id']}", {"tool": {"fields": [{"id": "mine"}, {"id": "new"}]}}).data
@@ -141,7 +141,7 @@ def test_a_field_keeps_the_id_that_it_has(api: Api, create: Create) -> None:
 # Change
 
 
-def test_a_change_leaves_alone_what_it_does_not_name(
+def test_a_change_affects_only_the_members_it_names(
     workspace: NewWorkspace, api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
@@ -176,7 +176,7 @@ def test_a_change_may_set_variables_ids(workspace: NewWorkspace, api: Api, creat
     assert stored_tool(workspace, made["id"])["variablesIds"] == ["v", "w"]
 
 
-def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, api: Api, create: Create) -> None:
+def test_read_only_members_are_accepted_and_ignored(workspace: NewWorkspace, api: Api, create: Create) -> None:
     theirs = {**dict.fromkeys(READ_ONLY, "x"), "backchannellingPhrases": ["x"]}
     made = create(**theirs)
     assert "x" not in made.values()
@@ -187,9 +187,7 @@ def test_what_the_service_sets_is_accepted_and_ignored(workspace: NewWorkspace, 
     assert stored() == before
 
 
-def test_a_tool_that_was_read_is_written_back_without_a_write(
-    api: Api, create: Create, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_saving_an_unchanged_tool_writes_nothing(api: Api, create: Create, monkeypatch: pytest.MonkeyPatch) -> None:
     made = create(**without(document("tool", whole=False), *READ_ONLY, "name", "variablesIds"))
     read, before = api.get(f"/v3/tools/{made['id']}").data, stored()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
@@ -207,11 +205,11 @@ def test_a_change_is_applied_to_the_write_that_came_first(
     assert api.get(path).data == changed
 
 
-# Nothing is lost
+# Lossless round trips
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
-def test_every_member_is_stored_and_answered_as_it_was_sent(
+def test_every_member_is_stored_and_returned_unchanged(
     whole: bool, workspace: NewWorkspace, api: Api, create: Create
 ) -> None:
     sent = document("tool", whole=whole)
@@ -229,14 +227,14 @@ def test_every_member_is_stored_and_answered_as_it_was_sent(
     [0, False, "", [], {}, 1e300, 10**40, {"": [None, {"😀": 1.5}]}],
     ids=["0", "false", "empty text", "empty list", "empty object", "1e300", "10^40", "nested"],
 )
-def test_a_field_s_value_is_kept_whatever_it_is(value: Any, workspace: NewWorkspace, create: Create) -> None:
+def test_a_field_s_value_may_be_any_json(value: Any, workspace: NewWorkspace, create: Create) -> None:
     field = {"id": "f", "value": value, "defaultValue": [value]}
     made = create(fields=[field])
     assert canonical(made["fields"]) == canonical([field])
     assert canonical(stored_tool(workspace, made["id"])["fields"]) == canonical([field])
 
 
-def test_a_field_s_value_changes_between_what_python_takes_for_equal(api: Api, create: Create) -> None:
+def test_a_field_s_value_changes_between_values_that_python_compares_equal(api: Api, create: Create) -> None:
     path = f"/v3/tools/{create(fields=[{'id': 'f', 'value': 1}])['id']}"
     api.patch(path, {"tool": {"fields": [{"id": "f", "value": True}]}})
     assert api.get(path).data["fields"][0]["value"] is True
@@ -262,18 +260,18 @@ def test_the_list_has_every_tool_of_the_agent_oldest_first(
     assert [tool["id"] for tool in answer.data] == made
 
 
-def test_the_list_goes_on_behind_what_one_request_returns(api: Api, tools: str, create: Create) -> None:
-    """The engine ends an answer at 1 MB."""
+def test_the_list_continues_after_the_first_query_answer(api: Api, tools: str, create: Create) -> None:
+    """The engine limits an answer to 1 MB."""
     made = {create(description=noise(150_000))["id"] for _ in range(12)}
     assert {tool["id"] for tool in api.get(tools).data} == made
 
 
-def test_the_list_shows_tools_as_a_read_does(api: Api, tools: str, create: Create) -> None:
+def test_the_list_returns_the_same_records_as_a_read(api: Api, tools: str, create: Create) -> None:
     made = create(fields=[{"key": "k"}])
     assert api.get(tools).data == [made] == [api.get(f"/v3/tools/{made['id']}").data]
 
 
-def test_the_list_has_the_tools_of_that_agent_only(api: Api, tools: str, create: Create) -> None:
+def test_the_list_has_only_the_tools_of_its_agent(api: Api, tools: str, create: Create) -> None:
     create()
     api.post("/v2/agents/sales", {})
     other = api.post("/v3/agents/sales/tools", {"tool": {"name": "Sell"}}).data
@@ -286,10 +284,10 @@ def test_an_agent_without_tools_has_an_empty_list(api: Api, tools: str) -> None:
 
 
 def test_the_tools_of_an_unknown_agent_are_not_found(api: Api) -> None:
-    assert refused(api.get("/v3/agents/nobody/tools"), 404) == "There is no such agent."
+    assert refused(api.get("/v3/agents/unknown/tools"), 404) == "There is no such agent."
 
 
-# Unknown, or somebody else's
+# Unknown, or of another workspace
 
 
 @pytest.mark.parametrize("tool_id", ["x", "0123456789a", "0123456789aunknown"])
@@ -299,13 +297,13 @@ def test_an_unknown_tool_is_not_found(tool_id: str, api: Api, create: Create) ->
     refused(api.patch(f"/v3/tools/{tool_id}", {"tool": {"name": "mine"}}), 404)
 
 
-def test_a_part_of_a_tool_s_id_is_not_its_id(api: Api, create: Create) -> None:
+def test_a_part_of_a_tool_s_id_is_not_found(api: Api, create: Create) -> None:
     tool_id = create()["id"]
     for other in (tool_id[:-1], tool_id + "0", tool_id[:11]):
         refused(api.get(f"/v3/tools/{other}"), 404)
 
 
-def test_another_workspace_s_tool_is_not_found_even_under_the_same_agent_id(
+def test_another_workspace_s_tool_is_not_found_under_an_equal_agent_id(
     api: Api, create: Create, tools: str, other_workspace: NewWorkspace
 ) -> None:
     made = create()

@@ -16,7 +16,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.evidence import refused, stored
-from tests.requests import answer_lost_once, counted
+from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
 from tests.writes import before_each_commit
 
@@ -312,9 +312,9 @@ def test_a_change_does_not_recreate_an_endpoint_that_is_deleted_concurrently(
 
 
 def test_a_lost_response_of_the_database_is_no_conflict(api: Api) -> None:
-    with answer_lost_once("TransactWriteItems"):
+    with lose_first_answer("TransactWriteItems"):
         made = create(api)
-    with answer_lost_once("PutItem"):
+    with lose_first_answer("PutItem"):
         assert change(api, made, description="Other")["description"] == "Other"
     assert len(api.get("/v3/webhooks").data) == 1
 

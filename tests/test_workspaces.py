@@ -1,4 +1,4 @@
-"""Credentials over HTTP (§5): tokens, the workspace key, what opens which route, and an agent's `SECRET_API_KEY`."""
+"""Credentials over HTTP (§5): tokens, the workspace key, authorization of routes, and an agent's `SECRET_API_KEY`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.conftest import PassTime
-from tests.requests import counted, refused_by_the_engine
+from tests.requests import counted, refuse_operation
 from tests.selection import each_value_once, one_of_each
 from tests.writes import before_each_commit
 
@@ -35,13 +35,13 @@ def everything() -> dict[str, list[dict[str, Any]]]:
 
 
 def credential_item(token: str) -> dict[str, Any]:
-    """The stored row of a token, as the database has it."""
+    """The stored item of a token."""
     (found,) = [one for one in items("cams-credentials") if one["token_hash"]["S"] == tokens.fingerprint(token)]
     return found
 
 
 def entry_item(token: str) -> dict[str, Any]:
-    """The row by which its workspace lists a token."""
+    """The item that lists a token in its workspace."""
     (found,) = [
         one for one in items("cams-workspaces") if one.get("token_hash", {}).get("S") == tokens.fingerprint(token)
     ]
@@ -58,14 +58,14 @@ def agent_key(api: Api, agent_id: str = "support") -> str:
     return key
 
 
-def opens(token: str, path: str = "/v3/agents") -> int:
+def status_with(token: str, path: str = "/v3/agents") -> int:
     return Api(token).get(path).status
 
 
 # ---- POST /v3/tokens ------------------------------------------------------------------------------
 
 
-def test_an_issued_token_answers_what_it_is(api: Api, pass_time: PassTime) -> None:
+def test_issuing_a_token_returns_its_description(api: Api, pass_time: PassTime) -> None:
     now = clock.seconds()
     issued = issue(api)
     assert tokens.kind(issued.pop("token")) == tokens.ACCESS
@@ -84,7 +84,7 @@ def test_an_issued_token_opens_the_workspace(api: Api, agent_id: str) -> None:
     assert agent["id"] == agent_id
 
 
-def test_a_token_is_stored_as_its_hash(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_only_the_hash_of_a_token_is_stored(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
     issued = issue(api)
     now = str(clock.seconds())
     assert credential_item(issued["token"]) == {
@@ -100,29 +100,29 @@ def test_a_token_is_stored_as_its_hash(api: Api, workspace: NewWorkspace, pass_t
     }
 
 
-def test_no_table_holds_a_secret_that_was_handed_out(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
+def test_no_table_contains_an_issued_secret(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
     secrets = [*workspace[1:], issue(api)["token"], api.post("/v3/workspace/key/rotate").data["key"], agent_key(api)]
     stored = repr(everything())
     assert [secret for secret in secrets if secret[-40:] in stored] == []
 
 
 @pytest.mark.parametrize("seconds", [1, YEAR])
-def test_a_token_ends_when_it_was_told_to(api: Api, pass_time: PassTime, seconds: int) -> None:
+def test_a_token_expires_after_the_requested_time(api: Api, pass_time: PassTime, seconds: int) -> None:
     token = issue(api, expiresInSeconds=seconds)["token"]
     pass_time(seconds - 1)
-    before = opens(token)
+    before = status_with(token)
     pass_time(1)
-    assert (before, opens(token)) == (200, 401)
+    assert (before, status_with(token)) == (200, 401)
 
 
-def test_both_rows_of_a_token_are_left_to_the_database_to_delete_at_its_end(api: Api, pass_time: PassTime) -> None:
+def test_both_rows_of_a_token_expire_by_ttl(api: Api, pass_time: PassTime) -> None:
     token = issue(api, expiresInSeconds=60)["token"]
     end = {"N": str(clock.seconds() + 60)}
     assert (credential_item(token)["expires_at"], entry_item(token)["expires_at"]) == (end, end)
 
 
 @pytest.mark.parametrize("table", ["cams-credentials", "cams-workspaces"])
-def test_the_database_deletes_by_the_attribute_that_is_written(engine: None, table: str) -> None:
+def test_ttl_uses_the_attribute_that_is_written(engine: None, table: str) -> None:
     described = storage.sdk_client("dynamodb").describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     assert described == {"AttributeName": "expires_at", "TimeToLiveStatus": "ENABLED"}
 
@@ -135,7 +135,7 @@ def test_the_database_deletes_by_the_attribute_that_is_written(engine: None, tab
         pytest.param({"token": {}}, "token.name", id="no name"),
         pytest.param({"token": {"name": ""}}, "token.name", id="empty name"),
         pytest.param({"token": {"name": "n" * 201}}, "token.name", id="long name"),
-        pytest.param({"token": {"name": "n", "expiresInSeconds": 0}}, "token.expiresInSeconds", id="no time"),
+        pytest.param({"token": {"name": "n", "expiresInSeconds": 0}}, "token.expiresInSeconds", id="zero seconds"),
         pytest.param({"token": {"name": "n", "expiresInSeconds": YEAR + 1}}, "token.expiresInSeconds", id="too long"),
         pytest.param({"token": {"name": "n", "expiresInSeconds": "60"}}, "token.expiresInSeconds", id="text"),
         pytest.param({"token": {"name": "n", "expiresInSeconds": 1.5}}, "token.expiresInSeconds", id="fraction"),
@@ -143,7 +143,7 @@ def test_the_database_deletes_by_the_attribute_that_is_written(engine: None, tab
         pytest.param({"token": {"name": "n", "kind": "workspace"}}, "token.kind", id="unknown member"),
     ],
 )
-def test_a_token_that_cannot_be_is_refused_and_nothing_is_stored(api: Api, body: Any, path: str) -> None:
+def test_an_invalid_token_request_is_refused_and_stores_nothing(api: Api, body: Any, path: str) -> None:
     api.get("/v3/tokens")
     before = everything()
     answer = api.post("/v3/tokens", body)
@@ -154,7 +154,7 @@ def test_a_token_that_cannot_be_is_refused_and_nothing_is_stored(api: Api, body:
 # ---- GET and DELETE /v3/tokens --------------------------------------------------------------------
 
 
-def test_the_list_has_the_living_access_tokens_of_the_workspace_oldest_first(
+def test_the_list_has_the_active_access_tokens_of_the_workspace_oldest_first(
     api: Api, other_workspace: NewWorkspace, pass_time: PassTime
 ) -> None:
     pass_time(1)
@@ -166,28 +166,28 @@ def test_the_list_has_the_living_access_tokens_of_the_workspace_oldest_first(
     assert [one["name"] for one in api.get("/v3/tokens").data] == ["first token", "long"]
 
 
-def test_the_list_shows_what_was_issued_but_for_the_token(api: Api) -> None:
+def test_the_list_shows_all_members_but_the_secret_token(api: Api) -> None:
     issued = issue(api, readOnly=True)
     del issued["token"]
     assert api.get("/v3/tokens").data[-1] == issued
 
 
-def test_a_revoked_token_opens_nothing_and_leaves_nothing(api: Api) -> None:
+def test_a_revoked_token_is_refused_and_its_rows_are_deleted(api: Api) -> None:
     api.get("/v3/tokens")
     before = everything()
     issued = issue(api)
     answer = api.delete(f"/v3/tokens/{issued['id']}")
     assert answer.json == {"success": True, "message": "Token deleted successfully"}
-    assert opens(issued["token"]) == 401
+    assert status_with(issued["token"]) == 401
     assert everything() == before
 
 
-@pytest.mark.parametrize("whose", ["nobody's", "another workspace's", "a workspace key's"])
-def test_what_is_no_token_of_the_workspace_is_not_found_and_goes_on(
+@pytest.mark.parametrize("whose", ["unknown", "another workspace's", "a workspace key's"])
+def test_only_access_tokens_of_the_workspace_can_be_revoked(
     api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace, whose: str
 ) -> None:
     token_id = {
-        "nobody's": ids.new_id(),
+        "unknown": ids.new_id(),
         "another workspace's": issue(Api(other_workspace.workspace_key))["id"],
         "a workspace key's": credential_item(workspace.workspace_key)["credential_id"]["S"],
     }[whose]
@@ -200,7 +200,7 @@ def test_what_is_no_token_of_the_workspace_is_not_found_and_goes_on(
 # ---- POST /v3/workspace/key/rotate ----------------------------------------------------------------
 
 
-def test_a_rotation_answers_the_new_key_and_when_the_old_one_ends(api: Api, pass_time: PassTime) -> None:
+def test_a_rotation_returns_the_new_key_and_the_end_of_the_old_one(api: Api, pass_time: PassTime) -> None:
     now = clock.seconds()
     rotated = api.post("/v3/workspace/key/rotate").data
     assert tokens.kind(rotated.pop("key")) == tokens.WORKSPACE
@@ -215,30 +215,30 @@ def test_a_rotation_answers_the_new_key_and_when_the_old_one_ends(api: Api, pass
 @pytest.mark.parametrize(
     ("body", "overlap"),
     [
-        pytest.param(None, DAY, id="a day by itself"),
+        pytest.param(None, DAY, id="a day by default"),
         pytest.param({"overlapSeconds": None}, DAY, id="null"),
-        pytest.param({"overlapSeconds": 90}, 90, id="as long as was said"),
-        pytest.param({"overlapSeconds": 90.0}, 90, id="an integer, as JSON Schema has it"),
+        pytest.param({"overlapSeconds": 90}, 90, id="custom overlap"),
+        pytest.param({"overlapSeconds": 90.0}, 90, id="an integral float"),
     ],
 )
-def test_both_keys_open_during_the_overlap_and_then_the_new_one(
+def test_both_keys_work_during_the_overlap_and_only_the_new_one_afterwards(
     api: Api, workspace: NewWorkspace, pass_time: PassTime, body: Any, overlap: int
 ) -> None:
     new = api.post("/v3/workspace/key/rotate", body).data["key"]
     pass_time(overlap - 1)
-    during = [opens(workspace.workspace_key), opens(new)]
+    during = [status_with(workspace.workspace_key), status_with(new)]
     pass_time(1)
     assert during == [200, 200]
-    assert [opens(workspace.workspace_key), opens(new)] == [401, 200]
+    assert [status_with(workspace.workspace_key), status_with(new)] == [401, 200]
 
 
-def test_without_an_overlap_the_old_key_ends_at_once(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_without_an_overlap_the_old_key_expires_at_once(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
     new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 0}).data["key"]
     pass_time(auth.CACHE_SECONDS)
-    assert [opens(workspace.workspace_key), opens(new)] == [401, 200]
+    assert [status_with(workspace.workspace_key), status_with(new)] == [401, 200]
 
 
-def test_a_rotation_is_stored_as_hashes_with_both_ends(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
+def test_a_rotation_stores_hashes_and_both_expiry_times(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> None:
     now = clock.seconds()
     new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 90}).data["key"]
     ends = [credential_item(token)["expires_at"]["N"] for token in (workspace.workspace_key, new)]
@@ -246,7 +246,7 @@ def test_a_rotation_is_stored_as_hashes_with_both_ends(api: Api, workspace: NewW
     assert ends == listed == [str(now + 90), str(now + YEAR)]
 
 
-def test_an_overlap_does_not_lengthen_the_life_of_a_key(engine: None, pass_time: PassTime) -> None:
+def test_an_overlap_does_not_extend_the_lifetime_of_a_key(engine: None, pass_time: PassTime) -> None:
     now = clock.seconds()
     api = Api(workspaces.create("Test").workspace_key)
     pass_time(YEAR - 60)
@@ -254,15 +254,13 @@ def test_an_overlap_does_not_lengthen_the_life_of_a_key(engine: None, pass_time:
     assert rotated["previousKeyExpiresAt"] == clock.iso(now + YEAR)
 
 
-def test_a_rotation_that_is_repeated_with_the_old_key_gives_a_key_for_its_full_time(
-    api: Api, pass_time: PassTime
-) -> None:
+def test_a_repeated_rotation_with_the_old_key_issues_a_key_with_full_lifetime(api: Api, pass_time: PassTime) -> None:
     api.post("/v3/workspace/key/rotate")
     repeated = api.post("/v3/workspace/key/rotate").data
     assert repeated["expiresAt"] == clock.iso(clock.seconds() + YEAR)
 
 
-def test_a_rotation_does_not_revive_a_key_that_was_revoked_meanwhile(workspace: NewWorkspace) -> None:
+def test_a_rotation_does_not_restore_a_concurrently_revoked_key(workspace: NewWorkspace) -> None:
     key = credentials.find_active(tokens.fingerprint(workspace.workspace_key))
     assert key
     credentials.revoke(key)
@@ -283,12 +281,12 @@ def test_a_rotation_does_not_lengthen_the_overlap_of_one_that_overtakes_it(
         api.post("/v3/workspace/key/rotate")
     assert credential_item(workspace.workspace_key)["expires_at"]["N"] == str(clock.seconds())
     pass_time(auth.CACHE_SECONDS)
-    assert opens(workspace.workspace_key) == 401
+    assert status_with(workspace.workspace_key) == 401
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("overlap", [-1, YEAR + 1, "60", 1.5], ids=str)
-def test_an_overlap_that_cannot_be_is_refused_and_the_key_stays(api: Api, overlap: Any) -> None:
+def test_an_invalid_overlap_is_refused_and_the_key_is_unchanged(api: Api, overlap: Any) -> None:
     api.get("/v3/tokens")
     before = everything()
     answer = api.post("/v3/workspace/key/rotate", {"overlapSeconds": overlap})
@@ -296,13 +294,13 @@ def test_an_overlap_that_cannot_be_is_refused_and_the_key_stays(api: Api, overla
     assert everything() == before
 
 
-# ---- who is calling -------------------------------------------------------------------------------
+# ---- authentication -------------------------------------------------------------------------------
 
 REFUSED = ("malformed", "mistyped", "unknown", "the webhook secret", "expired", "revoked", "another scheme", "none")
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_every_failed_login_gets_the_same_answer(
+def test_every_failed_authentication_gets_the_same_answer(
     api: Api, workspace: NewWorkspace, pass_time: PassTime, what: str
 ) -> None:
     expired, revoked = issue(api, expiresInSeconds=1), issue(api)
@@ -329,19 +327,19 @@ def test_every_failed_login_gets_the_same_answer(
 
 
 @pytest.mark.parametrize("token", ["nonsense", "cams_workspace_" + "a" * 49], ids=["malformed", "mistyped"])
-def test_what_cannot_be_a_token_costs_no_request(engine: None, token: str) -> None:
+def test_a_malformed_token_costs_no_request(engine: None, token: str) -> None:
     with counted() as sent:
         Api(token).get("/v3/agents")
     assert sent == {}
 
 
 @pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer "])
-def test_the_scheme_is_recognised_however_it_is_written(workspace: NewWorkspace, scheme: str) -> None:
+def test_the_authentication_scheme_is_case_insensitive(workspace: NewWorkspace, scheme: str) -> None:
     answer = Api().call("GET", "/v3/agents", headers={"authorization": f"{scheme} {workspace.workspace_key}"})
     assert answer.status == 200
 
 
-def test_a_credential_is_remembered_for_thirty_seconds(api: Api, pass_time: PassTime) -> None:
+def test_a_credential_is_cached_for_thirty_seconds(api: Api, pass_time: PassTime) -> None:
     api.get("/v3/agents")
     costs = []
     for seconds in (0, 29, 1):
@@ -352,69 +350,69 @@ def test_a_credential_is_remembered_for_thirty_seconds(api: Api, pass_time: Pass
     assert costs == [{"Query": 1}, {"Query": 1}, {"GetItem": 1, "Query": 1}]
 
 
-def test_the_thirty_seconds_begin_when_a_credential_is_looked_up(
+def test_the_cache_time_starts_at_the_look_up_of_the_credential(
     api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """To note its use may take long, and it may be revoked meanwhile."""
+    """Recording its use may take long, and it may be revoked during that time."""
     made = issue(api)
     note = credentials._record_use
 
-    def revoked_meanwhile(row: Any) -> None:
+    def revoke_concurrently(row: Any) -> None:
         note(row)
         if row.credential_id == made["id"]:
             pass_time(8)
             credentials.revoke(row)
 
-    monkeypatch.setattr(credentials, "_record_use", revoked_meanwhile)
-    statuses = [opens(made["token"])]
+    monkeypatch.setattr(credentials, "_record_use", revoke_concurrently)
+    statuses = [status_with(made["token"])]
     for seconds in (21, 1):
         pass_time(seconds)
-        statuses.append(opens(made["token"]))
+        statuses.append(status_with(made["token"]))
     assert statuses == [200, 200, 401]
 
 
-def test_a_credential_is_not_remembered_beyond_its_end(api: Api, pass_time: PassTime) -> None:
+def test_a_credential_is_not_cached_beyond_its_expiry(api: Api, pass_time: PassTime) -> None:
     token = issue(api, expiresInSeconds=10)["token"]
-    before = opens(token)
+    before = status_with(token)
     pass_time(10)
-    assert (before, opens(token)) == (200, 401)
+    assert (before, status_with(token)) == (200, 401)
 
 
-def test_no_more_than_so_many_credentials_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_cached_credentials_is_limited(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(auth, "_CACHE_SIZE", 3)
     for _ in range(5):
-        assert opens(issue(api)["token"]) == 200
+        assert status_with(issue(api)["token"]) == 200
         assert len(auth._cache) <= 3
 
 
-def test_the_use_of_a_token_is_noted_every_ten_minutes_at_most(api: Api, pass_time: PassTime) -> None:
+def test_the_last_use_of_a_token_is_written_every_ten_minutes_at_most(api: Api, pass_time: PassTime) -> None:
     token, start = issue(api)["token"], clock.seconds()
-    noted = []
+    recorded = []
     for seconds in (0, 10 * MINUTE - 1, 1):
         pass_time(seconds)
         auth.clear_cache()
         with counted() as sent:
-            opens(token)
-        noted.append((sent["UpdateItem"], credential_item(token)["last_used_at"]["N"]))
-    assert noted == [(1, str(start)), (0, str(start)), (1, str(start + 10 * MINUTE))]
+            status_with(token)
+        recorded.append((sent["UpdateItem"], credential_item(token)["last_used_at"]["N"]))
+    assert recorded == [(1, str(start)), (0, str(start)), (1, str(start + 10 * MINUTE))]
 
 
-def test_the_list_says_when_a_token_was_last_used(api: Api, pass_time: PassTime) -> None:
+def test_the_list_shows_when_a_token_was_last_used(api: Api, pass_time: PassTime) -> None:
     token = issue(api)["token"]
     pass_time(MINUTE)
-    opens(token)
+    status_with(token)
     assert api.get("/v3/tokens").data[-1]["lastUsedAt"] == clock.iso(clock.seconds())
 
 
 @pytest.mark.parametrize(
-    "code", ["ConditionalCheckFailedException", "InternalServerError"], ids=["revoked meanwhile", "not available"]
+    "code", ["ConditionalCheckFailedException", "InternalServerError"], ids=["revoked concurrently", "unavailable"]
 )
-def test_a_request_does_not_fail_because_its_use_cannot_be_noted(api: Api, code: str) -> None:
-    with refused_by_the_engine("UpdateItem", code):
+def test_a_request_succeeds_if_the_last_use_cannot_be_written(api: Api, code: str) -> None:
+    with refuse_operation("UpdateItem", code):
         assert api.get("/v3/agents").status == 200
 
 
-def test_nothing_is_noted_of_a_token_that_was_revoked_meanwhile(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_use_of_a_concurrently_revoked_token_is_not_written(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     api.get("/v3/tokens")
     before = items("cams-credentials")
     token, living = issue(api)["token"], credentials.find_active
@@ -425,25 +423,25 @@ def test_nothing_is_noted_of_a_token_that_was_revoked_meanwhile(api: Api, monkey
         return row
 
     monkeypatch.setattr(credentials, "find_active", revoked_once_read)
-    assert opens(token) == 200
+    assert status_with(token) == 200
     assert items("cams-credentials") == before
 
 
-# ---- what opens which route, beside what tests/test_isolation.py says of all of them ---------------
+# ---- authorization (tests/test_isolation.py covers all routes) ------------------------------------
 
 
-def test_an_agent_key_is_refused_on_another_agent_by_an_encoded_id_too(api: Api, agent_id: str) -> None:
+def test_an_agent_key_is_refused_on_another_agent_s_encoded_id(api: Api, agent_id: str) -> None:
     api.post("/v2/agents/sales", {})
-    assert opens(agent_key(api), "/v2/agents/%73ales") == 403
+    assert status_with(agent_key(api), "/v2/agents/%73ales") == 403
 
 
-def test_an_agent_key_opens_its_agent_by_an_encoded_id_too(api: Api, agent_id: str) -> None:
-    assert opens(agent_key(api), "/v2/agents/%73upport") == 200
+def test_an_agent_key_is_accepted_on_its_agent_s_encoded_id(api: Api, agent_id: str) -> None:
+    assert status_with(agent_key(api), "/v2/agents/%73upport") == 200
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("path", ["/", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
-def test_a_route_that_no_row_names_is_closed_to_every_credential(
+def test_an_unlisted_route_is_closed_to_every_credential(
     api: Api, workspace: NewWorkspace, agent_id: str, path: str
 ) -> None:
     new = Chalice("new")
@@ -475,44 +473,44 @@ EDGE = "/v2/agents/support"
 
 
 @pytest.mark.parametrize("form", ["v2", "v3"])
-def test_an_agent_is_created_with_a_key_that_opens_it(api: Api, form: str) -> None:
+def test_a_new_agent_gets_a_working_key(api: Api, form: str) -> None:
     if form == "v2":
         agent_id, key = "support", api.post("/v2/agents/support", {}).data["SECRET_API_KEY"]
     else:
         created = api.post("/v3/agents", {"agent": {}}).data
         agent_id, key = created["id"], created["SECRET_API_KEY"]
-    assert opens(key, f"/v2/agents/{agent_id}") == 200
+    assert status_with(key, f"/v2/agents/{agent_id}") == 200
 
 
-def test_an_agent_s_key_has_no_end(api: Api, agent_id: str, pass_time: PassTime) -> None:
+def test_an_agent_s_key_does_not_expire(api: Api, agent_id: str, pass_time: PassTime) -> None:
     key = agent_key(api)
     assert "expires_at" not in credential_item(key)
     pass_time(20 * YEAR)
-    assert opens(key, EDGE) == 200
+    assert status_with(key, EDGE) == 200
 
 
-def test_a_token_of_our_form_that_comes_with_a_new_agent_becomes_its_login(api: Api) -> None:
+def test_a_well_formed_token_sent_with_a_new_agent_becomes_its_key(api: Api) -> None:
     brought = tokens.new(tokens.AGENT)
     v2_write(api, brought)
-    assert (agent_key(api), opens(brought, EDGE)) == (brought, 200)
+    assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
 
 
 @either_form
-def test_a_token_of_our_form_that_is_written_becomes_the_login(api: Api, agent_id: str, write: Write) -> None:
+def test_a_well_formed_token_written_to_an_agent_becomes_its_key(api: Api, agent_id: str, write: Write) -> None:
     brought = tokens.new(tokens.AGENT)
     assert write(api, brought).status == 200
-    assert (agent_key(api), opens(brought, EDGE)) == (brought, 200)
+    assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
 
 
 @either_form
-def test_a_key_that_is_replaced_goes_on_for_a_day(api: Api, agent_id: str, pass_time: PassTime, write: Write) -> None:
+def test_a_replaced_key_works_for_a_day(api: Api, agent_id: str, pass_time: PassTime, write: Write) -> None:
     old, new = agent_key(api), tokens.new(tokens.AGENT)
     write(api, new)
     pass_time(DAY - 1)
-    during = [opens(old, EDGE), opens(new, EDGE)]
+    during = [status_with(old, EDGE), status_with(new, EDGE)]
     pass_time(1)
     assert during == [200, 200]
-    assert [opens(old, EDGE), opens(new, EDGE)] == [401, 200]
+    assert [status_with(old, EDGE), status_with(new, EDGE)] == [401, 200]
 
 
 OTHER_TEXTS = {
@@ -525,42 +523,40 @@ OTHER_TEXTS = {
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
-def test_any_other_text_is_kept_and_opens_nothing(api: Api, agent_id: str, text: str) -> None:
+def test_other_text_is_stored_but_does_not_authenticate(api: Api, agent_id: str, text: str) -> None:
     assert v2_write(api, text).status == 200
-    assert (agent_key(api), opens(text, EDGE)) == (text, 401)
+    assert (agent_key(api), status_with(text, EDGE)) == (text, 401)
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
-def test_an_agent_that_is_created_with_any_other_text_has_no_login(api: Api, text: str) -> None:
+def test_an_agent_created_with_other_text_has_no_key(api: Api, text: str) -> None:
     api.get("/v3/tokens")
     before = items("cams-credentials")
     assert v2_write(api, text).status == 200
     assert (agent_key(api), items("cams-credentials")) == (text, before)
 
 
-def test_a_key_that_is_replaced_by_any_other_text_goes_on_for_a_day(
-    api: Api, agent_id: str, pass_time: PassTime
-) -> None:
+def test_a_key_replaced_by_other_text_works_for_a_day(api: Api, agent_id: str, pass_time: PassTime) -> None:
     old = agent_key(api)
     v2_write(api, "hunter2")
     pass_time(DAY - 1)
-    during = opens(old, EDGE)
+    during = status_with(old, EDGE)
     pass_time(1)
-    assert (during, opens(old, EDGE)) == (200, 401)
+    assert (during, status_with(old, EDGE)) == (200, 401)
 
 
 @either_form
-def test_null_ends_the_key_at_once(api: Api, agent_id: str, write: Write) -> None:
+def test_null_revokes_the_key_at_once(api: Api, agent_id: str, write: Write) -> None:
     key = agent_key(api)
     assert write(api, None).status == 200
     assert "SECRET_API_KEY" not in api.get("/v3/agents/support").data
-    assert opens(key, EDGE) == 401
+    assert status_with(key, EDGE) == 401
     assert tokens.fingerprint(key) not in repr(everything())
 
 
 @either_form
-def test_a_record_that_is_sent_back_as_it_was_read_leaves_the_key_alone(
+def test_saving_an_unchanged_record_does_not_change_the_key(
     api: Api, agent_id: str, pass_time: PassTime, write: Write
 ) -> None:
     key = agent_key(api)
@@ -568,7 +564,7 @@ def test_a_record_that_is_sent_back_as_it_was_read_leaves_the_key_alone(
     assert "expires_at" not in credential_item(key)
 
 
-def test_a_key_that_is_replaced_is_not_in_use_by_that(api: Api, agent_id: str) -> None:
+def test_replacing_a_key_does_not_count_as_its_use(api: Api, agent_id: str) -> None:
     old = agent_key(api)
     v2_write(api, tokens.new(tokens.AGENT))
     assert "last_used_at" not in credential_item(old)
@@ -577,7 +573,7 @@ def test_a_key_that_is_replaced_is_not_in_use_by_that(api: Api, agent_id: str) -
 @each_value_once
 @pytest.mark.parametrize("owner", ["another agent", "another workspace's agent"])
 @pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/new"], ids=["change", "creation"])
-def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
+def test_another_agent_s_token_is_refused_and_changes_nothing(
     api: Api, agent_id: str, other_workspace: NewWorkspace, owner: str, path: str
 ) -> None:
     owning = api if owner == "another agent" else Api(other_workspace.workspace_key)
@@ -587,13 +583,13 @@ def test_a_token_that_is_another_agent_s_is_refused_and_changes_nothing(
     answer = api.post(path, {"title": "New", "SECRET_API_KEY": taken})
     assert (answer.status, answer.json["code"]) == (409, "KEY_TAKEN")
     assert everything() == before
-    assert opens(taken, "/v2/agents/sales") == 200
+    assert status_with(taken, "/v2/agents/sales") == 200
 
 
 @each_value_once
 @either_form
 @pytest.mark.parametrize("key", [None, "hunter2"], ids=["cleared", "replaced"])
-def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(
+def test_an_agent_cannot_revoke_a_key_that_another_agent_has_taken_over(
     api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, write: Write, key: str | None
 ) -> None:
     shared = agent_key(api)
@@ -603,10 +599,10 @@ def test_an_agent_cannot_end_a_key_that_has_become_somebody_else_s(
     theirs.post("/v2/agents/sales", {"SECRET_API_KEY": shared})
     assert write(api, key).status == 200
     assert "expires_at" not in credential_item(shared)
-    assert opens(shared, "/v2/agents/sales") == 200
+    assert status_with(shared, "/v2/agents/sales") == 200
 
 
-def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
+def test_two_concurrent_writers_of_a_key_leave_one_permanent_key(
     api: Api, workspace: NewWorkspace, agent_id: str
 ) -> None:
     first, second = agents.read(workspace.workspace_id, "support"), agents.read(workspace.workspace_id, "support")
@@ -616,18 +612,18 @@ def test_two_writers_of_the_key_leave_one_login_that_has_no_end(
         agents.save(first, before, {**before, "SECRET_API_KEY": winner})
     with pytest.raises(storage.ConditionFailed), storage.unit_of_work():
         agents.save(second, before, {**before, "SECRET_API_KEY": loser})
-    assert [opens(winner, EDGE), opens(loser, EDGE)] == [200, 401]
+    assert [status_with(winner, EDGE), status_with(loser, EDGE)] == [200, 401]
 
 
 @pytest.mark.parametrize("path", ["/v3/agents/support", "/v3/agents"])
-def test_a_read_only_token_is_not_shown_a_key_that_may_write(api: Api, agent_id: str, path: str) -> None:
+def test_a_read_only_token_cannot_read_an_agent_key(api: Api, agent_id: str, path: str) -> None:
     shown = Api(issue(api, readOnly=True)["token"]).get(path)
     assert shown.status == 200
     assert "SECRET_API_KEY" not in shown.text
     assert "SECRET_API_KEY" in api.get(path).text
 
 
-def test_clearing_the_key_ends_the_ones_in_their_overlap_too(api: Api, agent_id: str) -> None:
+def test_clearing_the_key_revokes_keys_in_their_overlap(api: Api, agent_id: str) -> None:
     first = api.get("/v2/agents/support").json["SECRET_API_KEY"]
     api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)})
     api.post("/v2/agents/support", {"SECRET_API_KEY": None})
@@ -635,14 +631,14 @@ def test_clearing_the_key_ends_the_ones_in_their_overlap_too(api: Api, agent_id:
     assert Api(first).get("/v2/agents/support").status == 401
 
 
-def test_a_key_that_is_in_use_is_refused_by_its_name(api: Api, agent_id: str) -> None:
+def test_the_error_for_a_key_in_use_names_the_member(api: Api, agent_id: str) -> None:
     copied = api.get("/v2/agents/support").json
     answer = api.post("/v2/agents/copy", copied)
     assert (answer.status, answer.json["message"].split()[0]) == (409, "SECRET_API_KEY")
     assert api.get("/v2/agents/copy").status == 404
 
 
-def test_the_pages_of_the_token_list_are_every_token_once(api: Api, workspace: NewWorkspace) -> None:
+def test_the_pages_of_the_token_list_contain_every_token_once(api: Api, workspace: NewWorkspace) -> None:
     names = ["first token", *(issue(api, name=f"n{number}")["name"] for number in range(6))]
     found, cursor = [], ""
     while cursor is not None:

@@ -1,4 +1,4 @@
-"""Write rows outside a request, and let another writer come first."""
+"""Write rows outside a request, or interrupt a commit with another writer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def delete_now(row: storage.Row) -> None:
 
 
 def before_each_commit(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
-    """Call `act` before each commit that writes, its own commits included: it is for the test to end that."""
+    """Call `act` before each commit that writes, including its own; the test must stop the recursion."""
     commit = Unit.commit
 
     def acting(self: Unit) -> None:

@@ -1,1 +1,1 @@
-"""The specification as data, and the models and routes held against it."""
+"""The specification as data, and tests of the models and routes against it."""

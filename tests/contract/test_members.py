@@ -1,7 +1,7 @@
-"""Holds the wire models against `members.json`, the members of the specification (sections 2, 4.1 and 4.3).
+"""Tests the wire models against `members.json`, the members of the specification (sections 2, 4.1 and 4.3).
 
-Which members a model has and of what JSON type, what a member takes and refuses, and that nothing is lost on
-the way through. Which of them a route lets be written, and what it requires, is tested beside the resource.
+They cover the members of a model, their JSON types, the accepted and refused values, and lossless conversion. The tests
+of a resource cover writable and required members.
 """
 
 import json
@@ -50,21 +50,21 @@ MODELS: dict[str, Any] = {
     "state_out": StateOut,
 }
 
-# Turns and messages are open: what else they carry is kept. All others refuse members that they do not know;
-# of our own answers nothing is asked, nobody sends them.
+# Turns and messages are open: they store unknown members. All others refuse unknown members, except our own answers,
+# which are never sent to us.
 OPEN_RESOURCES = {"message", "turn_in", "turn_out"}
 ANSWERS = {"created_conversation", "state_out"}
 
-# The theme of the v2 form is open: v3 lets any text stand there, and what else it holds must survive.
+# The theme of the v2 form is open: v3 accepts any text, so unknown members must be preserved.
 OPEN_MEMBERS = {("agent_v2", "customThemeJSONString")}
 
-# Members that hold a record of another resource. A model need not import that resource's models (the rule of
-# dependencies forbids it): it may carry the record as an open object, or spell its members out.
+# Members that contain a record of another resource. The import rules forbid that resource's models, so a model may
+# declare an open object, or list the members.
 ACROSS_RESOURCES = {("agent_v3", "tools"), ("state_out", "agentData")}
 
 
 class Shape(NamedTuple):
-    """What a member is on the wire: its JSON type and, for a closed enum, all its values."""
+    """The type of a member on the wire: its JSON type and, for a closed enum, all its values."""
 
     type: str
     values: frozenset[str] | None = None
@@ -100,15 +100,15 @@ def name_of(member: Member) -> str:
 
 
 def kind_of(member: Member) -> tuple[Any, ...]:
-    """What decides which values a member takes."""
+    """The properties that determine the accepted values of a member."""
     return member.type, member.row.get("closed"), member.row.get("format")
 
 
-# The table, spelled out: path -> shape
+# The expanded table: path -> shape
 
 
 def expected_shapes(resource: str) -> dict[str, Shape]:
-    """Every path of the resource with its shape, the members of an `of` resource spelled out below it."""
+    """Every path of the resource with its shape, including the members of an `of` resource."""
     shapes: dict[str, Shape] = {}
     for member in members(resource):
         shapes[member.path] = member.shape
@@ -119,7 +119,7 @@ def expected_shapes(resource: str) -> dict[str, Shape]:
     return shapes
 
 
-# The models, spelled out the same way by way of their JSON schema
+# The models, expanded in the same way from their JSON schemas
 
 
 def model_shapes(resource: str) -> dict[str, Shape]:
@@ -137,11 +137,11 @@ def _properties(schema: dict[str, Any], defs: dict[str, Any], below: str) -> Ite
 
 
 def _described(schema: dict[str, Any], defs: dict[str, Any]) -> tuple[str, frozenset[str] | None, dict[str, Any]]:
-    """A schema's JSON type, its values if it is a closed enum, and the schema of what its arrays hold."""
+    """A schema's JSON type, its values if it is a closed enum, and the schema of its array items."""
     branches = list(_branches(schema, defs))
     kinds = {_kind(branch) for branch in branches}
     if kinds == {"object", "string"}:
-        # An object that is taken as its JSON text as well (the theme of section 2.5) is an object.
+        # An object that is also accepted as JSON text (the theme of section 2.5) counts as an object.
         branches, kinds = [branch for branch in branches if _kind(branch) == "object"], {"object"}
     if kinds == {"array"} and len(branches) == 1:
         type_, values, item = _described(branches[0].get("items", {}), defs)
@@ -178,11 +178,11 @@ def _values(schema: dict[str, Any]) -> list[str]:
     return [schema["const"]] if "const" in schema else list(schema["enum"])
 
 
-# Documents made from the table
+# Documents generated from the table
 
 
 def sample(member: Member, salt: int, *, whole: bool) -> Any:
-    """A value of the member's type that no other member has; numbers whole or not."""
+    """A unique value of the member's type; numbers are integers if `whole`."""
     number = salt if whole else salt + 0.5
     text = f"{member.path} {salt} ünïcödé 🐑"
     if "of" in member.row:
@@ -207,7 +207,7 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
 
 
 def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
-    """A record of the resource with every member of the table filled, each with a value of its own."""
+    """A record of the resource with a unique value in every member of the table."""
     filled: dict[str, Any] = {}
     for index, member in enumerate(members(resource)):
         *parents, name = member.path.split(".")
@@ -220,26 +220,26 @@ def document(resource: str, salt: int = 1000, *, whole: bool) -> dict[str, Any]:
 
 
 def alone(member: Member, value: Any) -> dict[str, Any]:
-    """The smallest record that carries the value: the member's parents and what a record must have."""
+    """The smallest record with the value: the member's parents and the required members."""
     for segment in reversed(member.path.split(".")):
         value = {segment.removesuffix("[]"): [value] if segment.endswith("[]") else value}
     return required_inside(member.resource, "") | dict(value)
 
 
 def required_inside(resource: str, parent: str) -> dict[str, Any]:
-    """The members that an object must have: the record itself or, with its path and a dot, one inside it."""
+    """The required members of the record, or of the object at `parent`, its path and a dot."""
     found = (m for m in members(resource) if is_required(m) and "of" not in m.row)
     inside = {m.path.removeprefix(parent): sample(m, 0, whole=True) for m in found if m.path.startswith(parent)}
     return {name: value for name, value in inside.items() if "." not in name}
 
 
 def is_required(member: Member) -> bool:
-    """Whether the member must not be null: the specification says so, or we do (`neverNull`)."""
+    """Whether the member must not be null, by the specification or by our own rule (`neverNull`)."""
     return member.row.get("required", False) or name_of(member) in TABLE["neverNull"]
 
 
-def right_values(member: Member) -> list[Any]:
-    """Values of the member's type, the known ones of an enum among them."""
+def valid_values(member: Member) -> list[Any]:
+    """Values of the member's type, including the known ones of an enum."""
     by_type: dict[str, list[Any]] = {
         "string": ["", "some other text", "ünïcödé 🐑"],
         "number": [3, 3.5, 0, -2.25],
@@ -266,8 +266,8 @@ WRONG = {
 }
 
 
-def wrong_values(member: Member) -> list[str]:
-    """JSON texts that are not of the member's type; none of them is null."""
+def invalid_values(member: Member) -> list[str]:
+    """JSON texts of other types; none is null."""
     wrong = WRONG.get(member.type.rstrip("[]"), [])
     if member.row.get("closed"):
         wrong = [*wrong, '""', '"another"', json.dumps(member.row["known"][0].upper())]
@@ -278,7 +278,7 @@ def wrong_values(member: Member) -> list[str]:
 
 @cache
 def adapter(resource: str) -> TypeAdapter[Any]:
-    """The one way in and out for a model and for a typed dictionary alike."""
+    """The adapter that parses and serialises a model or a typed dictionary."""
     return TypeAdapter(MODELS[resource])
 
 
@@ -291,7 +291,7 @@ def dumped(resource: str, value: Any) -> Any:
 
 
 def canonical(value: Any) -> str:
-    """Text that differs where JSON does: 3 and 3.0, 1 and true, absent and null."""
+    """Canonical JSON, which distinguishes 3 from 3.0, 1 from true, and absent from null."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
@@ -306,7 +306,7 @@ def is_refused(resource: str, text: str) -> bool:
 # The table itself
 
 
-def test_the_table_and_the_models_are_the_same_resources() -> None:
+def test_the_table_and_the_models_have_the_same_resources() -> None:
     assert TABLE["resources"].keys() == MODELS.keys()
     assert TABLE["extensions"].keys() <= MODELS.keys()
     assert set(TABLE["neverNull"]) <= {name_of(member) for member in EVERY_MEMBER}
@@ -321,7 +321,7 @@ def test_no_member_is_listed_twice(resource: str) -> None:
 
 @whole
 @pytest.mark.parametrize("resource", MODELS)
-def test_the_parent_of_a_member_stands_before_it_in_the_table(resource: str) -> None:
+def test_the_table_lists_a_parent_before_its_members(resource: str) -> None:
     seen: dict[str, str] = {}
     for member in members(resource):
         parent, _, _ = member.path.rpartition(".")
@@ -331,7 +331,7 @@ def test_the_parent_of_a_member_stands_before_it_in_the_table(resource: str) -> 
 
 
 @pytest.mark.parametrize("form", ["v2", "v3"])
-def test_the_forms_of_an_agent_s_member_say_which_tables_list_it(form: str) -> None:
+def test_the_forms_of_an_agent_s_member_match_the_tables_that_list_it(form: str) -> None:
     listed = {name: {member.path for member in members(f"agent_{name}")} for name in ("v2", "v3")}
     for member in members(f"agent_{form}"):
         assert member.row["forms"] == [name for name in listed if member.path in listed[name]], member.path
@@ -355,7 +355,7 @@ def test_a_model_has_exactly_the_members_of_the_specification(resource: str) -> 
 
 
 @pytest.mark.parametrize("resource", MODELS)
-def test_what_the_specification_marks_as_read_or_response_only_is_read_only_in_the_model(
+def test_read_only_members_of_the_specification_are_read_only_in_the_model(
     resource: str,
 ) -> None:
     marked = {m.path for m in members(resource) if m.row.get("readOnly") or m.row.get("responseOnly")}
@@ -366,8 +366,8 @@ def test_what_the_specification_marks_as_read_or_response_only_is_read_only_in_t
 
 @one_of_each(kind_of)
 @pytest.mark.parametrize("member", EVERY_MEMBER, ids=name_of)
-def test_a_member_takes_every_value_of_its_type_alone_and_keeps_it(member: Member) -> None:
-    for value in right_values(member):
+def test_a_member_accepts_every_value_of_its_type_unchanged(member: Member) -> None:
+    for value in valid_values(member):
         record = alone(member, value)
         kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
         assert canonical(kept) == canonical(record)
@@ -375,18 +375,18 @@ def test_a_member_takes_every_value_of_its_type_alone_and_keeps_it(member: Membe
 
 @one_of_each(kind_of)
 @pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if not is_required(m)], ids=name_of)
-def test_a_member_may_be_null_which_is_not_the_same_as_absent(member: Member) -> None:
+def test_a_member_may_be_null_which_differs_from_absent(member: Member) -> None:
     record = alone(member, None)
     kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
     assert canonical(kept) == canonical(record)
 
 
 @one_of_each(kind_of)
-@pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if wrong_values(m)], ids=name_of)
+@pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if invalid_values(m)], ids=name_of)
 def test_a_member_refuses_every_value_of_another_type(member: Member) -> None:
     accepted = [
         text
-        for text in wrong_values(member)
+        for text in invalid_values(member)
         if not is_refused(member.resource, json.dumps(alone(member, "HERE")).replace('"HERE"', text))
     ]
     assert accepted == []
@@ -395,7 +395,7 @@ def test_a_member_refuses_every_value_of_another_type(member: Member) -> None:
 @each_value_once
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
 @pytest.mark.parametrize("resource", MODELS)
-def test_a_record_with_every_member_goes_through_without_loss(resource: str, whole: bool) -> None:
+def test_a_record_with_every_member_is_converted_without_loss(resource: str, whole: bool) -> None:
     record = document(resource, whole=whole)
     kept = dumped(resource, validate(resource, json.dumps(record)))
     assert canonical(kept) == canonical(record)
@@ -403,7 +403,7 @@ def test_a_record_with_every_member_goes_through_without_loss(resource: str, who
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("resource", [name for name in MODELS if name not in OPEN_RESOURCES | ANSWERS])
-def test_a_record_refuses_a_member_that_the_table_does_not_know(resource: str) -> None:
+def test_a_record_refuses_an_unknown_member(resource: str) -> None:
     holders = ["", *(f"{m.path}{'[]' * m.type.count('[]')}." for m in members(resource) if _has_members(m))]
     accepted = []
     for holder in holders:
@@ -416,24 +416,24 @@ def test_a_record_refuses_a_member_that_the_table_does_not_know(resource: str) -
 
 
 def _has_members(member: Member) -> bool:
-    """Whether the specification says what is inside the member, in this resource's own table."""
+    """Whether this resource's table lists the members inside the member."""
     below = (f"{member.path}.", f"{member.path}[].")
     return any(other.path.startswith(below) for other in members(member.resource))
 
 
 @pytest.mark.parametrize("resource", sorted(OPEN_RESOURCES))
-def test_a_turn_or_a_message_keeps_a_member_that_the_table_does_not_know(resource: str) -> None:
+def test_a_turn_or_a_message_keeps_an_unknown_member(resource: str) -> None:
     record = {**document(resource, whole=True), "notInTheTable": {"kept": [1, 2.5, None, True]}}
     kept = dumped(resource, validate(resource, json.dumps(record)))
     assert canonical(kept) == canonical(record)
 
 
-# The theme, the one member that is an object in one form and a string in the other (section 2.5)
+# The theme, the only member that is an object in one form and a string in the other (section 2.5)
 
 THEME = {"themeType": "dark", "primary": "blue", "nineColorPallet": [[1, 2, 3], [4, 5.5, 6]]}
 
 
-def test_the_v2_form_takes_the_theme_as_the_json_text_of_that_object_too() -> None:
+def test_the_v2_form_also_accepts_the_theme_as_json_text() -> None:
     agent = validate("agent_v2", json.dumps({"customThemeJSONString": json.dumps(THEME)}))
     assert dumped("agent_v2", agent) == {"customThemeJSONString": THEME}
 
@@ -450,26 +450,26 @@ def test_the_v2_form_takes_the_theme_as_the_json_text_of_that_object_too() -> No
         pytest.param('{"nineColorPallet": [["5"]]}', id="text in the pallet"),
         pytest.param('{"nineColorPallet": [[NaN]]}', id="NaN"),
         pytest.param('{"nineColorPallet": [[1e999]]}', id="infinity"),
-        pytest.param('{"notInTheTable": NaN}', id="NaN in a member that is only kept"),
-        pytest.param('{"notInTheTable": [-Infinity]}', id="Infinity in a member that is only kept"),
-        pytest.param('{"notInTheTable": 1e999}', id="too large a number in a member that is only kept"),
+        pytest.param('{"notInTheTable": NaN}', id="NaN in an unknown member"),
+        pytest.param('{"notInTheTable": [-Infinity]}', id="Infinity in an unknown member"),
+        pytest.param('{"notInTheTable": 1e999}', id="a too large number in an unknown member"),
         pytest.param('{"notInTheTable": "\\ud800"}', id="lone surrogate"),
         pytest.param('{"notInTheTable": ' + "[" * 100_000 + "]" * 100_000 + "}", id="100,000 levels"),
-        pytest.param('{"primary": "blue"} and more', id="more than JSON"),
+        pytest.param('{"primary": "blue"} and more', id="text after the JSON"),
     ],
 )
-def test_the_v2_form_refuses_a_theme_whose_text_is_no_such_object(text: str) -> None:
+def test_the_v2_form_refuses_a_theme_with_invalid_json_text(text: str) -> None:
     assert is_refused("agent_v2", json.dumps({"customThemeJSONString": text}))
 
 
-def test_the_v2_form_keeps_what_else_a_theme_holds() -> None:
+def test_the_v2_form_keeps_unknown_members_of_a_theme() -> None:
     theme = {**THEME, "notInTheTable": {"kept": [1, 2.5, None, True]}}
     for sent in (theme, json.dumps(theme)):
         agent = validate("agent_v2", json.dumps({"customThemeJSONString": sent}))
         assert canonical(dumped("agent_v2", agent)) == canonical({"customThemeJSONString": theme})
 
 
-def test_the_v3_form_keeps_the_theme_as_the_text_that_was_sent() -> None:
+def test_the_v3_form_keeps_the_text_of_the_theme_unchanged() -> None:
     text = '{ "primary":"blue",\n "anything": [] }'
     agent = validate("agent_v3", json.dumps({"customThemeJSONString": text}))
     assert dumped("agent_v3", agent) == {"customThemeJSONString": text}

@@ -1,7 +1,7 @@
-"""Holds the routes that the app serves against `routes.json`: the specification's (section 4) and our own.
+"""Tests the served routes against `routes.json`: those of the specification (section 4) and our own.
 
-Which operations there are, that API Gateway can take their paths, and which need no credential. Which credential
-opens the others is tested in `tests/test_isolation.py`, what an operation does beside its resource.
+They cover the list of operations, paths that API Gateway accepts, and the operations without a credential.
+`tests/test_isolation.py` tests the credentials of the others.
 """
 
 import json
@@ -28,14 +28,14 @@ def name_of(operation: dict[str, str]) -> str:
 
 
 def served() -> set[tuple[str, str]]:
-    """The operations that the app really serves, as (method, path)."""
+    """The operations that the app serves, as (method, path)."""
     return {(method, path) for path, methods in app.routes.items() for method in methods}
 
 
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
-    """Sets of variables that stand at one position below one prefix, which API Gateway refuses to create.
+    """Sets of different variables at one position under one prefix, which API Gateway refuses to create.
 
-    Two paths share a prefix when their fixed segments agree up to there, whatever they call its variables.
+    Two paths share a prefix if their fixed segments are equal up to it; the names of its variables do not matter.
     """
     names: dict[tuple[str, ...], set[str]] = {}
     for path in paths:
@@ -49,7 +49,7 @@ def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:
 
 
 def call(operation: dict[str, str], headers: dict[str, str]) -> tuple[int, bytes]:
-    """Send an operation with plausible ids and, where it may take one, a body; return status and raw body."""
+    """Send an operation with plausible ids, and a body if it takes one; returns the status and the raw body."""
     path = re.sub(r"\{\w+\}", "x1", operation["path"])
     body = b"" if operation["method"] in ("GET", "DELETE") else b"{}"
     with Client(app) as client:
@@ -74,7 +74,7 @@ def test_every_operation_names_a_known_credential() -> None:
 
 @one_of_each(lambda operation: operation["method"])
 @pytest.mark.parametrize("operation", ROUTES["specification"], ids=name_of)
-def test_a_path_is_the_specification_s_but_for_the_names_of_its_variables(operation: dict[str, str]) -> None:
+def test_a_path_equals_the_specification_s_except_for_variable_names(operation: dict[str, str]) -> None:
     ours, written = (
         re.sub(r"\{\w+\}", "{}", path) for path in (operation["path"], operation.get("asWritten", operation["path"]))
     )
@@ -87,8 +87,8 @@ def test_the_app_serves_exactly_the_specification_and_our_additions() -> None:
     assert (missing, unlisted) == (set(), set())
 
 
-def test_no_two_paths_name_the_variable_at_one_position_differently() -> None:
-    """API Gateway refuses such a pair when it is deployed; Chalice itself does not notice."""
+def test_all_paths_use_the_same_variable_name_at_one_position() -> None:
+    """API Gateway refuses different names at deployment; Chalice does not detect them."""
     assert variable_conflicts(app.routes) == set()
 
 
@@ -100,21 +100,19 @@ def test_no_two_paths_name_the_variable_at_one_position_differently() -> None:
         pytest.param(["/a/{x}/b/{y}", "/a/{w}/b/{y}"], {frozenset({"{x}", "{w}"})}, id="above an equal variable"),
         pytest.param(["/a/{x}", "/b/{y}"], set(), id="other prefix"),
         pytest.param(["/a/{x}/b", "/a/{x}/c/{y}"], set(), id="same name"),
-        pytest.param(["/a/{x}", "/a/fixed"], set(), id="variable beside a fixed segment"),
+        pytest.param(["/a/{x}", "/a/fixed"], set(), id="a variable and a fixed segment"),
     ],
 )
-def test_the_rule_for_variables_tells_conflicts_from_neighbours(
-    paths: list[str], conflicts: set[frozenset[str]]
-) -> None:
+def test_the_check_of_variable_names_detects_only_conflicts(paths: list[str], conflicts: set[frozenset[str]]) -> None:
     assert variable_conflicts(paths) == conflicts
 
 
 @pytest.mark.parametrize("operation", OPEN, ids=name_of)
-def test_what_describes_the_interface_opens_without_a_token(operation: dict[str, str]) -> None:
+def test_the_documentation_is_served_without_a_token(operation: dict[str, str]) -> None:
     status, _ = call(operation, {})
     assert status not in (401, 403)
 
 
-def test_only_the_description_of_the_interface_is_open() -> None:
+def test_only_the_documentation_is_open() -> None:
     assert {operation["path"] for operation in OPEN} == {"/openapi.json", "/docs", "/docs/{asset}"}
     assert {operation["path"] for operation in OPEN} == auth.OPEN_ROUTES

@@ -29,7 +29,7 @@ from chalicelib.openapi.examples import EXAMPLES
 from infra.local import children
 from infra.package import wheels
 from tests.deployment import cloud
-from tests.described import Stand
+from tests.described import ExampleValues
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
 _TIMEOUT_SECONDS = 20.0
@@ -210,15 +210,17 @@ def _call_every_operation(api: Gateway) -> int:
     missing = {name for name, (_, _, description) in operations.items() if description["security"]} - EXAMPLES.keys()
     if missing:
         raise Failed(f"No example calls {', '.join(sorted(missing))}.")
-    stand, calls = Stand(), 0
+    known, calls = ExampleValues(), 0
     for name, examples in EXAMPLES.items():
         method, path, description = operations[name]
         for example in examples.values():
             parameters = [_resolved(document, one) for one in description.get("parameters", ())]
             values = {one["name"]: one["example"] for one in parameters if one["in"] == "path"}
-            address = path.format(**{key: quote(str(stand.real(value)), safe="") for key, value in values.items()})
-            answer = api.call(method, address, stand.real(example.request))
-            stand.meet(example.answer, answer)
+            address = path.format(
+                **{key: quote(str(known.substitute(value)), safe="") for key, value in values.items()}
+            )
+            answer = api.call(method, address, known.substitute(example.request))
+            known.learn(example.answer, answer)
             calls += 1
     return calls
 

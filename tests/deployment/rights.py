@@ -16,7 +16,7 @@ from chalicelib import storage
 from chalicelib.deletion import functions as cascades
 from chalicelib.webhooks import functions
 from infra.deploy.functions import API, FUNCTIONS
-from tests.conftest import forget
+from tests.conftest import clear_caches
 
 KEY = "key/1"
 """A placeholder for the only key, because a Decrypt call does not contain the ARN of its key."""
@@ -49,7 +49,7 @@ def recorded() -> Iterator[set[Right]]:
 
     def with_cold_start(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any) -> Any:
-            forget()
+            clear_caches()
             running.append(name)
             try:
                 return function(*arguments)  # no thread of it is running after it returns

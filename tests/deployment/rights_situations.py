@@ -17,7 +17,7 @@ from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
-from tests.requests import refused_by_the_engine
+from tests.requests import refuse_operation
 from tests.test_deletions import cascade_messages, fill
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
@@ -32,7 +32,7 @@ def every_operation(service: Service) -> None:
         method, path = case.operation.split()[0], path_of(case, service)
         for write in (PUT, DELETE):
             if write in case.costs:
-                with refused_by_the_engine(write, "ConditionalCheckFailedException"):
+                with refuse_operation(write, "ConditionalCheckFailedException"):
                     expected = 409 if write == PUT else 200  # a deletion that finds nothing is done
                     assert service.api.call(method, path, case.body).status == expected
         assert service.api.call(method, path, case.body).status in (200, 404), case.id
@@ -43,7 +43,7 @@ def a_request_is_repeated(service: Service) -> None:
     paths = {"/v3/agents/support/tools": {"tool": {"name": "Keyed"}}, "/agents/support/interact/keyed/state": large(4)}
     for key, (path, body) in enumerate(paths.items()):
         headers = {**service.api._headers, "Content-Type": "application/json", "Idempotency-Key": f"rights-{key}"}
-        with refused_by_the_engine(TRANSACT, "ThrottlingException"):
+        with refuse_operation(TRANSACT, "ThrottlingException"):
             assert service.api.call("POST", path, body, headers).status == 503
         for _ in range(2):
             assert service.api.call("POST", path, body, headers).status == 200
@@ -110,17 +110,17 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
         delete_now(ledger.EventRow(new.workspace_id, pipeline.events_of(records)[0].id))
-        for lane in (queue.FAST, queue.SLOW):
-            while (held := pipeline.take(lane)).messages:
+        for queue_name in (queue.FAST, queue.SLOW):
+            while (held := pipeline.take(queue_name)).messages:
                 held.run()
                 held.run()  # SQS delivers at least once
                 held.delete()
-            pipeline.Held(lane, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
+            pipeline.Held(queue_name, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
         patch.setattr(delivery, "SLOW_SECONDS", 0)
-        for lane in (queue.FAST, queue.SLOW):
+        for queue_name in (queue.FAST, queue.SLOW):
             assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
-            pipeline.Held(lane, pipeline.take(queue.FAST).messages).run()
+            pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}

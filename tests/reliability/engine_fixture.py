@@ -1,6 +1,6 @@
-"""The real local engine for tests: one per test session, or as many as a test wants to kill.
+"""The real local engine for tests: one per session, or several for tests that kill it.
 
-Not responsible for tables: a test creates its own, or takes those of `infra.tables`.
+A test creates its own tables, or those of `infra.tables`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from botocore.config import Config
 from infra.local import children
 from infra.local.children import Engine
 
-# No second attempt: what a test counts as acknowledged must have been answered once.
+# No retries: a write that a test counts as acknowledged must have been answered at the first attempt.
 _PLAIN = Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=10, max_pool_connections=16)
 
 
@@ -40,7 +40,7 @@ def running_engine(state: Path, *options: str) -> Iterator[Engine]:
 
 
 def kill(running: Engine) -> None:
-    """As `kill -9` does it: no handler runs, nothing is flushed."""
+    """Kill like `kill -9`: no handler runs, nothing is flushed."""
     running.process.kill()
     running.process.wait()
 
@@ -57,5 +57,5 @@ def _client(url: str, service: str) -> Any:
 
 @lru_cache
 def _session() -> boto3.session.Session:
-    # One for all, because it keeps the descriptions of the services, which are slow to read.
+    # One session for all clients, because it caches the service descriptions, which are slow to read.
     return boto3.session.Session(aws_access_key_id="local", aws_secret_access_key="local", region_name=children.REGION)

@@ -1,7 +1,7 @@
-"""The line between the service and the local engine, in this process: it can be cut at any one request.
+"""Inject a fault into any single request between the service and the local engine, in this process.
 
-At the SDK's clients, below everything of ours and of PynamoDB's: what happens to a request here happens to it in a
-cloud, and what the SDK, PynamoDB and we do about it is all there.
+This works at the SDK's clients, below our code and PynamoDB, so all error handling of the SDK, PynamoDB and the service
+is active.
 """
 
 import re
@@ -19,7 +19,7 @@ from botocore.retries.quota import RetryQuota
 
 from chalicelib import storage
 from infra.local.children import Engine
-from tests.conftest import forget
+from tests.conftest import clear_caches
 
 _SERVICES = ("dynamodb", "dynamodbstreams", "kms", "sqs")
 
@@ -28,14 +28,14 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 class Died(BaseException):
-    """The process has ended: nothing in it catches this."""
+    """Ends the process; no code catches it."""
 
 
 class Fault(NamedTuple):
-    """What happens, and at which of a block's requests, from 0 on.
+    """A kind of fault, and the index of the request that it affects.
 
-    The process dies before or after it; or every attempt of it is refused; or the answer is lost of its first
-    attempt, which the SDK repeats, or of each attempt, until the SDK gives up.
+    The process dies before or after the request, every attempt is refused, or answers are lost: only the first, so
+    that the SDK retries, or all of them, until the SDK gives up.
     """
 
     kind: Kind
@@ -43,12 +43,12 @@ class Fault(NamedTuple):
 
     @property
     def is_death(self) -> bool:
-        """Whether the process is no more."""
+        """Whether the process dies."""
         return self.kind.startswith("dies")
 
 
 class Line:
-    """Carries requests to the engine."""
+    """Sends requests to the engine."""
 
     def __init__(self, engine: Engine) -> None:
         self._url = engine.url
@@ -58,7 +58,7 @@ class Line:
 
     @contextmanager
     def cut(self, fault: Fault | None = None) -> Iterator[list[str]]:
-        """Inside the block the fault happens; the names of the requests that the block has come to."""
+        """Inject the fault inside the block; returns the names of the requests that the block reached."""
         sent: list[str] = []
         self._sent, self._fault = sent, fault
         try:
@@ -67,13 +67,13 @@ class Line:
             self._sent, self._fault = [], None
 
     def begin(self, model: Any, **_: Any) -> None:
-        """A request is made; attempts of it follow."""
+        """Record a new request; its attempts follow."""
         if self._fault and self._fault.is_death and len(self._sent) > self._fault.at:
             raise Died()
         self._sent.append(model.name)
 
     def carry(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """An attempt of the last request that was made."""
+        """Send one attempt of the last request."""
         fault = self._fault
         if fault is None or len(self._sent) != fault.at + 1:
             return self._deliver(request)
@@ -95,13 +95,13 @@ class Line:
 
 @contextmanager
 def line_to(engine: Engine) -> Iterator[Line]:
-    """Inside the block the process's clients are on the line; nobody waits between two attempts."""
+    """Connect the process's clients to the engine inside the block, without pauses between attempts."""
     line = Line(engine)
     clients = [(name, storage.sdk_client(name).meta.events) for name in _SERVICES]
-    forget()
+    clear_caches()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
-        patch.setattr(RetryQuota, "acquire", lambda quota, amount: True)  # a process that has had no failures yet
+        patch.setattr(RetryQuota, "acquire", lambda quota, amount: True)  # the retry quota of a new process
         for name, events in clients:
             events.register_first(f"before-call.{name}", line.begin)
             events.register_last("before-send", line.carry)
@@ -111,4 +111,4 @@ def line_to(engine: Engine) -> Iterator[Line]:
             for name, events in clients:
                 events.unregister(f"before-call.{name}", line.begin)
                 events.unregister("before-send", line.carry)
-            forget()
+            clear_caches()

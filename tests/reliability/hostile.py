@@ -1,8 +1,7 @@
-"""A cloud that fails: between the SDK's clients and moto, whatever a service may do to a request happens to some.
+"""A failing cloud: some requests between the SDK's clients and moto get any fault that a real service can cause.
 
-Time is simulated. Each attempt takes as long as it would, and every pause of the SDK's, of PynamoDB's and of ours
-passes at once. What moto lacks and the service's repetitions rest on is added: a transaction with a token that was
-done before is not done again.
+Time is simulated: each attempt takes a realistic time, and every pause of the SDK, PynamoDB and the service passes at
+once. Idempotency tokens of transactions, which moto lacks, are added, since retries depend on them.
 """
 
 import json
@@ -24,7 +23,7 @@ from chalicelib import clock, storage
 from tests.direct_moto import over_http
 
 _START = 1_750_000_000.0
-# Seconds: an answer as it should be, one that comes just in time for `connection.client`, and its two timeouts.
+# Seconds: a normal answer, one just before the timeout of `connection.client`, and its two timeouts.
 _ANSWER, _LATE, _CONNECT, _READ = 0.005, 4.8, 1.0, 4.9
 _SERVICES = ("dynamodb", "kms", "sqs")
 _REFUSALS = {
@@ -46,7 +45,7 @@ CALM: Weather = {}
 
 
 class Cloud:
-    """What happens to requests: `weather` is the chance of a fault for each service, `faults` what has happened."""
+    """Injects faults: `weather` is their probability per service, `faults` counts them."""
 
     def __init__(self, chance: random.Random) -> None:
         self.chance = chance
@@ -56,16 +55,16 @@ class Cloud:
         self._done: dict[str, tuple[int, Any, Any]] = {}
 
     def change(self) -> None:
-        """New weather: from a drizzle to the end of the world, over one of the services or over all."""
+        """Choose new probabilities, from low to certain, for one service or for all."""
         services = self.chance.choice([["dynamodb"], ["dynamodb", "kms", "sqs"], ["kms"], ["sqs"]])
         self.weather = dict.fromkeys(services, self.chance.choice([0.05, 0.2, 0.5, 0.8, 1.0]))
 
     def sleep(self, seconds: float) -> None:
-        """Let time pass."""
+        """Advance the simulated time."""
         self.now += seconds
 
     def answer(self, event_name: str, request: AWSPreparedRequest, **_: Any) -> AWSResponse:
-        """In place of the network: an answer, or what else comes back."""
+        """Replace the network: return an answer or raise a fault."""
         service, operation = event_name.split(".")[1:3]
         self.sleep(_ANSWER)
         if self.chance.random() >= self.weather.get(service, 0):
@@ -96,7 +95,7 @@ class Cloud:
         status, headers, body = answered
         return AWSResponse(request.url, status, headers, MockRawResponse(body))
 
-    # Nothing has happened.
+    # The request has no effect.
 
     def _out_of_reach(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if self.chance.random() < 0.5:
@@ -109,7 +108,7 @@ class Cloud:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _refused(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
-        if self.chance.random() < 0.2:  # what stands before the service says so, in words of its own
+        if self.chance.random() < 0.2:  # a load balancer answers in its own format
             return _answered(request, self.chance.choice([500, 502, 503, 504]), "<html>busy</html>")
         return _error(request, *self.chance.choice(_REFUSALS[service]))
 
@@ -121,7 +120,7 @@ class Cloud:
 
     def _cancelled(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         if json.loads(request.body)["ClientRequestToken"] in self._done:
-            return self._served(operation, request)  # what is done is not cancelled any more
+            return self._served(operation, request)  # an applied transaction cannot be cancelled
         codes = ["TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"]
         code = self.chance.choice([codes[0], *codes])
         reasons = [{"Code": "None"} for _ in json.loads(request.body)["TransactItems"]]
@@ -131,7 +130,7 @@ class Cloud:
         message = f"Transaction cancelled, please refer cancellation reasons for specific reasons [{listed}]"
         return _error(request, 400, "TransactionCanceledException", message, CancellationReasons=reasons)
 
-    # It has happened, and nobody hears of it, or late.
+    # The request takes effect, but its answer is lost or late.
 
     def _lost(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         self._served(operation, request)
@@ -148,7 +147,7 @@ class Cloud:
         self.sleep(_LATE)
         return self._served(operation, request)
 
-    # Some of it has happened.
+    # A part of the request takes effect.
 
     def _in_part(self, service: str, operation: str, request: AWSPreparedRequest) -> AWSResponse:
         left_over, found = _PARTS[operation]
@@ -176,18 +175,18 @@ class Cloud:
 
 def _processed(request: AWSPreparedRequest) -> tuple[int, Any, Any]:
     answered = botocore_stubber.process_request(request)
-    assert answered is not None, "moto has all the services that are called"
+    assert answered is not None, "moto does not have this service"
     return answered
 
 
 @contextmanager
 def hostile_cloud(chance: random.Random, monkeypatch: pytest.MonkeyPatch) -> Iterator[Cloud]:
-    """A cloud between the process's clients and moto while the block goes on; calm until it is told otherwise."""
+    """Put a cloud between the process's clients and moto inside the block; calm at first."""
     cloud = Cloud(chance)
     monkeypatch.setattr(time, "sleep", cloud.sleep)
     monkeypatch.setattr(clock, "monotonic", lambda: cloud.now)
     monkeypatch.setattr(clock, "milliseconds", lambda: int(cloud.now * 1000))
-    # A process that has not used up what the SDK allows it of attempts: nobody waits longer.
+    # The SDK's full retry quota, which allows the most attempts and so the longest waits.
     monkeypatch.setattr(RetryQuota, "acquire", lambda quota, amount: True)
     clients = [storage.sdk_client(service).meta.events for service in _SERVICES]
     for events in clients:

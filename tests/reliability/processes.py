@@ -1,4 +1,4 @@
-"""Processes that call the API against one local engine: writers and readers that collide for real."""
+"""Processes that call the API on one local engine, for real conflicts between writers and readers."""
 
 import json
 import os
@@ -25,14 +25,14 @@ class Service(NamedTuple):
     token: str
 
     def start(self, module: str, action: str, *arguments: object) -> "subprocess.Popen[str]":
-        """A process of a module of ours that is told the action, the token and the arguments."""
+        """Start a module as a process with the action, the token and the arguments."""
         command = [sys.executable, "-m", module, action, self.token, *map(str, arguments)]
         return subprocess.Popen(command, cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, text=True)
 
 
 @contextmanager
 def service(state: Path) -> Iterator[Service]:
-    """The service's data on an engine of its own, as long as the block goes on."""
+    """The service's data on a separate engine inside the block."""
     with running_engine(state) as engine:
         environment = {**os.environ, **children.address_of(engine.url)}
         made = subprocess.run([sys.executable, "-c", _SET_UP], cwd=ROOT, env=environment, check=True, stdout=-1)
@@ -40,7 +40,7 @@ def service(state: Path) -> Iterator[Service]:
 
 
 def output(process: "subprocess.Popen[str]") -> list[str]:
-    """What a process printed, once it has ended well."""
+    """The output of a process, after it ended successfully."""
     out, _ = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, out[-2000:]
     return out.splitlines()

@@ -1,5 +1,5 @@
-"""The local run for tests: as `make run` starts it, in a process group of its own, so that a test can interrupt it,
-kill it, and see that nothing is left.
+"""The local run for tests: started like `make run`, in its own process group, so that a test can interrupt it,
+kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECONDS = 30
 
 @dataclass(frozen=True)
 class Run:
-    """A run of the service, where it writes, and what it had written when it was ready."""
+    """A run of the service, its directory, and its output up to readiness."""
 
     process: subprocess.Popen[bytes]
     directory: Path
@@ -40,7 +40,7 @@ class Run:
 
     @property
     def processes(self) -> dict[int, str]:
-        """The living processes of the group and their commands; what is dead and not yet collected does not count."""
+        """The running processes of the group and their commands, without zombies."""
         listing = subprocess.run(
             ["ps", "-ww", "-eo", "pid=,pgid=,stat=,args="], capture_output=True, text=True, check=True
         )
@@ -53,7 +53,7 @@ class Run:
 
 
 def begin(directory: Path, port: int) -> Run:
-    """Starts a run and waits until it is ready."""
+    """Start a run and wait until it is ready."""
     directory.mkdir(mode=0o700, exist_ok=True)
     credentials = directory / "credentials.json"
     before = credentials.stat().st_mtime_ns if credentials.exists() else None
@@ -81,7 +81,7 @@ def read_credentials(directory: Path) -> dict[str, str]:
 
 
 def end(run: Run, number: signal.Signals) -> int:
-    """Sends the signal to the supervisor alone; returns its exit code."""
+    """Send the signal to the supervisor only; returns its exit code."""
     run.process.send_signal(number)
     return run.process.wait(SECONDS)
 
@@ -98,14 +98,14 @@ def ask(run: Run, method: str, path: str, token: str, body: Any = None) -> tuple
 
 
 def kill(run: Run) -> None:
-    """`kill -9` for every process of the run that there still is."""
+    """Kill every remaining process of the run with `kill -9`."""
     if run.processes:
         os.killpg(run.process.pid, signal.SIGKILL)
     run.process.wait()
 
 
 def engine_client(run: Run, service: str) -> Any:
-    """An SDK client of the run's engine, as whoever reads its `environment` file gets it."""
+    """An SDK client of the run's engine, configured by its `environment` file."""
     session = boto3.session.Session(
         aws_access_key_id=run.environment["AWS_ACCESS_KEY_ID"],
         aws_secret_access_key=run.environment["AWS_SECRET_ACCESS_KEY"],

@@ -1,4 +1,4 @@
-"""Sixteen callers send one request with one `Idempotency-Key` to the real local engine: it has its effect once."""
+"""Sixteen callers send one request with one `Idempotency-Key` to the real local engine; it takes effect once."""
 
 import json
 from collections.abc import Iterator
@@ -15,15 +15,17 @@ PROCESSES, THREADS, EACH, KEYS = 4, 4, 5, 3
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     with service(tmp_path_factory.mktemp("keys")) as running:
         yield running
 
 
-def test_one_agent_is_made_of_every_key_and_every_caller_gets_its_answer(here: Service, shown: Shown) -> None:
+def test_each_key_creates_one_agent_and_all_callers_get_the_same_answer(served: Service, shown: Shown) -> None:
     agents = set()
     for key in (f"key-{number}" for number in range(KEYS)):
-        callers = [here.start("tests.reliability.repeaters", "create", key, THREADS, EACH) for _ in range(PROCESSES)]
+        callers = [
+            served.start("tests.reliability.repeating_clients", "create", key, THREADS, EACH) for _ in range(PROCESSES)
+        ]
         answers = [json.loads(line) for caller in callers for line in output(caller)]
         assert len(answers) == PROCESSES * THREADS * EACH
         assert {(status, code) for status, code, *_ in answers} == {(200, None)}
@@ -32,6 +34,6 @@ def test_one_agent_is_made_of_every_key_and_every_caller_gets_its_answer(here: S
         assert sum(not replayed for _, _, replayed, _ in answers) == 1
         agents.add(json.loads(texts.pop())["data"]["id"])
         shown(requests=len(answers))
-    stored = client(here.engine, "dynamodb").scan(TableName="cams-agents")["Items"]
+    stored = client(served.engine, "dynamodb").scan(TableName="cams-agents")["Items"]
     assert {item["agent_id"]["S"] for item in stored} == {*agents, "support"}
     assert len(agents) == KEYS

@@ -1,6 +1,6 @@
 """Sixteen writers create conversations of one agent on the real local engine while a reader walks the list.
 
-moto's own locking hides what concurrent transactions do; here they collide for real.
+moto's locking prevents concurrent transactions; on this engine they really conflict.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
 PROCESSES, THREADS, EACH = 4, 4, 5
 
 
-def test_sixteen_creators_leave_no_gap_and_nothing_twice(tmp_path: Path, shown: Shown) -> None:
+def test_concurrent_creations_leave_no_gaps_and_no_duplicates(tmp_path: Path, shown: Shown) -> None:
     with service(tmp_path) as served:
         reader = served.start(writers.__name__, "walk", "4")
         creators = [served.start(writers.__name__, "create", THREADS, EACH) for _ in range(PROCESSES)]

@@ -1,9 +1,8 @@
-"""Every request that writes, with a fault at every request that it sends to the real local engine.
+"""Every write request, with a fault at each request that it sends to the real local engine.
 
-Before a request the process dies, or all attempts of it are refused; after it the process dies, or the answer is lost.
-(To die before a request is to die after the one before it, but for the first.) What is there then is what was there, or
-what is there where nothing happened, whole; the events are those of the change, or none; and the same request, sent
-again, does what it does where nothing happened.
+The process dies before or after a request, all attempts are refused, or the answer is lost. (Dying before a request
+equals dying after the previous one, except for the first.) The write is then applied completely or not at all, and its
+events exist only if it is. The same request, sent again, has the same result as without a fault.
 """
 
 import json
@@ -18,7 +17,7 @@ from chalicelib.deletion import cascade
 from chalicelib.http import idempotency
 from infra import tables
 from tests.api import Answer
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.contract.test_routes import OPERATIONS
 from tests.promises import Shown
 from tests.reliability import sweep
@@ -39,29 +38,29 @@ def each(cases: Iterable[Case]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("case", cases, ids=lambda case: case.id)
 
 
-class Place(NamedTuple):
-    """The engine with the service's tables, the line to it, and its streams."""
+class Target(NamedTuple):
+    """The connection to an engine with the service's tables, and its streams."""
 
     line: Line
     stream: pipeline.Stream
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
     with running_engine(tmp_path_factory.mktemp("sweep")) as engine, line_to(engine) as line:
         tables.create_missing(storage.sdk_client)
-        yield Place(line, pipeline.Stream())
+        yield Target(line, pipeline.Stream())
 
 
 @pytest.fixture(autouse=True)
-def moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time stands still: what was written a second later is something else."""
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the clock, so that times are equal."""
     now = clock.milliseconds()
     monkeypatch.setattr(clock, "milliseconds", lambda: now)
 
 
-class Done(NamedTuple):
-    """What a request has left: its answer, what is there as it is and without what is random, and the events."""
+class Result(NamedTuple):
+    """The result of a request: its answer, the visible records with and without random values, and the events."""
 
     answer: tuple[int, str] | None
     seen: dict[str, Any]
@@ -69,119 +68,117 @@ class Done(NamedTuple):
     events: list[tuple[str, str]]
 
 
-def done(there: World, case: Case, place: Place, answer: Answer | None = None) -> Done:
-    seen = sweep.seen(there, case)
-    told = answer and (answer.status, sweep.plain(answer.json))
-    return Done(told, seen, sweep.plain(seen), sweep.events(there, case, place.stream))
+def result(world: World, case: Case, target: Target, answer: Answer | None = None) -> Result:
+    seen = sweep.visible_records(world, case)
+    plain_answer = answer and (answer.status, sweep.plain(answer.json))
+    return Result(plain_answer, seen, sweep.plain(seen), sweep.events(world, case, target.stream))
 
 
-def undisturbed(case: Case, place: Place, times: int) -> tuple[list[str], list[Done]]:
-    """The requests that a case sends to the engine, and what there is before it and each time that it was sent."""
-    there = sweep.begin(case)
-    left = [done(there, case, place)]
-    with place.line.cut() as requests:
-        first = sweep.send(there, case)
+def without_faults(case: Case, target: Target, times: int) -> tuple[list[str], list[Result]]:
+    """The requests that a case sends to the engine, and the results before it and after each repetition."""
+    world = sweep.create_world(case)
+    left = [result(world, case, target)]
+    with target.line.cut() as requests:
+        first = sweep.send(world, case)
     assert first.status == 200, first.text
-    left.append(done(there, case, place, first))
-    left += [done(there, case, place, sweep.send(there, case)) for _ in range(times - 1)]
+    left.append(result(world, case, target, first))
+    left += [result(world, case, target, sweep.send(world, case)) for _ in range(times - 1)]
     return requests, left
 
 
-def disturbed(there: World, case: Case, place: Place, fault: Fault, key: str | None = None) -> Answer | None:
-    """Send a case, with a fault; its answer, None where the process has ended, and another one goes on."""
+def send_with_fault(world: World, case: Case, target: Target, fault: Fault, key: str | None = None) -> Answer | None:
+    """Send a case with a fault; returns its answer, or None if the process died."""
     try:
-        with place.line.cut(fault):
-            return sweep.send(there, case, key)
+        with target.line.cut(fault):
+            return sweep.send(world, case, key)
     except Died:
-        forget()
+        clear_caches()
         return None
 
 
 @contextmanager
-def a_minute_later() -> Iterator[None]:
-    """Inside the block whatever waits for a minute is due."""
+def after_a_minute() -> Iterator[None]:
+    """Advance the clock by a minute inside the block."""
     now = clock.milliseconds() + 61_000
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clock, "milliseconds", lambda: now)
         yield
 
 
-# ---- each request that writes ---------------------------------------------------------------------
+# ---- write requests -------------------------------------------------------------------------------
 
 
-def test_every_request_that_writes_is_swept_and_told_of_as_it_should() -> None:
+def test_the_sweep_has_every_write_request() -> None:
     writing = {f"{one['method']} {one['path']}" for one in OPERATIONS if one["method"] != "GET"}
     assert {case.operation for case in sweep.EVERY} == writing
     named = {case.id for case in sweep.EVERY}
     assert len(named) == len(sweep.EVERY)
-    assert named >= sweep.LONG | sweep.MADE_AGAIN
+    assert named >= sweep.LONG | sweep.NOT_IDEMPOTENT
 
 
 @one_of_each(lambda case: case.record)
 @each(case for case in CASES if case.id not in sweep.LONG)
-def test_wherever_a_request_is_cut_off_it_is_done_or_not_and_can_be_sent_again(
-    case: Case, place: Place, shown: Shown
-) -> None:
-    requests, expected = undisturbed(case, place, 2)
+def test_a_request_with_one_fault_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+    requests, expected = without_faults(case, target, 2)
     _, first, second = expected
-    assert {type_ for type_, _ in first.events} == set(told_of(case))
-    assert (second.plain != first.plain) == (case.id in sweep.MADE_AGAIN)
+    assert {type_ for type_, _ in first.events} == set(event_types(case))
+    assert (second.plain != first.plain) == (case.id in sweep.NOT_IDEMPOTENT)
     for at in range(len(requests)):
         for kind in QUICK:
-            check(case, place, expected, [Fault(kind, at)], shown)
+            check(case, target, expected, [Fault(kind, at)], shown)
 
 
 @pytest.mark.long
 @each(CASES)
-def test_the_same_whatever_happens_there(case: Case, place: Place, shown: Shown) -> None:
-    requests, expected = undisturbed(case, place, 2)
+def test_a_request_with_any_fault_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+    requests, expected = without_faults(case, target, 2)
     for at in range(len(requests)):
         for kind in KINDS:
-            check(case, place, expected, [Fault(kind, at)], shown)
+            check(case, target, expected, [Fault(kind, at)], shown)
 
 
 @pytest.mark.long
 @each(CASES)
-def test_the_same_where_two_processes_have_ended_one_after_the_other(case: Case, place: Place, shown: Shown) -> None:
-    requests, expected = undisturbed(case, place, 3)
+def test_a_request_that_dies_twice_is_atomic_and_can_be_repeated(case: Case, target: Target, shown: Shown) -> None:
+    requests, expected = without_faults(case, target, 3)
     for first in range(len(requests)):
-        # The second process has to learn who calls, and with which key to open what it reads.
+        # The second process also reads the credential and the data key.
         for second in range(len(requests) + 3):
-            check(case, place, expected, [Fault("dies after", first), Fault("dies after", second)], shown)
+            check(case, target, expected, [Fault("dies after", first), Fault("dies after", second)], shown)
 
 
-def told_of(case: Case) -> list[str]:
-    """The types of the events that a case is."""
+def event_types(case: Case) -> list[str]:
+    """The types of the events of a case."""
     return next((sweep.EVENTS[name] for name in sorted(sweep.EVENTS, reverse=True) if case.id.startswith(name)), [])
 
 
-def check(case: Case, place: Place, expected: list[Done], faults: list[Fault], shown: Shown) -> None:
-    """Send a case with one fault after the other, and then without: each time all of it is done, or nothing."""
-    there, times = sweep.begin(case), 0
-    before = done(there, case, place)
+def check(case: Case, target: Target, expected: list[Result], faults: list[Fault], shown: Shown) -> None:
+    """Send a case with one fault after another, and then without; each time it is applied completely or not at all."""
+    world, times = sweep.create_world(case), 0
+    before = result(world, case, target)
     assert before.plain == expected[0].plain
     for number, fault in enumerate(faults):
         if number:
-            forget()
-        answer = disturbed(there, case, place, fault)
-        assert answer is None or not fault.is_death or number, "the fault has not happened"
-        now = done(there, case, place, answer)
+            clear_caches()
+        answer = send_with_fault(world, case, target, fault)
+        assert answer is None or not fault.is_death or number, "the fault did not occur"
+        now = result(world, case, target, answer)
         is_done = now.seen != before.seen
         times += is_done
-        assert now.plain == expected[times].plain, (faults, "a part of it is done")
-        assert now.events == (expected[times].events if is_done else []), (faults, "events without a change, or not")
+        assert now.plain == expected[times].plain, (faults, "the write is incomplete")
+        assert now.events == (expected[times].events if is_done else []), (faults, "the events do not match the change")
         if answer is not None and (answer.status != 503 or fault.kind == "answer lost"):
             wanted = expected[times + (not is_done)]
             assert (now.answer, now.plain) == (wanted.answer, wanted.plain), (faults, answer.text)
         before = now
-    again = done(there, case, place, sweep.send(there, case))
+    again = result(world, case, target, sweep.send(world, case))
     wanted = expected[times + 1]
-    assert again.plain == wanted.plain, (faults, "not what the same request does elsewhere")
+    assert again.plain == wanted.plain, (faults, "the result differs from the one without faults")
     assert (again.answer, again.events) == (wanted.answer, wanted.events), faults
     shown(faults=len(faults), states=len(faults) + 1)
 
 
-# ---- what is made once more, and what takes longer than a request ---------------------------------
+# ---- idempotency keys and deferred work -----------------------------------------------------------
 
 
 KEYED = [case for case in CASES if case.method in idempotency.METHODS]
@@ -189,48 +186,48 @@ KEYED = [case for case in CASES if case.method in idempotency.METHODS]
 
 @one_of_each(lambda case: case.record)
 @each(case for case in KEYED if case.id not in sweep.LONG)
-def test_with_a_key_a_request_that_is_cut_off_is_done_once(case: Case, place: Place, shown: Shown) -> None:
-    check_keyed(case, place, QUICK, shown)
+def test_a_keyed_request_with_one_fault_takes_effect_once(case: Case, target: Target, shown: Shown) -> None:
+    check_keyed(case, target, QUICK, shown)
 
 
 @pytest.mark.long
 @each(KEYED)
-def test_with_a_key_a_request_is_done_once_whatever_happens(case: Case, place: Place, shown: Shown) -> None:
-    check_keyed(case, place, KINDS, shown)
+def test_a_keyed_request_with_any_fault_takes_effect_once(case: Case, target: Target, shown: Shown) -> None:
+    check_keyed(case, target, KINDS, shown)
 
 
-def check_keyed(case: Case, place: Place, kinds: Iterable[Kind], shown: Shown) -> None:
-    """Send a case with a key and with a fault at each of its requests, and again at once: it is done one time."""
-    requests, (before, first) = undisturbed(case, place, 1)
+def check_keyed(case: Case, target: Target, kinds: Iterable[Kind], shown: Shown) -> None:
+    """Send a case with a key and a fault at each of its requests, and again at once; it takes effect once."""
+    requests, (before, first) = without_faults(case, target, 1)
     for at in range(len(requests) + 1):  # the look-up of the key comes first
         for kind in kinds:
-            there, where = sweep.begin(case), (kind, at)
-            assert done(there, case, place).plain == before.plain
-            answer = disturbed(there, case, place, Fault(kind, at), "key")
-            once = done(there, case, place)
-            assert once.plain in (before.plain, first.plain), (where, "a part of it is done")
-            again = sweep.send(there, case, "key")
-            now = done(there, case, place, again)
+            world, where = sweep.create_world(case), (kind, at)
+            assert result(world, case, target).plain == before.plain
+            answer = send_with_fault(world, case, target, Fault(kind, at), "key")
+            once = result(world, case, target)
+            assert once.plain in (before.plain, first.plain), (where, "the write is incomplete")
+            again = sweep.send(world, case, "key")
+            now = result(world, case, target, again)
             assert (now.answer, now.plain) == (first.answer, first.plain), (where, again.text)
             assert once.events + now.events == first.events, where
             assert once.plain == before.plain or "idempotency-replayed" in again.headers, where
             if answer is not None and answer.status == 200:
                 assert answer.text == again.text, where
-            assert sweep.send(there, case, "key").text == again.text, where
+            assert sweep.send(world, case, "key").text == again.text, where
             shown(faults=1, states=2)
 
 
 @each(case for case in CASES if case.id in ("webhook test", "redeliver"))
-def test_a_delivery_that_was_promised_is_on_its_way(case: Case, place: Place, shown: Shown) -> None:
-    """What waits on the queue is stored, or nobody could claim it; what was answered waits there."""
-    requests, _ = undisturbed(case, place, 1)
+def test_every_acknowledged_delivery_is_queued_and_stored(case: Case, target: Target, shown: Shown) -> None:
+    """Every queued delivery is stored, so that it can be claimed; every acknowledged delivery is queued."""
+    requests, _ = without_faults(case, target, 1)
     for at in range(len(requests)):
         for kind in QUICK:
-            there = sweep.begin(case)
-            answers = [disturbed(there, case, place, Fault(kind, at)), sweep.send(there, case)]
-            promised = {answer.data["id"] for answer in answers if answer and answer.status == 200}
-            stored = {one["id"] for one in there.api.get(there.path(DELIVERIES)).data}
-            assert promised and promised <= sweep.queued(there) <= stored, (at, kind)
+            world = sweep.create_world(case)
+            answers = [send_with_fault(world, case, target, Fault(kind, at)), sweep.send(world, case)]
+            acknowledged = {answer.data["id"] for answer in answers if answer and answer.status == 200}
+            stored = {one["id"] for one in world.api.get(world.path(DELIVERIES)).data}
+            assert acknowledged and acknowledged <= sweep.queued(world) <= stored, (at, kind)
             shown(faults=1, states=1)
 
 
@@ -245,35 +242,37 @@ MESSAGE, REQUEST = "the message on the queue", "the same request"
         *(pytest.param(again, kind, marks=pytest.mark.long) for again in (MESSAGE, REQUEST) for kind in KINDS),
     ],
 )
-def test_an_agent_is_gone_or_not_and_then_all_it_had(again: str, kind: Kind, place: Place, shown: Shown) -> None:
+def test_an_agent_s_deletion_with_a_fault_is_atomic_and_completed_later(
+    again: str, kind: Kind, target: Target, shown: Shown
+) -> None:
     case = sweep.DELETE_AGENT
-    requests, (_, first) = undisturbed(case, place, 1)
+    requests, (_, first) = without_faults(case, target, 1)
     assert requests.index("SendMessageBatch") < requests.index("TransactWriteItems")
     for at in range(len(requests)):
-        there = sweep.begin(case)
-        before = done(there, case, place)
-        answer = disturbed(there, case, place, Fault(kind, at))
-        now = done(there, case, place)
+        world = sweep.create_world(case)
+        before = result(world, case, target)
+        answer = send_with_fault(world, case, target, Fault(kind, at))
+        now = result(world, case, target)
         is_gone = now.seen != before.seen
         if is_gone:
             assert_gone(before.seen, now.seen)
         assert now.events == (first.events if is_gone else []), at
         assert is_gone or answer is None or answer.status == 503, at
         if again == REQUEST:
-            repeated = sweep.send(there, case)
+            repeated = sweep.send(world, case)
             assert repeated.status == 200 or (is_gone and repeated.status == 404), (at, repeated.text)
-            assert sweep.events(there, case, place.stream) == ([] if is_gone else first.events), at
+            assert sweep.events(world, case, target.stream) == ([] if is_gone else first.events), at
         elif not is_gone:
             continue
-        with a_minute_later():  # the message was sent with a delay of as much
-            cascade.resume(json.dumps([there.workspace.workspace_id, "support"]), 10)
-        assert sweep.left(there) == [], at
-        assert there.api.post("/v2/agents/support", {}).status == 200, at
+        with after_a_minute():  # the delay of the message
+            cascade.resume(json.dumps([world.workspace.workspace_id, "support"]), 10)
+        assert sweep.remaining_items(world) == [], at
+        assert world.api.post("/v2/agents/support", {}).status == 200, at
         shown(faults=1, states=3)
 
 
 def assert_gone(before: dict[str, Any], now: dict[str, Any]) -> None:
-    """The agent is not there; of what it had nothing is in pieces, and its conversations went with it."""
+    """Assert that the agent and its conversations are deleted, and that no other record of it is incomplete."""
     assert (now["agents_"], now["conversations_"]) == ([[], []], None)
     for name in ("tools", "leads", "analytics"):
         (status, shown) = now[name]

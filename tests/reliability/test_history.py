@@ -1,7 +1,7 @@
-"""Writers and readers of one conversation on the real local engine, and the history that their answers make.
+"""Writers and readers of one conversation on the real local engine have one consistent history.
 
-What is written is now in the conversation's own item and now in chunks beside it. Each read is one complete write; the
-acknowledged writes are one line, each after another one that it has answered as old; no reader goes back on it.
+Writes are stored in the conversation's own item or in chunks. Each read returns one complete write. The acknowledged
+writes form one sequence, in which each answers its predecessor as the old state; no reader moves backwards in it.
 """
 
 import json
@@ -12,7 +12,7 @@ import pytest
 
 from infra.local.children import Engine
 from tests.promises import Shown
-from tests.reliability import scribes
+from tests.reliability import conversation_clients
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import output, service
 
@@ -23,45 +23,46 @@ BEGINNING = "beginning"
 
 
 @pytest.mark.parametrize("each", [12, pytest.param(150, marks=pytest.mark.long)])
-def test_reads_are_complete_writes_and_no_write_is_lost_unseen(tmp_path: Path, shown: Shown, each: int) -> None:
+def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, shown: Shown, each: int) -> None:
     with service(tmp_path) as served:
-        assert len(deeds(served.start(scribes.__name__, "write", BEGINNING, 1, 1))) == 1
+        assert len(actions_of(served.start(conversation_clients.__name__, "write", BEGINNING, 1, 1))) == 1
         writers = [
-            served.start(scribes.__name__, "write", f"writer-{number}", THREADS, each) for number in range(WRITERS)
+            served.start(conversation_clients.__name__, "write", f"writer-{number}", THREADS, each)
+            for number in range(WRITERS)
         ]
-        readers = [served.start(scribes.__name__, "read", THREADS, 3 * each) for _ in range(READERS)]
-        written = [one for writer in writers for thread in deeds(writer) for one in thread]
-        read = [thread for reader in readers for thread in deeds(reader)]
+        readers = [served.start(conversation_clients.__name__, "read", THREADS, 3 * each) for _ in range(READERS)]
+        written = [one for writer in writers for thread in actions_of(writer) for one in thread]
+        read = [thread for reader in readers for thread in actions_of(reader)]
         tags = version_tags(served.engine)
 
     line = history({one["wrote"]: one["after"] for one in written if "wrote" in one})
     acknowledged = sum("refused" not in one for one in written)
-    assert len(tags) == len(set(tags)) == acknowledged + 1, "each acknowledged write is one version of the item"
+    assert len(tags) == len(set(tags)) == acknowledged + 1, "each acknowledged write must be one version of the item"
     for reader in read:
         seen = [line.index(one["read"]) for one in reader if "read" in one]
         assert seen == sorted(seen)
-    assert any("refused" in one for one in written), "no two have met"
+    assert any("refused" in one for one in written), "no two requests conflicted"
     shown(states=acknowledged + sum("read" in one for reader in read for one in reader))
 
 
-def deeds(process: Any) -> list[list[dict[str, Any]]]:
-    """What each thread of a process has done, in order."""
+def actions_of(process: Any) -> list[list[dict[str, Any]]]:
+    """The actions of each thread of a process, in order."""
     return [json.loads(line) for line in output(process)]
 
 
 def history(after: dict[str, str]) -> list[str]:
-    """The writes in the order in which each replaced another: all of them, from the first one on."""
+    """All writes in the order in which each replaced the previous one."""
     following = {old: new for new, old in after.items()}
-    assert len(following) == len(after), "two writes have replaced the same one"
+    assert len(following) == len(after), "two writes replaced the same one"
     line = [f"{BEGINNING}-0-0"]
     while line[-1] in following:
         line.append(following[line[-1]])
-    assert len(line) == len(after) + 1, "a write has replaced what was never there"
+    assert len(line) == len(after) + 1, "a write replaced an unknown state"
     return line
 
 
 def version_tags(engine: Engine) -> list[str]:
-    """The version tags that the conversation's item has had, as the table's stream shows them."""
+    """All version tags of the conversation's item, from the table's stream."""
     arn = client(engine, "dynamodb").describe_table(TableName="cams-conversations")["Table"]["LatestStreamArn"]
     streams = client(engine, "dynamodbstreams")
     (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]

@@ -1,6 +1,6 @@
 """`make run` from start to stop: its files, its errors, and its data after a restart.
 
-Each run has a process group of its own, so that a test can interrupt it, kill it, and check for remaining processes.
+Each run has its own process group, so that a test can interrupt it, kill it, and check for remaining processes.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def test_credentials_have_the_documented_members_and_only_their_owner_can_read_t
 
 
 @pytest.mark.parametrize("credential", ["workspace_key", "access_token"])
-def test_both_credentials_open_the_service(run: Run, credential: str) -> None:
+def test_both_credentials_are_accepted(run: Run, credential: str) -> None:
     status, body = ask(run, "GET", "/v3/agents", run.credentials[credential])
 
     assert (status, body["success"]) == (200, True)

@@ -1,7 +1,7 @@
-"""All routes against a dictionary: whatever is done in whatever order, each answer is the model's, whole.
+"""All routes against a dictionary: in any sequence of requests, each answer equals that of the model.
 
-hypothesis makes up what is done, with two workspaces side by side; the model is in `model/`. Not responsible for
-writers at the same time, nor for faults: other modules of this directory are.
+Hypothesis generates the requests, for two workspaces; the model is in `model/`. Other modules of this directory test
+concurrent writers and faults.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from tests.selection import whole
 
 pytestmark = pytest.mark.promise("model")
 
-# What is done is the same in every run.
-alike = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
-briefly = settings(alike, max_examples=2, stateful_step_count=60, phases=[Phase.generate])
-few = settings(alike, max_examples=14, stateful_step_count=120, phases=[Phase.generate])
-many = settings(alike, max_examples=100, stateful_step_count=200)
+# Every run generates the same requests.
+base_settings = settings(derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck))
+briefly = settings(base_settings, max_examples=2, stateful_step_count=60, phases=[Phase.generate])
+few = settings(base_settings, max_examples=14, stateful_step_count=120, phases=[Phase.generate])
+many = settings(base_settings, max_examples=100, stateful_step_count=200)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,17 +36,17 @@ def test_every_route_of_the_specification_has_a_rule() -> None:
     assert {name for name, one in ROUTES.items() if "section" in one} - COVERED == set()
 
 
-@pytest.mark.parametrize("as_many", [briefly, pytest.param(few, marks=whole)], ids=["briefly", "fully"])
-def test_each_answer_is_the_model_s(as_many: settings, shown: Shown) -> None:
-    run(as_many, shown)
+@pytest.mark.parametrize("steps", [briefly, pytest.param(few, marks=whole)], ids=["briefly", "fully"])
+def test_each_answer_equals_the_model_s(steps: settings, shown: Shown) -> None:
+    run(steps, shown)
 
 
 @pytest.mark.long
-def test_each_answer_is_the_model_s_for_long(shown: Shown) -> None:
+def test_each_answer_equals_the_model_s_in_long_sequences(shown: Shown) -> None:
     run(many, shown)
 
 
-def run(as_many: settings, shown: Shown) -> None:
+def run(steps: settings, shown: Shown) -> None:
     before = Hooks.compared
-    run_state_machine_as_test(Hooks, settings=as_many)
+    run_state_machine_as_test(Hooks, settings=steps)
     shown(states=Hooks.compared - before)

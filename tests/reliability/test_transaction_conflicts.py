@@ -1,7 +1,7 @@
-"""A transaction of another writer holds an item (TransactionConflict): the emulators never say so, so it is injected.
+"""Transaction conflicts with other writers, injected because the emulators never return them.
 
-Nothing has changed then, and the SDK does not repeat the request: the same request is sent again, with the same token.
-A failed condition decides only where no conflict comes before it.
+A conflict changes nothing, and the SDK does not retry it, so the same request is sent again with the same token.
+A failed condition determines the error only if no conflict precedes it.
 """
 
 import json
@@ -15,8 +15,8 @@ from botocore.awsrequest import AWSResponse
 from chalicelib import storage
 from chalicelib.clients import store as clients
 from tests.promises import Shown
-from tests.repeating import KEY, REPLAYED, Case, World, each_case, named, others, refusal, same, world
-from tests.repeating import here as here
+from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
+from tests.repeating import world as world
 
 pytestmark = pytest.mark.promise("whole")
 
@@ -26,12 +26,12 @@ Request = dict[str, Any]
 
 
 class Refused(list[tuple[str, Request]]):
-    """The requests that were refused, and those of the same kinds that were sent after them."""
+    """The refused requests, and later requests of the same operations."""
 
 
 @contextmanager
 def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) -> Iterator[Refused]:
-    """Inside the block the first requests of these kinds get these answers and are not sent; the next ones are sent."""
+    """Give these answers to the first requests of the operations inside the block; send only later requests."""
     seen = Refused()
 
     def refuse(model: Any, params: dict[str, Any], **_: Any) -> tuple[AWSResponse, Request] | None:
@@ -48,17 +48,17 @@ def refusing(answers: Iterator[Callable[[Request], Request]], *operations: str) 
         yield seen
     finally:
         events.unregister("before-call.dynamodb", refuse)
-    assert next(answers, None) is None, "a refusal was not used"
+    assert next(answers, None) is None, "an answer was not used"
 
 
 def conflict(request: Request) -> Request:
-    """A conflict at every item."""
+    """A conflict for every item."""
     items = request.get("TransactItems")
     return cancelled([CONFLICT] * len(items)) if items else error("TransactionConflictException")
 
 
 def cancelled(codes: Sequence[str], items: Sequence[Request | None] = ()) -> Request:
-    """A transaction is cancelled for these reasons, with the stored items that failed."""
+    """A cancelled transaction with these reasons, and the stored items of failed conditions."""
     stored = [*items, *[None] * (len(codes) - len(items))]
     reasons = [{"Code": code, **({"Item": item} if item else {})} for code, item in zip(codes, stored, strict=True)]
     return {**error("TransactionCanceledException"), "CancellationReasons": reasons}
@@ -70,26 +70,28 @@ def error(code: str) -> Request:
 
 @each_case
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_a_write_is_sent_again_as_it_was_until_its_items_are_free(
+def test_a_conflicting_write_is_retried_unchanged_until_it_succeeds(
     key: str | None, case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     found = []
     for conflicts in (0, 3):
-        with world(monkeypatch) as there:
-            there.draw_alike()
+        with new_world(monkeypatch) as world:
+            world.reseed()
             with counted_refusals(conflicts, writes_of(case, key)) as seen:
-                answer = there.send(case, key)
-            found.append((answer.status, answer.text, answer.headers.get("etag"), list(map(len, others().values()))))
+                answer = world.send(case, key)
+            found.append(
+                (answer.status, answer.text, answer.headers.get("etag"), list(map(len, stored_records().values())))
+            )
             if conflicts and seen:
                 (first, *again) = seen[: conflicts + 1]
-                assert again == [first] * conflicts, "not the same request, or not the same token"
+                assert again == [first] * conflicts, "the retry must be the same request with the same token"
                 shown(faults=conflicts, states=1)
     assert found[0][0] == 200
     assert found[1] == found[0]
 
 
 def writes_of(case: Case, key: str | None) -> bool:
-    """Whether the request writes: without a key some change nothing."""
+    """Whether the request writes; without a key, some cases change nothing."""
     return key is not None or case.id not in ("agent change nothing", "state read")
 
 
@@ -101,41 +103,41 @@ def counted_refusals(conflicts: int, is_written: bool) -> Iterator[Refused]:
 
 @pytest.mark.parametrize("case_id", ["tool create", "agent change", "analytics write", "state replace"])
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_items_that_stay_held_are_a_503_that_changed_nothing(
-    key: str | None, case_id: str, here: World, shown: Shown
+def test_lasting_conflicts_are_a_503_and_change_nothing(
+    key: str | None, case_id: str, world: World, shown: Shown
 ) -> None:
-    tables = others()
+    tables = stored_records()
     with refusing(iter([conflict] * 12), *WRITES):
-        answer = here.send(named(case_id), key)
-    assert refusal(answer) == (503, "UNAVAILABLE")
+        answer = world.send(named(case_id), key)
+    assert error_of(answer) == (503, "UNAVAILABLE")
     assert int(answer.headers["retry-after"]) > 0
-    assert others() == tables
-    again = here.send(named(case_id), key)
+    assert stored_records() == tables
+    again = world.send(named(case_id), key)
     assert (again.status, REPLAYED in again.headers) == (200, False)
     shown(faults=12, states=1)
 
 
-def test_a_deletion_is_sent_again_too(here: World, shown: Shown) -> None:
+def test_a_conflicting_deletion_is_retried(world: World, shown: Shown) -> None:
     with refusing(iter([conflict] * 3), "DeleteItem") as seen:
-        assert here.api.delete(f"/v3/tools/{here.values['tool_id']}").status == 200
+        assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
-    assert here.api.get(f"/v3/tools/{here.values['tool_id']}").status == 404
+    assert world.api.get(f"/v3/tools/{world.values['tool_id']}").status == 404
     shown(faults=3, states=1)
 
 
-def test_the_look_up_after_a_refusal_waits_for_the_transaction_that_holds_the_key(here: World, shown: Shown) -> None:
-    first = here.send(named("tool create"), KEY)
+def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World, shown: Shown) -> None:
+    first = world.send(named("tool create"), KEY)
     case = Case("unknown agent", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "x"}}, {"agent_id": "unknown"})
     with refusing(iter([conflict] * 3), "TransactGetItems") as seen:
-        assert here.send(case, "another").status == 404
+        assert world.send(case, "another").status == 404
     assert len(seen) == 4
     with refusing(iter([conflict] * 12), "TransactGetItems"):
-        assert refusal(here.send(case, "another")) == (503, "UNAVAILABLE")
-    assert same(first, here.send(named("tool create"), KEY))
+        assert error_of(world.send(case, "another")) == (503, "UNAVAILABLE")
+    assert is_replay(first, world.send(named("tool create"), KEY))
     shown(faults=15, states=1)
 
 
-# ---- together with a failed condition -------------------------------------------------------------
+# ---- combined with a failed condition -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
@@ -147,7 +149,7 @@ def test_a_throttled_transaction_is_sent_again(code: str, here: World, shown: Sh
 
 
 EMAIL = Case("", "POST /v2/clients/{client_id}", {"email": "b@x.test"})
-# The steps of that request: the client, its new email (EMAIL_TAKEN), its old one; before them the key.
+# The steps of the request: the key if any, the client, its new email (EMAIL_TAKEN), its old email.
 MIXED = [
     ([NONE, FAILED, CONFLICT], (409, "EMAIL_TAKEN"), 1),
     ([CONFLICT, FAILED, NONE], 200, 2),
@@ -160,18 +162,18 @@ MIXED = [
 
 @pytest.mark.parametrize(("codes", "expected", "sent"), MIXED, ids=lambda value: str(value).replace(" ", ""))
 @pytest.mark.parametrize("key", [None, KEY], ids=["plain", "keyed"])
-def test_the_first_failed_step_decides(
-    key: str | None, codes: list[str], expected: Any, sent: int, here: World, shown: Shown
+def test_the_first_failed_step_determines_the_answer(
+    key: str | None, codes: list[str], expected: Any, sent: int, world: World, shown: Shown
 ) -> None:
     given = [NONE] * (key is not None) + codes
-    before = clients.read(here.workspace.workspace_id, "ann").open()["email"]
+    before = clients.read(world.workspace.workspace_id, "ann").open()["email"]
     with refusing(iter([lambda _: cancelled(given)]), "TransactWriteItems") as seen:
-        answer = here.send(EMAIL, key)
-    assert (refusal(answer) if answer.status >= 400 else answer.status) == expected
+        answer = world.send(EMAIL, key)
+    assert (error_of(answer) if answer.status >= 400 else answer.status) == expected
     assert len(seen) == sent
-    document = clients.read(here.workspace.workspace_id, "ann").open()
+    document = clients.read(world.workspace.workspace_id, "ann").open()
     assert document["email"] == ("b@x.test" if answer.status == 200 else before)
-    if codes[0] == FAILED:  # the view ran again: another request with another token
+    if codes[0] == FAILED:  # the view ran again and sent a new request with a new token
         assert seen[0][1]["ClientRequestToken"] != seen[1][1]["ClientRequestToken"]
     elif sent == 2:
         assert seen[0] == seen[1]
@@ -179,28 +181,28 @@ def test_the_first_failed_step_decides(
 
 
 @pytest.mark.parametrize("codes", [[CONFLICT, NONE], [CONFLICT, FAILED]], ids=["alone", "with a failed condition"])
-def test_a_conflict_at_the_key_is_not_an_answer(codes: list[str], here: World, shown: Shown) -> None:
-    """A twin is being committed: the same request again finds its answer, or commits."""
+def test_a_conflict_at_the_key_is_retried(codes: list[str], world: World, shown: Shown) -> None:
+    """A duplicate is being committed; the retry finds its answer, or commits."""
     case = named("agent change")
     with refusing(iter([lambda _: cancelled(codes)] * 2), "TransactWriteItems") as seen:
-        first = here.send(case, KEY)
+        first = world.send(case, KEY)
     assert (first.status, REPLAYED in first.headers) == (200, False)
     assert seen[0] == seen[1] == seen[2]
-    assert same(first, here.send(case, KEY))
+    assert is_replay(first, world.send(case, KEY))
     shown(faults=2, states=1)
 
 
 @pytest.mark.parametrize("codes", [[], [NONE, NONE]], ids=["no reasons", "only None"])
-def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], here: World, shown: Shown) -> None:
-    tables = others()
+def test_a_cancellation_without_a_reason_is_a_503(codes: list[str], world: World, shown: Shown) -> None:
+    tables = stored_records()
     with refusing(iter([lambda _: cancelled(codes)]), "TransactWriteItems"):
-        assert refusal(here.send(named("tool create"), None)) == (503, "UNAVAILABLE")
-    assert others() == tables
+        assert error_of(world.send(named("tool create"), None)) == (503, "UNAVAILABLE")
+    assert stored_records() == tables
     shown(faults=1, states=1)
 
 
-def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(here: World, shown: Shown) -> None:
-    """The answer was lost, and while the SDK repeats the request another transaction holds one of its items."""
+def test_our_version_tag_in_a_conflict_means_that_the_write_succeeded(world: World, shown: Shown) -> None:
+    """The answer is lost, and another transaction holds an item during the SDK's retry."""
     written: list[Request] = []
 
     def done(request: Request) -> Request:
@@ -209,7 +211,7 @@ def test_a_version_tag_of_our_own_beside_a_conflict_means_that_it_is_done(here: 
         return cancelled([FAILED, CONFLICT], with_tag)
 
     with refusing(iter([done]), "TransactWriteItems") as seen:
-        answer = here.send(named("tool create"), None)
+        answer = world.send(named("tool create"), None)
     assert (answer.status, len(seen)) == (200, 1)
     assert answer.headers["etag"].strip('"') == written[0]["version_tag"]["S"]
     shown(faults=1, states=1)

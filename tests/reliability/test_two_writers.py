@@ -1,4 +1,4 @@
-"""Sixteen writers want the same record on the real local engine: `If-Match` lets one pass, and limits hold exactly."""
+"""Sixteen concurrent writers of one record on the real local engine: `If-Match` accepts one, limits hold exactly."""
 
 import json
 from collections import Counter
@@ -9,9 +9,9 @@ import pytest
 
 from chalicelib.webhooks import endpoints
 from tests.promises import Shown
-from tests.reliability import rivals
+from tests.reliability import competing_writers
+from tests.reliability.competing_writers import STATE, THREAD
 from tests.reliability.processes import Service, output, service
-from tests.reliability.rivals import STATE, THREAD
 
 pytestmark = pytest.mark.engine
 
@@ -22,7 +22,7 @@ MEMBERS = [
 ]  # fmt: skip
 EACH = 10
 
-# What everybody wants to save, by the request that makes it too.
+# The saves of all writers, by the request that creates the record.
 WANTED: dict[str, tuple[str, str, Any]] = {
     "agent": ("PATCH", "/v3/agents/support", {"agent": {"title": THREAD}}),
     "state": ("POST", STATE, {"turns": [{"from": "human", "messages": [{"mid": THREAD}]}]}),
@@ -42,21 +42,23 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
 def answers(served: Service, *requests: tuple[str, str, Any]) -> list[Any]:
     """`[status, tag, JSON]` of each request."""
     sent = json.dumps([(*one, None) for one in requests])
-    return [json.loads(line) for line in output(served.start(rivals.__name__, "send", sent)) if line[0] == "["]
+    return [
+        json.loads(line) for line in output(served.start(competing_writers.__name__, "send", sent)) if line[0] == "["
+    ]
 
 
-def all_at_once(served: Service, action: str, what: str) -> list[list[str]]:
-    """What each of the processes prints, whose threads all do the same at the same time."""
-    started = [served.start(rivals.__name__, action, what, THREADS) for _ in range(PROCESSES)]
+def run_concurrently(served: Service, action: str, what: str) -> list[list[str]]:
+    """The output of each process; all threads run the same action at the same time."""
+    started = [served.start(competing_writers.__name__, action, what, THREADS) for _ in range(PROCESSES)]
     return [output(one) for one in started]
 
 
 @pytest.mark.promise("matched")
-def test_of_sixteen_writers_who_have_read_the_same_exactly_one_saves(served: Service, shown: Shown) -> None:
+def test_exactly_one_of_sixteen_writers_with_the_same_etag_saves(served: Service, shown: Shown) -> None:
     made = answers(served, *WANTED.values())
     requests = [(*wanted, tag) for wanted, (_, tag, _) in zip(WANTED.values(), made, strict=True)]
 
-    printed = all_at_once(served, "save", json.dumps(requests))
+    printed = run_concurrently(served, "save", json.dumps(requests))
 
     for name, lines in zip(WANTED, zip(*printed, strict=True), strict=True):
         assert Counter(" ".join(lines).split()) == {"200": 1, "412": PROCESSES * THREADS - 1}, name
@@ -64,11 +66,11 @@ def test_of_sixteen_writers_who_have_read_the_same_exactly_one_saves(served: Ser
 
 
 @pytest.mark.promise("matched")
-def test_eight_writers_on_one_hot_record_all_succeed_and_no_merge_is_lost(served: Service, shown: Shown) -> None:
+def test_all_merges_of_eight_concurrent_writers_are_applied(served: Service, shown: Shown) -> None:
     answers(served, ("POST", STATE, {"turns": [], "metadata": {"userName": "0"}}))
     half = len(MEMBERS) // 2
     started = [
-        served.start(rivals.__name__, "merge", json.dumps(members), EACH)
+        served.start(competing_writers.__name__, "merge", json.dumps(members), EACH)
         for members in (MEMBERS[:half], MEMBERS[half:])
     ]
     statuses = Counter(" ".join(line for one in started for line in output(one)).split())
@@ -80,19 +82,19 @@ def test_eight_writers_on_one_hot_record_all_succeed_and_no_merge_is_lost(served
 
 @pytest.mark.promise("limits")
 @pytest.mark.parametrize("left", [3, 16])
-def test_exactly_as_many_webhooks_are_created_as_the_limit_leaves(left: int, served: Service, shown: Shown) -> None:
-    """With three places left, and with one for each of sixteen creators at once."""
+def test_concurrent_creations_stop_exactly_at_the_limit_of_webhooks(left: int, served: Service, shown: Shown) -> None:
+    """With three places left, and with one for each of sixteen concurrent creators."""
     create = ("POST", "/v3/webhooks", {"webhook": {"url": "https://example.com/hooks", "events": ["lead_captured"]}})
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
     known = [one["id"] for one in listed["data"]]
     answers(served, *(("DELETE", f"/v3/webhooks/{name}", None) for name in known[endpoints.MAX_ENDPOINTS - left :]))
     answers(served, *[create] * (endpoints.MAX_ENDPOINTS - left - len(known)))
 
-    printed = all_at_once(served, "save", json.dumps([(*create, None)]))
+    printed = run_concurrently(served, "save", json.dumps([(*create, None)]))
 
-    rivals_left = PROCESSES * THREADS - left
+    refused = PROCESSES * THREADS - left
     assert Counter(" ".join(line for lines in printed for line in lines).split()) == Counter(
-        {"200": left, **({"429": rivals_left} if rivals_left else {})}
+        {"200": left, **({"429": refused} if refused else {})}
     )
     ((_, _, listed),) = answers(served, ("GET", "/v3/webhooks", None))
     assert len(listed["data"]) == endpoints.MAX_ENDPOINTS
@@ -115,13 +117,13 @@ def test_a_limit_is_reached_and_never_exceeded(how: str, name: str, served: Serv
     empty = ("POST", STATE, {"turns": [], "metadata": {"userName": f"{how}, {name}"}})
     answers(served, ("PATCH", "/v3/agents/support", {"agent": limits}), empty)
 
-    taken = sum(int(line) for lines in all_at_once(served, "append", how) for line in lines)
+    taken = sum(int(line) for lines in run_concurrently(served, "append", how) for line in lines)
 
     one_more = {"turns": [{"from": "human", "messages": [{}] * (LIMIT + 1)}]}
     (_, _, state), (status, _, refused) = answers(served, ("POST", STATE, {}), ("POST", STATE, one_more))
     counts = state["chatState"]
     assert (counts["messagesNum"], counts["interactionsNum"], len(state["turns"])) == (LIMIT, LIMIT, LIMIT)
-    # With If-Match every message that was taken is there; without, one may have replaced another.
+    # With If-Match every accepted message is stored; without it, one may have replaced another.
     assert taken == LIMIT if how == "matched" else taken >= LIMIT
     assert (status, refused["limit"]) == (429, {"name": name, "max": LIMIT, "used": LIMIT, "left": 0})
     shown(requests=taken)

@@ -1,10 +1,10 @@
-"""A process that creates, or walks through, an agent's conversations, for `test_concurrent_lists`.
+"""A process that creates or lists an agent's conversations, for `test_concurrent_lists`.
 
-    python -m tests.reliability.writers create TOKEN THREADS EACH    prints the ids it was given
-    python -m tests.reliability.writers walk TOKEN SECONDS           prints how many whole walks it made
-    python -m tests.reliability.writers pages TOKEN                  prints the ids on each page, a line each
+    python -m tests.reliability.writers create TOKEN THREADS EACH    prints the created ids
+    python -m tests.reliability.writers walk TOKEN SECONDS           prints the number of complete walks
+    python -m tests.reliability.writers pages TOKEN                  prints the ids of each page, one line per page
 
-Where the engine is, the environment says.
+The environment has the address of the engine.
 """
 
 import logging
@@ -19,9 +19,9 @@ LIST = "/v2/agents/support/convos"
 
 
 def create(api: Api, threads: int, each: int) -> None:
-    """Create conversations from several threads, through both routes that can."""
+    """Create conversations from several threads, through both creating routes."""
 
-    def some(thread: int) -> list[str]:
+    def run(thread: int) -> list[str]:
         made = []
         for number in range(each):
             if number % 2:
@@ -34,12 +34,12 @@ def create(api: Api, threads: int, each: int) -> None:
         return made
 
     with ThreadPoolExecutor(threads) as pool:
-        for made in pool.map(some, range(threads)):
+        for made in pool.map(run, range(threads)):
             print("\n".join(made))
 
 
 def walk(api: Api, seconds: float) -> None:
-    """Go through all pages by cursor again and again: no page but the last is short, nothing is there twice."""
+    """Read all pages by cursor repeatedly; only the last page is short, and nothing is duplicated."""
     walks, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         seen, answer = _page(api, LIST)
@@ -53,7 +53,7 @@ def walk(api: Api, seconds: float) -> None:
 
 
 def pages(api: Api) -> None:
-    """Every page by its number, up to the first empty one."""
+    """Print every page by its number, up to the first empty one."""
     number = 1
     while page := _page(api, f"{LIST}?page={number}")[0]:
         print(*page)
@@ -66,7 +66,7 @@ def _page(api: Api, path: str) -> tuple[list[str], Any]:
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is printed here is read
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
     action, token, *numbers = sys.argv[1:]
     if action == "create":
         create(Api(token), int(numbers[0]), int(numbers[1]))

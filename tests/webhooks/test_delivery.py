@@ -20,7 +20,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.evidence import stored
-from tests.requests import answer_lost_once, refused_by_the_engine
+from tests.requests import lose_first_answer, refuse_operation
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, waiting
@@ -225,7 +225,7 @@ def test_a_duplicate_message_is_sent_once(stream: Stream, api: Api, inbox: Inbox
 def test_a_claim_whose_response_was_lost_is_recognised(stream: Stream, api: Api, inbox: Inbox) -> None:
     webhook = listen(api, inbox.url())
     happen(stream, api)
-    with answer_lost_once("PutItem"):
+    with lose_first_answer("PutItem"):
         drain()
     assert len(inbox.posts) == 1
     assert statuses(api, webhook) == ["delivered"]
@@ -237,7 +237,7 @@ def test_an_unrecorded_outcome_is_unknown_after_a_minute(
     webhook = listen(api, inbox.url())
     happen(stream, api)
     held = pipeline.take()
-    with refused_by_the_engine("UpdateItem", "ThrottlingException"):
+    with refuse_operation("UpdateItem", "ThrottlingException"):
         held.run()
     assert len(inbox.posts) == 1
     assert statuses(api, webhook) == ["pending"]
@@ -255,7 +255,7 @@ def test_a_failure_before_the_claim_is_retried(stream: Stream, api: Api, inbox: 
     listen(api, inbox.url())
     happen(stream, api, "one", "two", "three")
     held = pipeline.take()
-    with refused_by_the_engine(operation, "ThrottlingException"), pytest.raises(errors.Unavailable):
+    with refuse_operation(operation, "ThrottlingException"), pytest.raises(errors.Unavailable):
         held.run()
     assert inbox.posts == []
     held.run()

@@ -22,7 +22,7 @@ from chalicelib.organisations import store as organisations
 from chalicelib.webhooks import endpoints, events, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.promises import Shown
 from tests.selection import whole
 from tests.webhooks import pipeline
@@ -145,12 +145,12 @@ class Plans:
             step = min(sorted(self._known[kind]), key=lambda one: self._process.crashes[one])
             plan = step, self._random.choice((0, 0, self._random.randrange(10)))
         if self._random.random() < COLD:
-            forget()
+            clear_caches()
         before = Counter(self._process.seen)
         done = self._process.run(function, plan)
         self._known.setdefault(kind, set()).update(self._process.seen - before)
         if not done:
-            forget()
+            clear_caches()
         return done
 
 

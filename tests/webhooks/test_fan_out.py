@@ -13,9 +13,9 @@ from chalicelib.webhooks import endpoints, queue
 from chalicelib.webhooks.fan_out import fan_out as fan_out_records
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.evidence import stored
-from tests.requests import refused_by_the_engine
+from tests.requests import refuse_operation
 from tests.selection import one_of_each
 from tests.test_clients import noise
 from tests.webhooks import pipeline
@@ -241,7 +241,7 @@ def unavailable(request: str) -> Iterator[None]:
     """Make a request fail inside the block, at the service that answers it."""
     service, _, operation = request.partition(".")
     if service == "dynamodb":
-        with refused_by_the_engine(operation, "ThrottlingException"):
+        with refuse_operation(operation, "ThrottlingException"):
             yield
         return
 
@@ -268,7 +268,7 @@ def test_after_a_failure_the_batch_is_retried_and_each_event_is_sent_once(
     listen(api, inbox, "organisation_created", path="two")
     organisations(api, *(f"org-{number}" for number in range(15)))
     records = stream.read()
-    forget()
+    clear_caches()
     with unavailable(request_), pytest.raises(errors.Unavailable):
         fan_out(records)
     fan_out(records)

@@ -1,1 +1,1 @@
-"""The service as a dictionary: what every route answers, written from the specification and docs/decisions.md."""
+"""A reference model of the service: the answer of every route, from the specification and docs/decisions.md."""

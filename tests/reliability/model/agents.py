@@ -17,7 +17,7 @@ themes = st.sampled_from(
 
 
 def members(**given: st.SearchStrategy[Any]) -> st.SearchStrategy[Document]:
-    """Objects with some of these members, null among the values."""
+    """Objects with some of these members; values may be null."""
     return st.fixed_dictionaries({}, optional={name: st.none() | one for name, one in given.items()})
 
 
@@ -72,48 +72,48 @@ class Agents(Machine):
     """Agents in both forms, and tools."""
 
     def agent(self, at: int, pick: int) -> str:
-        """The id of an agent, of either workspace, or of none."""
+        """The id of an agent of either workspace, or an unknown one."""
         return str(self.known("agent", at, pick))
 
-    def shown(self, agent_id: str, document: Document, who: str) -> Document:
-        """The v3 form; a token that may only read is not shown the agent's key."""
-        hidden = {"SECRET_API_KEY"} if who == "read only" else set()
+    def shown(self, agent_id: str, document: Document, caller: str) -> Document:
+        """The v3 form; a read-only token does not get the agent's key."""
+        hidden = {"SECRET_API_KEY"} if caller == "read only" else set()
         kept = {name: value for name, value in document.items() if name not in hidden}
         return {"ID": agent_id, "id": agent_id, **kept}
 
     def new_agent(self, document: Document) -> Document:
-        """What every new agent has beside what it was created with."""
+        """A new agent: the sent members and the generated ones."""
         now = self.seconds()
         return {"SECRET_API_KEY": MADE, **document, "createdAtUNIX": now, "lastModified": now}
 
     def saved(self, record: Record, after: Document) -> Record:
-        """Save an agent; only a change is one."""
+        """Save an agent; a save without a change does nothing."""
         if record.save(after).tag is None:
             record.document = {**after, "lastModified": self.seconds()}
         return record
 
     @route("POST /v3/agents", change=changes_v3)
-    def create(self, at: int, who: str, change: Document) -> None:
+    def create(self, at: int, caller: str, change: Document) -> None:
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
             record.document = self.new_agent(merged({"agentPlatform": "vg"}, change))
             return Expected(success("Agent created successfully", {"ID": MADE, "id": MADE, **record.document}), record)
 
-        answer = self.ask("POST /v3/agents", at, who, expected, {"agent": change})
+        answer = self.ask("POST /v3/agents", at, caller, expected, {"agent": change})
         if answer.status == 200:
             data = answer.data
             assert data["ID"] == data["id"]
-            self.take_over(at, data["id"], record, data["SECRET_API_KEY"])
+            self.add_agent(at, data["id"], record, data["SECRET_API_KEY"])
 
-    def take_over(self, at: int, agent_id: str, record: Record, key: str) -> None:
-        """Hold on to what was made with an agent."""
+    def add_agent(self, at: int, agent_id: str, record: Record, key: str) -> None:
+        """Store a created agent and its key in the model."""
         record.document = {**record.document, "SECRET_API_KEY": key}
         self.workspace(at).of("agent")[agent_id] = record
         self.workspace(at).agent_keys[agent_id] = key
 
     @route("POST /v2/agents/{agent_id}", agent_id=agent_names, change=changes_v2, condition=conditions)
-    def save_v2(self, at: int, who: str, agent_id: str, change: Document, condition: str | None) -> None:
+    def save_v2(self, at: int, caller: str, agent_id: str, change: Document, condition: str | None) -> None:
         known = self.workspace(at).of("agent").get(agent_id)
         made = Record({})
 
@@ -124,12 +124,14 @@ class Agents(Machine):
             self.saved(known, merged_v2(known.document, change))
             return Expected(success("Agent updated successfully", v2_form(known.document)), known)
 
-        answer = self.ask("POST /v2/agents/{agent_id}", at, who, expected, change, condition, known, agent_id=agent_id)
+        answer = self.ask(
+            "POST /v2/agents/{agent_id}", at, caller, expected, change, condition, known, agent_id=agent_id
+        )
         if answer.status == 200 and known is None:
-            self.take_over(at, agent_id, made, answer.data["SECRET_API_KEY"])
+            self.add_agent(at, agent_id, made, answer.data["SECRET_API_KEY"])
 
     @route("PATCH /v3/agents/{agent_id}", pick=picks, change=changes_v3, condition=conditions)
-    def change(self, at: int, who: str, pick: int, change: Document, condition: str | None) -> None:
+    def change(self, at: int, caller: str, pick: int, change: Document, condition: str | None) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("agent").get(agent_id)
 
@@ -140,23 +142,23 @@ class Agents(Machine):
             return Expected(success("Agent updated successfully", shown), record)
 
         self.ask(
-            "PATCH /v3/agents/{agent_id}", at, who, expected, {"agent": change}, condition, known, agent_id=agent_id
+            "PATCH /v3/agents/{agent_id}", at, caller, expected, {"agent": change}, condition, known, agent_id=agent_id
         )
 
     @route("GET /v3/agents/{agent_id}", pick=picks, condition=conditions)
-    def read(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def read(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("agent").get(agent_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
-            shown = self.shown(agent_id, record.document, who)
+            shown = self.shown(agent_id, record.document, caller)
             return Expected(success("Agent retrieved successfully", shown), record)
 
-        self.ask("GET /v3/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+        self.ask("GET /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     @route("GET /v2/agents/{agent_id}", pick=picks, condition=conditions)
-    def read_v2(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def read_v2(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("agent").get(agent_id)
 
@@ -164,25 +166,25 @@ class Agents(Machine):
             record = workspace.get("agent", agent_id)
             return Expected(v2_form(record.document), record)
 
-        self.ask("GET /v2/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+        self.ask("GET /v2/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     @route("GET /v3/agents", limit=limits)
-    def list_all(self, at: int, who: str, limit: int) -> None:
+    def list_all(self, at: int, caller: str, limit: int) -> None:
         self.pages(
             "GET /v3/agents",
             at,
-            who,
+            caller,
             "Agents retrieved successfully",
             limit,
             lambda workspace: [
-                self.shown(key, one.document, who) for key, one in sorted(workspace.of("agent").items())
+                self.shown(key, one.document, caller) for key, one in sorted(workspace.of("agent").items())
             ],
         )
 
     def pages(
-        self, name: str, at: int, who: str, message: str, limit: int, whole: Any, more: str = "", **ids: str
+        self, name: str, at: int, caller: str, message: str, limit: int, whole: Any, more: str = "", **ids: str
     ) -> None:
-        """Read a list with a cursor to its end: `whole` says what is in it."""
+        """Read a list to its end by cursor; `whole` returns its expected records."""
 
         def page(cursor: str, start: int) -> Any:
             def expected(workspace: Workspace) -> Expected:
@@ -190,7 +192,7 @@ class Agents(Machine):
                 rest = {"nextCursor": MADE} if len(everything) > start + limit else {}
                 return Expected(success(message, everything[start : start + limit], **rest))
 
-            return self.ask(name, at, who, expected, None, None, None, f"?limit={limit}{cursor}{more}", **ids)
+            return self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{more}", **ids)
 
         start = 0
         answer = page("", start)
@@ -199,21 +201,21 @@ class Agents(Machine):
             answer = page(f"&cursor={answer.json['nextCursor']}", start)
 
     @route("DELETE /v3/agents/{agent_id}", pick=picks, condition=conditions)
-    def delete(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def delete(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("agent").get(agent_id)
 
         def expected(workspace: Workspace) -> Expected:
             workspace.get("agent", agent_id)
-            workspace.forget_agent(agent_id)
+            workspace.delete_agent(agent_id)
             return Expected(success("Agent deleted successfully"))
 
-        self.ask("DELETE /v3/agents/{agent_id}", at, who, expected, None, condition, known, agent_id=agent_id)
+        self.ask("DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
     # ---- tools ----
 
     @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=texts, given=tool_members)
-    def create_tool(self, at: int, who: str, pick: int, name: str, given: Document) -> None:
+    def create_tool(self, at: int, caller: str, pick: int, name: str, given: Document) -> None:
         agent_id, record = self.agent(at, pick), Record({})
 
         def expected(workspace: Workspace) -> Expected:
@@ -228,12 +230,12 @@ class Agents(Machine):
             return Expected(success("Tool created successfully", {"id": MADE, **record.document}), record)
 
         body = {"tool": {"name": name, **given}}
-        answer = self.ask("POST /v3/agents/{agent_id}/tools", at, who, expected, body, agent_id=agent_id)
+        answer = self.ask("POST /v3/agents/{agent_id}/tools", at, caller, expected, body, agent_id=agent_id)
         if answer.status == 200:
             self.workspace(at).of("tool")[answer.data["id"]] = record
 
     @route("GET /v3/agents/{agent_id}/tools", pick=picks, limit=limits)
-    def list_tools(self, at: int, who: str, pick: int, limit: int) -> None:
+    def list_tools(self, at: int, caller: str, pick: int, limit: int) -> None:
         name, message = "GET /v3/agents/{agent_id}/tools", "Tools retrieved successfully"
         agent_id = self.agent(at, pick)
 
@@ -241,11 +243,11 @@ class Agents(Machine):
             tools = workspace.of("tool").items()
             return [{"id": key, **one.document} for key, one in tools if one.document["agentId"] == agent_id]
 
-        self.ask(name, at, who, lambda workspace: Expected(success(message, whole(workspace))), agent_id=agent_id)
-        self.pages(name, at, who, message, limit, whole, agent_id=agent_id)
+        self.ask(name, at, caller, lambda workspace: Expected(success(message, whole(workspace))), agent_id=agent_id)
+        self.pages(name, at, caller, message, limit, whole, agent_id=agent_id)
 
     @route("GET /v3/tools/{tool_id}", pick=picks, condition=conditions)
-    def read_tool(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def read_tool(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         tool_id = self.known("tool", at, pick)
         known = self.workspace(at).of("tool").get(tool_id)
 
@@ -253,10 +255,10 @@ class Agents(Machine):
             record = workspace.get("tool", tool_id)
             return Expected(success("Tool retrieved successfully", {"id": tool_id, **record.document}), record)
 
-        self.ask("GET /v3/tools/{tool_id}", at, who, expected, None, condition, known, tool_id=tool_id)
+        self.ask("GET /v3/tools/{tool_id}", at, caller, expected, None, condition, known, tool_id=tool_id)
 
     @route("PATCH /v3/tools/{tool_id}", pick=picks, given=tool_members, condition=conditions)
-    def change_tool(self, at: int, who: str, pick: int, given: Document, condition: str | None) -> None:
+    def change_tool(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
         tool_id = self.known("tool", at, pick)
         known = self.workspace(at).of("tool").get(tool_id)
 
@@ -267,10 +269,10 @@ class Agents(Machine):
             return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)
 
         body = {"tool": given}
-        self.ask("PATCH /v3/tools/{tool_id}", at, who, expected, body, condition, known, tool_id=tool_id)
+        self.ask("PATCH /v3/tools/{tool_id}", at, caller, expected, body, condition, known, tool_id=tool_id)
 
     @route("DELETE /v3/tools/{tool_id}", pick=picks, condition=conditions)
-    def delete_tool(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def delete_tool(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         tool_id = self.known("tool", at, pick)
         known = self.workspace(at).of("tool").get(tool_id)
 
@@ -279,4 +281,4 @@ class Agents(Machine):
             del workspace.of("tool")[tool_id]
             return Expected(success("Tool deleted successfully"))
 
-        self.ask("DELETE /v3/tools/{tool_id}", at, who, expected, None, condition, known, tool_id=tool_id)
+        self.ask("DELETE /v3/tools/{tool_id}", at, caller, expected, None, condition, known, tool_id=tool_id)

@@ -1,4 +1,4 @@
-"""What the model expects of an answer, and how an answer is held against it."""
+"""The expected answers of the model, and their comparison with real ones."""
 
 from typing import Any, NamedTuple
 
@@ -8,18 +8,18 @@ from tests.evidence import CODES, canonical
 Document = dict[str, Any]
 
 
-class Made:
-    """Stands in an expected body for what the service makes: an id, a secret, a cursor. Any text will do."""
+class Generated:
+    """A placeholder in an expected body for a generated text: an id, a secret or a cursor."""
 
     def __repr__(self) -> str:
         return "MADE"
 
 
-MADE = Made()
+MADE = Generated()
 
 
 class Refused(Exception):
-    """A request that the model refuses: the status, and the sentence of the answer."""
+    """A request that the model refuses: the status and the message of the answer."""
 
     def __init__(self, status: int, message: str, **more: Any) -> None:
         super().__init__(message)
@@ -31,38 +31,38 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """A body, and the record whose tag the answer has; None without one."""
+    """An expected body, and the record whose ETag the answer has, or None."""
 
     body: Any
     record: "Record | None" = None
 
 
 class Record:
-    """A stored record: its document, and the mark of its last save, taken over from the first answer that has it."""
+    """A stored record: its document, and the ETag of its last save, from the first answer that contains it."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self.tag: str | None = None
 
     def save(self, document: Document) -> "Record":
-        """A save that changes nothing keeps the mark."""
+        """Save a document; the ETag changes only if the document does."""
         if canonical(document) != canonical(self.document):
             self.document, self.tag = document, None
         return self
 
 
 def missing(kind: str) -> Refused:
-    """What is not there, or another workspace's."""
+    """The error for a record that is unknown or of another workspace."""
     return Refused(404, f"There is no such {kind}.")
 
 
 def success(message: str, data: Any = None, **more: Any) -> Document:
-    """The envelope of a success."""
+    """The success envelope."""
     return {"success": True, "message": message, **({} if data is None else {"data": data}), **more}
 
 
-def hold(answer: Answer, status: int, body: Any, where: str) -> None:
-    """Assert that an answer is the expected one, whole."""
+def assert_equal(answer: Answer, status: int, body: Any, where: str) -> None:
+    """Assert that an answer equals the expected one completely."""
     assert answer.status == status, f"{where}: {status} expected, but {answer.status} {answer.text[:500]}"
     shown = answer.json if answer.json is not None else answer.text
     difference = next(_differences(body, shown, ""), None)
@@ -72,11 +72,11 @@ def hold(answer: Answer, status: int, body: Any, where: str) -> None:
 def _differences(expected: Any, shown: Any, place: str) -> Any:
     if expected is MADE:
         if not (isinstance(shown, str) and shown):
-            yield f"{place} is {shown!r}, where the service makes something"
+            yield f"{place} is {shown!r}, where a generated text is expected"
     elif isinstance(expected, dict) and isinstance(shown, dict):
         for name in sorted({*expected, *shown}):
             if name not in shown or name not in expected:
-                yield f"{place}.{name} is {'missing' if name in expected else 'too much'}: {shown.get(name)!r}"
+                yield f"{place}.{name} is {'missing' if name in expected else 'unexpected'}: {shown.get(name)!r}"
             else:
                 yield from _differences(expected[name], shown[name], f"{place}.{name}")
     elif isinstance(expected, list) and isinstance(shown, list) and len(expected) == len(shown):

@@ -1,4 +1,4 @@
-"""How records change and are shown: merges, the two forms of an agent, the state of a conversation. Pure."""
+"""Pure functions that change and render records: merges, the two forms of an agent, the state of a conversation."""
 
 import json
 from collections import Counter
@@ -9,7 +9,7 @@ from tests.evidence import canonical
 from tests.reliability.model.answers import MADE, Document, Refused
 
 _ROWS = TABLE["resources"]["agent_v3"]["members"]
-# Members that may hold any JSON are replaced; what is in a list is as it was sent, without nulls.
+# Members that accept any JSON are replaced; items of a list are stored as sent, without nulls.
 OPEN = {row["path"].split(".")[-1] for row in _ROWS if row["type"] == "any"}
 V2 = {row["path"] for row in _ROWS if "v2" in row["forms"]}
 RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
@@ -36,7 +36,7 @@ def merged(document: Document, change: Document) -> Document:
 
 
 def merged_v2(document: Document, change: Document) -> Document:
-    """Members replace, null clears; the theme is kept as text, as it was where it is the same."""
+    """Members replace, null clears; the theme is stored as text, which an equal theme does not change."""
     after = dict(document)
     for name, value in change.items():
         if name == THEME and value is not None:
@@ -50,7 +50,7 @@ def merged_v2(document: Document, change: Document) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """Fewer members, two of other names, the theme as an object; without a platform that v2 does not have."""
+    """Fewer members, two with other names, and the theme as an object; without a platform that v2 does not support."""
     shown = {name: value for name, value in document.items() if name in V2 and name not in ("agentPlatform", THEME)}
     shown |= {name: document[other] for name, other in RENAMED.items() if other in document}
     if document.get("agentPlatform") in ("vg", "vf"):
@@ -66,42 +66,42 @@ def platform(document: Document) -> str:
     return known if known in ("vg", "vf") else "vg"
 
 
-# The ids that the service has made, by what the message says and how many have said it before: the same ever after.
+# The generated ids, by the message's content and the number of equal messages before it; they never change.
 Ids = dict[tuple[str, int], str]
 
 
 def answer_turns(turns: list[Document], now: int, ids: Ids) -> list[Document]:
-    """One message each, with the message's time, else the turn's, else that of the write."""
+    """One message per turn, with the time of the message, the turn or the write, in this order."""
     shown = []
-    alike: Counter[str] = Counter()
+    equal_messages: Counter[str] = Counter()
     for turn in turns:
         rest = {name: value for name, value in turn.items() if name != "messages"}
         rest["ts"] = now if rest.get("ts") is None else rest["ts"]
         for message in turn.get("messages") or []:
-            whole = {**message, "mid": message.get("mid") or made_id(turn, message, alike, ids)}
+            whole = {**message, "mid": message.get("mid") or generated_id(turn, message, equal_messages, ids)}
             shown.append({**rest, "messages": whole, "ts": rest["ts"] if message.get("ts") is None else message["ts"]})
         if not turn.get("messages"):
             shown.append(rest)
     return shown
 
 
-def made_id(turn: Document, message: Document, alike: Counter[str], ids: Ids) -> Any:
-    """The id of a message that brings none; `MADE` where no answer has had it yet."""
+def generated_id(turn: Document, message: Document, equal_messages: Counter[str], ids: Ids) -> Any:
+    """The generated id of a message sent without one; `MADE` if no answer has contained it yet."""
     says = canonical([turn.get("from"), message])
-    alike[says] += 1
-    return ids.get((says, alike[says]), MADE)
+    equal_messages[says] += 1
+    return ids.get((says, equal_messages[says]), MADE)
 
 
 def learn_ids(turns: list[Document], shown: list[Document], ids: Ids) -> None:
-    """Take over the ids that an answer shows for the messages of these turns."""
-    alike: Counter[str] = Counter()
+    """Store the ids that an answer contains for the messages of these turns."""
+    equal_messages: Counter[str] = Counter()
     given = [(turn, message) for turn in turns for message in turn.get("messages") or []]
     answered = [turn["messages"]["mid"] for turn in shown if "messages" in turn]
     for (turn, message), mid in zip(given, answered, strict=True):
         if not message.get("mid"):
             says = canonical([turn.get("from"), message])
-            alike[says] += 1
-            assert ids.setdefault((says, alike[says]), mid) == mid
+            equal_messages[says] += 1
+            assert ids.setdefault((says, equal_messages[says]), mid) == mid
 
 
 def changed_state(before: Document, change: Document, now: int, is_new: bool, ids: Ids) -> Document:
@@ -127,7 +127,7 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
 
 
 def canonical_turns(turns: list[Document]) -> str:
-    """Turns as text; an id that is still to be made is that of no other."""
+    """Turns as text; an id that is not yet generated differs from all others."""
     return canonical([{**turn, "messages": _named(turn.get("messages"))} for turn in turns])
 
 
@@ -136,13 +136,13 @@ def _named(message: Any) -> Any:
 
 
 def is_human(turn: Document) -> bool:
-    """Whether a turn is a message of the user's own."""
+    """Whether a turn is a message of the user."""
     message = turn.get("messages")
     return message is not None and (message.get("from") or turn.get("from")) == "human"
 
 
 def check_limits(agent: Document, before: Document, after: Document) -> None:
-    """Raise what a change beyond a limit of the agent is answered with."""
+    """Raise the error for a change that exceeds a limit of the agent."""
     allowed = {
         "interactionsNum": ("limits.maxInteractionsPerUserId", agent.get("limits", {}).get("maxInteractionsPerUserId")),
         "messagesNum": ("messagesLimit", agent.get("messagesLimit")),

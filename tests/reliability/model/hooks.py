@@ -1,4 +1,4 @@
-"""Rules for webhooks and their deliveries, and for what describes the interface."""
+"""Rules for webhooks and their deliveries, and for the documentation."""
 
 from typing import Any
 
@@ -19,11 +19,11 @@ PAYLOAD = "A test of this webhook endpoint."
 
 
 class Hooks(People):
-    """Endpoints, and what was sent to them. Nothing is sent here: each delivery is on its way."""
+    """Webhooks and their deliveries. Nothing is sent here, so every delivery is pending."""
 
     @initialize()
     def begin(self) -> None:
-        """Something of each kind in both workspaces: most requests are about what is there."""
+        """Create records of each kind in both workspaces, since most requests refer to existing ones."""
         for at in (0, 2):
             for agent_id in ("a1", "a2"):
                 self.save_v2(at, "key", agent_id, {"title": agent_id}, None)
@@ -34,12 +34,12 @@ class Hooks(People):
                 self.send_test(at, "token", 0)
 
     def hook(self, at: int, pick: int) -> tuple[str, Record | None]:
-        """The id of an endpoint, of either workspace or of none, and the workspace's record of it."""
+        """The id of a webhook of either workspace or an unknown one, and the workspace's record of it."""
         webhook_id = self.known("webhook", at, pick)
         return webhook_id, self.workspace(at).of("webhook").get(webhook_id)
 
     @route("POST /v3/webhooks", given=st.fixed_dictionaries(_given, optional=_more))
-    def create_webhook(self, at: int, who: str, given: Document) -> None:
+    def create_webhook(self, at: int, caller: str, given: Document) -> None:
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
@@ -48,32 +48,32 @@ class Hooks(People):
             shown = {"id": MADE, "signingSecret": MADE, **record.document}
             return Expected(success("Webhook created successfully", shown), record)
 
-        answer = self.ask("POST /v3/webhooks", at, who, expected, {"webhook": given})
+        answer = self.ask("POST /v3/webhooks", at, caller, expected, {"webhook": given})
         if answer.status == 200:
             self.workspace(at).of("webhook")[answer.data["id"]] = record
 
     @route("GET /v3/webhooks")
-    def list_webhooks(self, at: int, who: str) -> None:
+    def list_webhooks(self, at: int, caller: str) -> None:
         def expected(workspace: Workspace) -> Expected:
             shown = [{"id": key, **one.document} for key, one in workspace.of("webhook").items()]
             return Expected(success("Webhooks retrieved successfully", shown))
 
-        self.ask("GET /v3/webhooks", at, who, expected)
+        self.ask("GET /v3/webhooks", at, caller, expected)
 
     @route(f"GET {ONE}", pick=picks, condition=conditions)
-    def read_webhook(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def read_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("webhook", webhook_id)
             return Expected(success("Webhook retrieved successfully", {"id": webhook_id, **record.document}), record)
 
-        self.ask(f"GET {ONE}", at, who, expected, None, condition, known, webhook_id=webhook_id)
+        self.ask(f"GET {ONE}", at, caller, expected, None, condition, known, webhook_id=webhook_id)
 
     @route(
         f"PATCH {ONE}", pick=picks, given=st.fixed_dictionaries({}, optional={**_given, **_more}), condition=conditions
     )
-    def change_webhook(self, at: int, who: str, pick: int, given: Document, condition: str | None) -> None:
+    def change_webhook(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
         def expected(workspace: Workspace) -> Expected:
@@ -82,10 +82,10 @@ class Hooks(People):
             record.save({**after, "events": list(dict.fromkeys(after["events"]))})
             return Expected(success("Webhook updated successfully", {"id": webhook_id, **record.document}), record)
 
-        self.ask(f"PATCH {ONE}", at, who, expected, {"webhook": given}, condition, known, webhook_id=webhook_id)
+        self.ask(f"PATCH {ONE}", at, caller, expected, {"webhook": given}, condition, known, webhook_id=webhook_id)
 
     @route(f"POST {ONE}/rotate", pick=picks, condition=conditions)
-    def rotate_webhook(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def rotate_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, known = self.hook(at, pick)
 
         def expected(workspace: Workspace) -> Expected:
@@ -94,29 +94,29 @@ class Hooks(People):
             shown = {"id": webhook_id, "signingSecret": MADE, **record.document}
             return Expected(success("Webhook secret rotated successfully", shown), record)
 
-        self.ask(f"POST {ONE}/rotate", at, who, expected, None, condition, known, webhook_id=webhook_id)
+        self.ask(f"POST {ONE}/rotate", at, caller, expected, None, condition, known, webhook_id=webhook_id)
 
     @route(f"DELETE {ONE}", pick=picks, condition=conditions)
-    def delete_webhook(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def delete_webhook(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         webhook_id, _ = self.hook(at, pick)
-        self.delete_record(f"DELETE {ONE}", at, who, "webhook", webhook_id, condition, webhook_id=webhook_id)
+        self.delete_record(f"DELETE {ONE}", at, caller, "webhook", webhook_id, condition, webhook_id=webhook_id)
 
     # ---- deliveries ----
 
     @route(f"POST {ONE}/test", pick=picks)
-    def send_test(self, at: int, who: str, pick: int) -> None:
+    def send_test(self, at: int, caller: str, pick: int) -> None:
         webhook_id, _ = self.hook(at, pick)
-        self.queue(f"POST {ONE}/test", at, who, "Webhook test", None, webhook_id=webhook_id)
+        self.queue(f"POST {ONE}/test", at, caller, "Webhook test", None, webhook_id=webhook_id)
 
     @route(f"POST {DELIVERIES}/{{delivery_id}}/redeliver", pick=picks)
-    def redeliver(self, at: int, who: str, pick: int) -> None:
+    def redeliver(self, at: int, caller: str, pick: int) -> None:
         webhook_id, delivery_id = self.known("delivery", at, pick, ("nothing", "nothing"))
         ids = {"webhook_id": webhook_id, "delivery_id": delivery_id}
         name = f"POST {DELIVERIES}/{{delivery_id}}/redeliver"
-        self.queue(name, at, who, "Delivery", (webhook_id, delivery_id), **ids)
+        self.queue(name, at, caller, "Delivery", (webhook_id, delivery_id), **ids)
 
-    def queue(self, name: str, at: int, who: str, what: str, again: Any, **ids: str) -> None:
-        """Send a test, or a delivery once more."""
+    def queue(self, name: str, at: int, caller: str, what: str, again: Any, **ids: str) -> None:
+        """Request a test or a redelivery."""
         webhook_id, record = ids["webhook_id"], Record({})
 
         def expected(workspace: Workspace) -> Expected:
@@ -135,7 +135,7 @@ class Hooks(People):
             shown = {"id": MADE, **_short(record)}
             return Expected(success(f"{what} queued successfully", shown))
 
-        answer = self.ask(name, at, who, expected, None, None, None, "", **ids)
+        answer = self.ask(name, at, caller, expected, None, None, None, "", **ids)
         if answer.status == 200:
             record.document["eventId"] = answer.data["eventId"]
             self.workspace(at).of("delivery")[webhook_id, answer.data["id"]] = record
@@ -146,7 +146,7 @@ class Hooks(People):
         limit=st.sampled_from([1, 100]),
         status=st.sampled_from(["", "pending", "failed"]),
     )
-    def list_deliveries(self, at: int, who: str, pick: int, limit: int, status: str) -> None:
+    def list_deliveries(self, at: int, caller: str, pick: int, limit: int, status: str) -> None:
         webhook_id, _ = self.hook(at, pick)
 
         def whole(workspace: Workspace) -> list[Document]:
@@ -155,12 +155,12 @@ class Hooks(People):
             return [{"id": key, **_short(one)} for key, one in reversed(own) if status in ("", "pending")]
 
         self.pages(
-            f"GET {DELIVERIES}", at, who, "Deliveries retrieved successfully", limit, whole,
+            f"GET {DELIVERIES}", at, caller, "Deliveries retrieved successfully", limit, whole,
             more=f"&status={status}" if status else "", webhook_id=webhook_id,
         )  # fmt: skip
 
     @route(f"GET {DELIVERIES}/{{delivery_id}}", pick=picks)
-    def read_delivery(self, at: int, who: str, pick: int) -> None:
+    def read_delivery(self, at: int, caller: str, pick: int) -> None:
         webhook_id, delivery_id = self.known("delivery", at, pick, ("nothing", "nothing"))
 
         def expected(workspace: Workspace) -> Expected:
@@ -169,31 +169,31 @@ class Hooks(People):
             return Expected(success("Delivery retrieved successfully", {"id": delivery_id, **record.document}))
 
         ids = {"webhook_id": webhook_id, "delivery_id": delivery_id}
-        self.ask(f"GET {DELIVERIES}/{{delivery_id}}", at, who, expected, **ids)
+        self.ask(f"GET {DELIVERIES}/{{delivery_id}}", at, caller, expected, **ids)
 
-    # ---- what describes the interface ----
+    # ---- documentation ----
 
     described: dict[str, Any] = {}  # noqa: RUF012
 
     @route("GET /openapi.json")
-    def read_document(self, at: int, who: str) -> None:
-        self.ask("GET /openapi.json", at, who, lambda _: self.the_same("/openapi.json"))
+    def read_document(self, at: int, caller: str) -> None:
+        self.ask("GET /openapi.json", at, caller, lambda _: self.first_answer("/openapi.json"))
 
     @route("GET /docs")
-    def read_page(self, at: int, who: str) -> None:
-        self.ask("GET /docs", at, who, lambda _: self.the_same("/docs"))
+    def read_page(self, at: int, caller: str) -> None:
+        self.ask("GET /docs", at, caller, lambda _: self.first_answer("/docs"))
 
     @route("GET /docs/{asset}", asset=st.sampled_from(["page.css", "nothing.js"]))
-    def read_asset(self, at: int, who: str, asset: str) -> None:
+    def read_asset(self, at: int, caller: str, asset: str) -> None:
         def expected(_: Workspace) -> Expected:
             if asset == "nothing.js":
                 raise missing("file")
-            return self.the_same(f"/docs/{asset}")
+            return self.first_answer(f"/docs/{asset}")
 
-        self.ask("GET /docs/{asset}", at, who, expected, asset=asset)
+        self.ask("GET /docs/{asset}", at, caller, expected, asset=asset)
 
-    def the_same(self, path: str) -> Expected:
-        """What the first one was told."""
+    def first_answer(self, path: str) -> Expected:
+        """The answer to the first request."""
         from tests.api import Api
 
         if path not in self.described:

@@ -1,4 +1,4 @@
-"""The machine under the rules: two workspaces, who calls them, and a request with its answer held against the model."""
+"""The base of the rules: two workspaces, their callers, and requests whose answers are compared with the model."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,13 +13,13 @@ from tests.api import Answer, Api
 from tests.conftest import clear
 from tests.moto_tables import drop_history
 from tests.operations import ROUTES
-from tests.reliability.model.answers import MADE, Expected, Record, Refused, hold, missing
+from tests.reliability.model.answers import MADE, Expected, Record, Refused, assert_equal, missing
 from tests.reliability.model.forms import Ids, platform
 
 COVERED: set[str] = set()
-# Which of what is there a rule takes, counted round; and who asks for it how.
+# The index of the record that a rule picks, modulo their number; the caller; the precondition.
 picks = st.integers(0, 11)
-callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "nobody"])
+callers = st.sampled_from(["key", "key", "key", "token", "token", "read only", "agent", "other agent", "anonymous"])
 conditions = st.sampled_from([None] * 8 + ["match", "match", "stale", "any", "none", "unless", "weak"])
 _START = 1_800_000_000_000
 _FAILED = "If-Match does not match the record's current ETag; read it and try again."
@@ -27,15 +27,15 @@ _RULED_OUT = "If-None-Match matches the existing record; read it and try again."
 
 
 def route(name: str, /, **arguments: st.SearchStrategy[Any]) -> Callable[..., Any]:
-    """A rule for a route: `at` picks the workspace, `who` the credential, and what else the rule names."""
+    """A rule for a route: `at` picks the workspace, `caller` the credential; further arguments as the rule declares."""
     assert name in ROUTES, name
     COVERED.add(name)
     decorated: Callable[..., Callable[..., Any]] = rule
-    return decorated(at=picks, who=callers, **arguments)
+    return decorated(at=picks, caller=callers, **arguments)
 
 
 class Workspace:
-    """All that the model knows of one workspace, by kind and id, in the order of creation."""
+    """The model of one workspace: its records by kind and id, in the order of creation."""
 
     def __init__(self, name: str) -> None:
         made = workspaces.create(name)
@@ -51,13 +51,13 @@ class Workspace:
         return self.kinds.setdefault(kind, {})
 
     def get(self, kind: str, key: Any) -> Record:
-        """A record. Raises Refused."""
+        """A record. Raises Refused for an unknown one."""
         if key not in self.of(kind):
             raise missing(kind)
         return self.of(kind)[key]
 
-    def forget_agent(self, agent_id: str) -> None:
-        """All that goes with an agent."""
+    def delete_agent(self, agent_id: str) -> None:
+        """Delete an agent with all its records."""
         self.of("agent").pop(agent_id)
         self.agent_keys.pop(agent_id, None)
         for kind in ("tool", "lead"):
@@ -70,7 +70,7 @@ class Workspace:
 
 
 class Machine(RuleBasedStateMachine):
-    """The service and its model. Rules are in the modules beside; `compared` counts the answers."""
+    """The service and its model. The other modules define rules; `compared` counts the compared answers."""
 
     compared = 0
 
@@ -91,15 +91,15 @@ class Machine(RuleBasedStateMachine):
             one.kinds["token"] = {token["id"]: Record(token) for token in listed}
 
     def teardown(self) -> None:
-        """Give the clock back."""
+        """Restore the clock."""
         self._patch.undo()
 
     def workspace(self, at: int) -> Workspace:
-        """One of the two, one of them more often."""
+        """One of the two workspaces; the first is picked more often."""
         return self.workspaces[at % 3 == 2]
 
     def known(self, kind: str, at: int, pick: int, unknown: Any = "nothing") -> Any:
-        """The key of a record of this kind, of either workspace, or one that nobody has."""
+        """The key of a record of this kind in either workspace, or an unknown one."""
         keys = [*self.workspace(at).of(kind), *self.workspaces[pick % 2].of(kind), unknown]
         return keys[pick % len(keys)]
 
@@ -111,7 +111,7 @@ class Machine(RuleBasedStateMachine):
         self,
         name: str,
         at: int,
-        who: str,
+        caller: str,
         expected: Callable[[Workspace], Expected],
         body: Any = None,
         condition: str | None = None,
@@ -119,20 +119,20 @@ class Machine(RuleBasedStateMachine):
         query: str = "",
         **ids: str,
     ) -> Answer:
-        """Send a request, and hold the answer against what the model says; `record` is the one a condition is about.
+        """Send a request and compare the answer with the model; `record` is the one that a precondition refers to.
 
-        The model changes where the request is let in, and only there.
+        The model changes only if the request is authorized.
         """
         self.now += 1000
         workspace, (method, path) = self.workspace(at), name.split()
-        token = self._token(workspace, who, ids.get("agent_id"))
+        token = self._token(workspace, caller, ids.get("agent_id"))
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         headers |= {"Content-Type": "application/json"} if body is not None else {}
         condition = None if record is not None and record.tag is None else condition
         headers |= _condition(condition, record)
         status, wanted, of = 200, None, None
         try:
-            self._let_in(workspace, name, who, ids)
+            self._authorize(workspace, name, caller, ids)
             if "agent_id" in ids and not name.endswith("/agents/{agent_id}"):
                 workspace.get("agent", ids["agent_id"])
             if condition:
@@ -148,33 +148,33 @@ class Machine(RuleBasedStateMachine):
         except NotModified:
             status, wanted, of = 304, "", record
         answer = Api().call(method, path.format(**ids) + query, body, headers)
-        hold(answer, status, wanted, f"{name} {ids} {query} by {who}, {condition}, {str(body)[:300]}")
-        self._hold_tag(answer, of, name)
+        assert_equal(answer, status, wanted, f"{name} {ids} {query} by {caller}, {condition}, {str(body)[:300]}")
+        self._check_tag(answer, of, name)
         Machine.compared += 1
         return answer
 
-    def _token(self, workspace: Workspace, who: str, agent_id: str | None) -> str | None:
+    def _token(self, workspace: Workspace, caller: str, agent_id: str | None) -> str | None:
         keys = workspace.agent_keys
         other = next((key for name, key in keys.items() if name != agent_id), workspace.key)
         own = keys.get(agent_id or "", other)
         tokens = {"key": workspace.key, "token": workspace.token, "read only": workspace.read_only}
-        return {**tokens, "agent": own, "other agent": other, "nobody": None}[who]
+        return {**tokens, "agent": own, "other agent": other, "anonymous": None}[caller]
 
-    def _let_in(self, workspace: Workspace, name: str, who: str, ids: dict[str, str]) -> None:
-        """Section 5, and what a key of an agent opens."""
+    def _authorize(self, workspace: Workspace, name: str, caller: str, ids: dict[str, str]) -> None:
+        """Check the credential by section 5, and an agent's key by its agent."""
         needed = ROUTES[name]["credential"]
-        token = self._token(workspace, who, ids.get("agent_id"))
+        token = self._token(workspace, caller, ids.get("agent_id"))
         if needed == "none":
             return
         if token is None:
             raise Refused(401, "A valid bearer token is required.")
-        if who in ("token", "read only"):
-            used = list(workspace.of("token").values())[who == "read only"]
+        if caller in ("token", "read only"):
+            used = list(workspace.of("token").values())[caller == "read only"]
             used.document["lastUsedAt"] = MADE  # exact to ten minutes
-        kind = "key" if token == workspace.key else "token" if who in ("token", "read only") else "agent"
+        kind = "key" if token == workspace.key else "token" if caller in ("token", "read only") else "agent"
         opens = {"key": {"v3", "edge", "workspace"}, "token": {"v3"}, "agent": {"edge"}}[kind]
         is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
-        reads = who != "read only" or name.startswith("GET ")
+        reads = caller != "read only" or name.startswith("GET ")
         if needed not in opens or not is_own or not reads:
             raise Refused(403, "This credential does not permit this request.")
 
@@ -188,22 +188,22 @@ class Machine(RuleBasedStateMachine):
                 raise NotModified
             raise Refused(412, _RULED_OUT)
 
-    def _hold_tag(self, answer: Answer, record: Record | None, name: str) -> None:
+    def _check_tag(self, answer: Answer, record: Record | None, name: str) -> None:
         shown = answer.headers.get("etag")
         if record is None:
-            assert shown is None, f"{name}: a tag of nothing"
+            assert shown is None, f"{name}: an ETag without a record"
             return
-        assert shown, f"{name}: no tag"
-        assert record.tag in (None, shown), f"{name}: another tag than the record's last save"
+        assert shown, f"{name}: no ETag"
+        assert record.tag in (None, shown), f"{name}: not the ETag of the record's last save"
         record.tag = shown
 
 
 class NotModified(Exception):
-    """The caller has the record as it is."""
+    """The caller already has the current record."""
 
 
 def _condition(condition: str | None, record: Record | None) -> dict[str, str]:
-    tag = record.tag if record is not None and record.tag else '"nobody-has-this"'
+    tag = record.tag if record is not None and record.tag else '"unknown-tag"'
     return {
         None: {},
         "match": {"If-Match": f'"x", {tag}'},

@@ -31,34 +31,34 @@ DAY, YEAR = 86_400, 365 * 86_400
 
 
 class People(Talks):
-    """Who uses a workspace, and with what."""
+    """Clients, organisations, leads and credentials."""
 
     @route("GET /v2/clients", limit=limits)
-    def list_clients(self, at: int, who: str, limit: int) -> None:
+    def list_clients(self, at: int, caller: str, limit: int) -> None:
         message = "Clients retrieved successfully"
 
         def whole(workspace: Workspace) -> list[Document]:
             return [self.client(workspace, key, one) for key, one in sorted(workspace.of("client").items())]
 
-        self.ask("GET /v2/clients", at, who, lambda workspace: Expected(success(message, whole(workspace))))
-        self.pages("GET /v2/clients", at, who, message, limit, whole)
+        self.ask("GET /v2/clients", at, caller, lambda workspace: Expected(success(message, whole(workspace))))
+        self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
     def client(self, workspace: Workspace, client_id: str, record: Record) -> Document:
-        """A client as it is shown."""
+        """A client as rendered in an answer."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
     @route("GET /v2/clients/{client_id}", client_id=names, condition=conditions)
-    def read_client(self, at: int, who: str, client_id: str, condition: str | None) -> None:
+    def read_client(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
         known = self.workspace(at).of("client").get(client_id)
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("client", client_id)
             return Expected(success("Client retrieved successfully", self.client(workspace, client_id, record)), record)
 
-        self.ask("GET /v2/clients/{client_id}", at, who, expected, None, condition, known, client_id=client_id)
+        self.ask("GET /v2/clients/{client_id}", at, caller, expected, None, condition, known, client_id=client_id)
 
     @route("POST /v2/clients/{client_id}", client_id=names, given=_clients, condition=conditions)
-    def save_client(self, at: int, who: str, client_id: str, given: Document, condition: str | None) -> None:
+    def save_client(self, at: int, caller: str, client_id: str, given: Document, condition: str | None) -> None:
         known = self.workspace(at).of("client").get(client_id)
 
         def expected(workspace: Workspace) -> Expected:
@@ -72,18 +72,18 @@ class People(Talks):
             workspace.of("client")[client_id] = record.save(after)
             return Expected(success("Client updated successfully"), record)
 
-        self.ask("POST /v2/clients/{client_id}", at, who, expected, given, condition, known, client_id=client_id)
+        self.ask("POST /v2/clients/{client_id}", at, caller, expected, given, condition, known, client_id=client_id)
 
     @route("DELETE /v3/clients/{client_id}", client_id=names, condition=conditions)
-    def delete_client(self, at: int, who: str, client_id: str, condition: str | None) -> None:
+    def delete_client(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
         self.delete_record(
-            "DELETE /v3/clients/{client_id}", at, who, "client", client_id, condition, client_id=client_id
+            "DELETE /v3/clients/{client_id}", at, caller, "client", client_id, condition, client_id=client_id
         )
 
     def delete_record(
-        self, name: str, at: int, who: str, kind: str, key: str, condition: str | None, **ids: str
+        self, name: str, at: int, caller: str, kind: str, key: str, condition: str | None, **ids: str
     ) -> None:
-        """Delete a record that nothing hangs on."""
+        """Delete a record without children."""
         known = self.workspace(at).of(kind).get(key)
 
         def expected(workspace: Workspace) -> Expected:
@@ -92,10 +92,10 @@ class People(Talks):
             shown = "Organization" if kind == "organisation" else kind.capitalize()
             return Expected(success(f"{shown} deleted successfully"))
 
-        self.ask(name, at, who, expected, None, condition, known, **ids)
+        self.ask(name, at, caller, expected, None, condition, known, **ids)
 
     @route("GET /v2/orgs/{org_id}", org_id=names, condition=conditions)
-    def read_organisation(self, at: int, who: str, org_id: str, condition: str | None) -> None:
+    def read_organisation(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
         known = self.workspace(at).of("organisation").get(org_id)
 
         def expected(workspace: Workspace) -> Expected:
@@ -103,11 +103,11 @@ class People(Talks):
             shown = {"ID": org_id, "userId": workspace.id, **record.document}
             return Expected(success("Organization retrieved successfully", shown), record)
 
-        self.ask("GET /v2/orgs/{org_id}", at, who, expected, None, condition, known, org_id=org_id)
+        self.ask("GET /v2/orgs/{org_id}", at, caller, expected, None, condition, known, org_id=org_id)
 
     @route("POST /v2/orgs/{org_id}", org_id=names, name=texts, given=_organisations, condition=conditions)
     def save_organisation(
-        self, at: int, who: str, org_id: str, name: str, given: Document, condition: str | None
+        self, at: int, caller: str, org_id: str, name: str, given: Document, condition: str | None
     ) -> None:
         known = self.workspace(at).of("organisation").get(org_id)
 
@@ -120,16 +120,16 @@ class People(Talks):
             return Expected(success("Organization updated successfully"), record)
 
         body = {"name": name, **given}
-        self.ask("POST /v2/orgs/{org_id}", at, who, expected, body, condition, known, org_id=org_id)
+        self.ask("POST /v2/orgs/{org_id}", at, caller, expected, body, condition, known, org_id=org_id)
 
     @route("DELETE /v3/orgs/{org_id}", org_id=names, condition=conditions)
-    def delete_organisation(self, at: int, who: str, org_id: str, condition: str | None) -> None:
-        self.delete_record("DELETE /v3/orgs/{org_id}", at, who, "organisation", org_id, condition, org_id=org_id)
+    def delete_organisation(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
+        self.delete_record("DELETE /v3/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
 
     # ---- leads ----
 
     @route("POST /v3/leads", pick=picks, given=_leads)
-    def create_lead(self, at: int, who: str, pick: int, given: Document) -> None:
+    def create_lead(self, at: int, caller: str, pick: int, given: Document) -> None:
         agent_id, record = self.agent(at, pick), Record({})
 
         def expected(workspace: Workspace) -> Expected:
@@ -138,12 +138,12 @@ class People(Talks):
             record.document = {**kept, **({"agentName": title} if title else {})}
             return Expected(success("Lead created successfully", {"id": MADE, **record.document}), record)
 
-        answer = self.ask("POST /v3/leads", at, who, expected, {"lead": {"agentId": agent_id, **given}})
+        answer = self.ask("POST /v3/leads", at, caller, expected, {"lead": {"agentId": agent_id, **given}})
         if answer.status == 200:
             self.workspace(at).of("lead")[answer.data["id"]] = record
 
     @route("GET /v3/leads/{lead_id}", pick=picks, condition=conditions)
-    def read_lead(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def read_lead(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         lead_id = self.known("lead", at, pick)
         known = self.workspace(at).of("lead").get(lead_id)
 
@@ -151,10 +151,10 @@ class People(Talks):
             record = workspace.get("lead", lead_id)
             return Expected(success("Lead retrieved successfully", {"id": lead_id, **record.document}), record)
 
-        self.ask("GET /v3/leads/{lead_id}", at, who, expected, None, condition, known, lead_id=lead_id)
+        self.ask("GET /v3/leads/{lead_id}", at, caller, expected, None, condition, known, lead_id=lead_id)
 
     @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=limits)
-    def list_leads(self, at: int, who: str, pick: int, limit: int) -> None:
+    def list_leads(self, at: int, caller: str, pick: int, limit: int) -> None:
         agent_id = self.agent(at, pick)
 
         def whole(workspace: Workspace) -> list[Document]:
@@ -162,12 +162,12 @@ class People(Talks):
             return [{"id": key, **one.document} for key, one in leads if one.document["agentId"] == agent_id]
 
         name = "GET /v3/agents/{agent_id}/leads"
-        self.pages(name, at, who, "Leads retrieved successfully", limit, whole, agent_id=agent_id)
+        self.pages(name, at, caller, "Leads retrieved successfully", limit, whole, agent_id=agent_id)
 
     @route("DELETE /v3/leads/{lead_id}", pick=picks, condition=conditions)
-    def delete_lead(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def delete_lead(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         lead_id = self.known("lead", at, pick)
-        self.delete_record("DELETE /v3/leads/{lead_id}", at, who, "lead", lead_id, condition, lead_id=lead_id)
+        self.delete_record("DELETE /v3/leads/{lead_id}", at, caller, "lead", lead_id, condition, lead_id=lead_id)
 
     # ---- credentials ----
 
@@ -177,7 +177,7 @@ class People(Talks):
         lifetime=st.sampled_from([None, DAY, YEAR]),
         read_only=st.booleans(),
     )
-    def issue_token(self, at: int, who: str, name: str, lifetime: int | None, read_only: bool) -> None:
+    def issue_token(self, at: int, caller: str, name: str, lifetime: int | None, read_only: bool) -> None:
         def expected(_: Workspace) -> Expected:
             shown = {
                 "id": MADE,
@@ -191,24 +191,24 @@ class People(Talks):
             return Expected(success("Token created successfully", shown))
 
         given = {"name": name, "expiresInSeconds": lifetime, "readOnly": read_only}
-        answer = self.ask("POST /v3/tokens", at, who, expected, {"token": given})
+        answer = self.ask("POST /v3/tokens", at, caller, expected, {"token": given})
         if answer.status == 200:
             made = dict(answer.data)
             del made["token"]
             self.workspace(at).of("token")[made["id"]] = Record(made)
 
     @route("GET /v3/tokens", limit=limits)
-    def list_tokens(self, at: int, who: str, limit: int) -> None:
-        """All that have not ended, oldest first."""
-        self.pages("GET /v3/tokens", at, who, "Tokens retrieved successfully", limit, self.tokens)
+    def list_tokens(self, at: int, caller: str, limit: int) -> None:
+        """All active tokens, oldest first."""
+        self.pages("GET /v3/tokens", at, caller, "Tokens retrieved successfully", limit, self.tokens)
 
     def tokens(self, workspace: Workspace) -> list[Document]:
-        """The tokens as they are shown. The two that a workspace begins with are used, the others not."""
+        """The tokens as listed. Only the two initial ones have been used."""
         return [one.document for one in workspace.of("token").values()]
 
     @route("DELETE /v3/tokens/{token_id}", pick=picks)
-    def revoke_token(self, at: int, who: str, pick: int) -> None:
-        # The first two are those that the machine calls with.
+    def revoke_token(self, at: int, caller: str, pick: int) -> None:
+        # The machine calls with the first two.
         own = [key for one in self.workspaces for key in [*one.of("token")][2:]]
         token_id = [*own, "nothing"][pick % (len(own) + 1)]
 
@@ -218,10 +218,10 @@ class People(Talks):
             del workspace.of("token")[token_id]
             return Expected(success("Token deleted successfully"))
 
-        self.ask("DELETE /v3/tokens/{token_id}", at, who, expected, token_id=token_id)
+        self.ask("DELETE /v3/tokens/{token_id}", at, caller, expected, token_id=token_id)
 
     @route("POST /v3/workspace/key/rotate", overlap=st.sampled_from([None, DAY, YEAR]))
-    def rotate_key(self, at: int, who: str, overlap: int | None) -> None:
+    def rotate_key(self, at: int, caller: str, overlap: int | None) -> None:
         def expected(workspace: Workspace) -> Expected:
             now = self.seconds()
             ends = min(now + (overlap or DAY), workspace.key_ends)
@@ -235,7 +235,7 @@ class People(Talks):
             return Expected(success("Key rotated successfully", shown))
 
         body: Any = None if overlap is None else {"overlapSeconds": overlap}
-        answer = self.ask("POST /v3/workspace/key/rotate", at, who, expected, body)
+        answer = self.ask("POST /v3/workspace/key/rotate", at, caller, expected, body)
         if answer.status == 200:
             workspace = self.workspace(at)
             workspace.key, workspace.key_ends = answer.data["key"], self.seconds() + YEAR

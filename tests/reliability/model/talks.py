@@ -15,11 +15,11 @@ from tests.reliability.model.machine import Workspace, conditions, picks, route
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "/v2/agents/{agent_id}/analytics/{convo_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
-NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # does not fit one item, compressed or not
+NOISE = b64encode(random.Random(1).randbytes(400_000)).decode()  # too large for one item, even compressed
 
 _times = st.sampled_from([1, 1.5, 2])
 _froms = st.sampled_from(["human", "bot"])
-# The id comes last, as in an answer: the same members in another order are a change.
+# The id comes last, as in an answer: another order of the members is a change.
 _messages = st.fixed_dictionaries(
     {},
     optional={
@@ -68,15 +68,15 @@ class Talks(Agents):
     """Conversations and analytics."""
 
     def state_record(self, at: int, agent_id: str, user_id: str) -> Record | None:
-        """A conversation, where there is one."""
+        """A conversation, or None."""
         return self.workspace(at).of("conversation").get((agent_id, user_id))
 
     @route("POST /v3/agents/{agent_id}/convos", pick=picks, given=members(title=texts, userID=texts, ts=_times))
-    def create_conversation(self, at: int, who: str, pick: int, given: Document) -> None:
-        self.make_conversation(at, who, self.agent(at, pick), given)
+    def create_conversation(self, at: int, caller: str, pick: int, given: Document) -> None:
+        self.make_conversation(at, caller, self.agent(at, pick), given)
 
-    def make_conversation(self, at: int, who: str, agent_id: str, given: Document) -> None:
-        """Create one."""
+    def make_conversation(self, at: int, caller: str, agent_id: str, given: Document) -> None:
+        """Create a conversation."""
         record = Record({})
 
         def expected(_: Workspace) -> Expected:
@@ -87,7 +87,7 @@ class Talks(Agents):
             return Expected(success("Conversation created successfully", created), record)
 
         body = {"conversation": given}
-        answer = self.ask("POST /v3/agents/{agent_id}/convos", at, who, expected, body, agent_id=agent_id)
+        answer = self.ask("POST /v3/agents/{agent_id}/convos", at, caller, expected, body, agent_id=agent_id)
         if answer.status == 200:
             made = answer.data["id"]
             record.document["metadata"] = {"ID": made, "userID": made, **record.document["metadata"]}
@@ -95,29 +95,29 @@ class Talks(Agents):
 
     @route(STATE, pick=picks, user_id=users, change=st.none() | _states, condition=conditions)
     def exchange(
-        self, at: int, who: str, pick: int, user_id: str, change: Document | None, condition: str | None
+        self, at: int, caller: str, pick: int, user_id: str, change: Document | None, condition: str | None
     ) -> None:
-        self.exchange_state(at, who, self.agent(at, pick), user_id, change, condition)
+        self.exchange_state(at, caller, self.agent(at, pick), user_id, change, condition)
 
     @route(STATE, pick=picks, user_id=users, size=st.sampled_from([1, 2]))
-    def exchange_large(self, at: int, who: str, pick: int, user_id: str, size: int) -> None:
+    def exchange_large(self, at: int, caller: str, pick: int, user_id: str, size: int) -> None:
         messages = [{"type": "text", "item": {"text": f"{number}{NOISE}"}} for number in range(size)]
         change = {"turns": [{"from": "bot", "messages": messages}]}
-        self.exchange_state(at, who, self.agent(at, pick), user_id, change, None)
+        self.exchange_state(at, caller, self.agent(at, pick), user_id, change, None)
 
     @route(STATE, pick=picks, index=picks, condition=conditions)
-    def send_back(self, at: int, who: str, pick: int, index: int, condition: str | None) -> None:
-        """What was read is written once more, each message as a turn of its own: nothing is new."""
+    def send_back(self, at: int, caller: str, pick: int, index: int, condition: str | None) -> None:
+        """Write the read state again, with each message as a separate turn; nothing changes."""
         agent_id, user_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         record = self.state_record(at, agent_id, user_id)
         turns = record.document["turns"] if record else []
         back = [{**turn, **({"messages": [turn["messages"]]} if "messages" in turn else {})} for turn in turns]
-        self.exchange_state(at, who, agent_id, user_id, {"turns": back}, condition)
+        self.exchange_state(at, caller, agent_id, user_id, {"turns": back}, condition)
 
     def exchange_state(
-        self, at: int, who: str, agent_id: str, user_id: str, change: Document | None, condition: str | None
+        self, at: int, caller: str, agent_id: str, user_id: str, change: Document | None, condition: str | None
     ) -> None:
-        """Read, replace, shorten or describe a state."""
+        """Read or replace a state, delete its messages, or change its metadata."""
         known = self.state_record(at, agent_id, user_id)
         given, record = change or {}, known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
         old = record.document
@@ -146,7 +146,7 @@ class Talks(Agents):
             is_there = known is not None or after is not old
             return Expected(shown, record if is_there else None)
 
-        answer = self.ask(STATE, at, who, expected, change, condition, known, agent_id=agent_id, user_id=user_id)
+        answer = self.ask(STATE, at, caller, expected, change, condition, known, agent_id=agent_id, user_id=user_id)
         if answer.status == 200 and given.get("turns"):
             shown = answer.json["turns"]
             record.document["turns"] = shown
@@ -154,28 +154,28 @@ class Talks(Agents):
                 forms.learn_ids(given["turns"], shown, self.workspace(at).ids)
 
     @route(LIST, pick=picks, page=st.sampled_from([1, 1, 2, 3]))
-    def list_page(self, at: int, who: str, pick: int, page: int) -> None:
+    def list_page(self, at: int, caller: str, pick: int, page: int) -> None:
         agent_id = self.agent(at, pick)
         self.ask(
             LIST,
             at,
-            who,
+            caller,
             lambda one: self.listed(one, agent_id, (page - 1) * 20),
             query=f"?page={page}",
             agent_id=agent_id,
         )
 
     @route(LIST, pick=picks)
-    def list_to_the_end(self, at: int, who: str, pick: int) -> None:
+    def list_to_the_end(self, at: int, caller: str, pick: int) -> None:
         agent_id, start = self.agent(at, pick), 0
-        answer = self.ask(LIST, at, who, lambda one: self.listed(one, agent_id, 0), agent_id=agent_id)
+        answer = self.ask(LIST, at, caller, lambda one: self.listed(one, agent_id, 0), agent_id=agent_id)
         while answer.status == 200 and "nextCursor" in answer.json:
             start += 20
             behind = f"?cursor={answer.json['nextCursor']}"
             answer = self.ask(
                 LIST,
                 at,
-                who,
+                caller,
                 partial(self.listed, agent_id=agent_id, start=start),
                 query=behind,
                 agent_id=agent_id,
@@ -189,16 +189,16 @@ class Talks(Agents):
         return Expected(success("Agent conversations retrieved successfully", shown[start : start + 20], **more))
 
     @route(LIST, pick=picks)
-    def fill_pages(self, at: int, who: str, pick: int) -> None:
-        """Enough conversations for more than one page, where there are few."""
+    def fill_pages(self, at: int, caller: str, pick: int) -> None:
+        """Create enough conversations for more than one page."""
         agent_id = self.agent(at, pick)
         own = [key for key in self.workspace(at).of("conversation") if key[0] == agent_id]
         for _ in range(23 if len(own) < 5 and agent_id in self.workspace(at).of("agent") else 0):
             self.make_conversation(at, "key", agent_id, {})
-        self.list_to_the_end(at, who, pick)
+        self.list_to_the_end(at, caller, pick)
 
     @route("DELETE /v3/agents/{agent_id}/convos/{convo_id}", pick=picks, condition=conditions)
-    def delete_conversation(self, at: int, who: str, pick: int, condition: str | None) -> None:
+    def delete_conversation(self, at: int, caller: str, pick: int, condition: str | None) -> None:
         agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
         known = self.state_record(at, agent_id, convo_id)
 
@@ -208,7 +208,7 @@ class Talks(Agents):
             return Expected(success("Conversation deleted successfully"))
 
         self.ask(
-            "DELETE /v3/agents/{agent_id}/convos/{convo_id}", at, who, expected, None, condition, known,
+            "DELETE /v3/agents/{agent_id}/convos/{convo_id}", at, caller, expected, None, condition, known,
             agent_id=agent_id, convo_id=convo_id,
         )  # fmt: skip
 
@@ -221,7 +221,7 @@ class Talks(Agents):
         condition=conditions,
     )
     def write_analytics(
-        self, at: int, who: str, pick: int, convo_id: str, kind: str, given: Document, condition: str | None
+        self, at: int, caller: str, pick: int, convo_id: str, kind: str, given: Document, condition: str | None
     ) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("analytics record").get((agent_id, convo_id))
@@ -233,10 +233,12 @@ class Talks(Agents):
             return Expected(success("Analytics added successfully"), record)
 
         body = {"record": kind, **given}
-        self.ask(f"POST {ANALYTICS}", at, who, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id)
+        self.ask(
+            f"POST {ANALYTICS}", at, caller, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id
+        )
 
     @route(f"GET {ANALYTICS}", pick=picks, convo_id=users, condition=conditions)
-    def read_analytics(self, at: int, who: str, pick: int, convo_id: str, condition: str | None) -> None:
+    def read_analytics(self, at: int, caller: str, pick: int, convo_id: str, condition: str | None) -> None:
         agent_id = self.agent(at, pick)
         known = self.workspace(at).of("analytics record").get((agent_id, convo_id))
 
@@ -245,7 +247,7 @@ class Talks(Agents):
             whole = {**record.document.get("load", {}), **record.document.get("convo", {})}
             return Expected(success("Analytics retrieved successfully", whole), record)
 
-        self.ask(f"GET {ANALYTICS}", at, who, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id)
+        self.ask(f"GET {ANALYTICS}", at, caller, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id)
 
 
 def _described(metadata: Document) -> Document:

@@ -1,12 +1,12 @@
-"""A process whose threads all want to save the same record, for `test_two_writers`.
+"""A process whose threads all save the same record, for `test_two_writers`.
 
-    python -m tests.reliability.rivals send TOKEN REQUESTS            one after the other; prints `[status, tag, JSON]`
-    python -m tests.reliability.rivals save TOKEN REQUESTS THREADS    each of the requests by every thread at once;
-                                                                      prints the statuses of each request
-    python -m tests.reliability.rivals append TOKEN HOW THREADS       one message after another to one conversation,
-                                                                      until 429; prints how many were taken
-    python -m tests.reliability.rivals merge TOKEN MEMBERS EACH       into the metadata of one conversation, so often:
-                                                                      a thread for each member; prints the statuses
+Run `python -m tests.reliability.competing_writers` with one of these actions:
+
+    send TOKEN REQUESTS            send the requests in sequence; prints `[status, tag, JSON]` of each
+    save TOKEN REQUESTS THREADS    send each request from all threads at once; prints the statuses of each request
+    append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
+    merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
+                                   prints the statuses
 
 REQUESTS is JSON: `[[method, path, body, tag], …]`, MEMBERS a list of names. HOW is `matched` (with
 `If-Match`) or `plain`.
@@ -26,14 +26,14 @@ THREAD = "THREAD"
 
 
 def send(api: Api, requests: list[list[Any]]) -> None:
-    """Each request once."""
+    """Send each request once."""
     for method, path, body, tag in requests:
         answer = _conditional(api, method, path, json.dumps(body), tag)
         print(json.dumps([answer.status, answer.headers.get("etag"), answer.json]))
 
 
 def save(api: Api, requests: list[list[Any]], threads: int) -> None:
-    """Every thread sends each request, all of them at the same moment; `THREAD` in a body is the thread's name."""
+    """Send each request from all threads at the same moment; `THREAD` in a body is the thread's name."""
     start = threading.Barrier(threads)
 
     def run(_: int) -> list[int]:
@@ -50,7 +50,7 @@ def save(api: Api, requests: list[list[Any]], threads: int) -> None:
 
 
 def append(api: Api, is_matched: bool, threads: int) -> None:
-    """Every thread reads the conversation, and replaces it by one with a message more, until the limit is reached."""
+    """Read the conversation and add a message to it in every thread, until the limit is reached."""
 
     def run(_: int) -> int:
         taken = 0
@@ -69,7 +69,7 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
 
 
 def merge(api: Api, members: list[str], each: int) -> None:
-    """Every thread counts up one member of the metadata."""
+    """Increment one member of the metadata per thread."""
 
     def run(member: str) -> list[int]:
         return [api.post(STATE, {"metadata": {member: f"{number}"}}).status for number in range(1, each + 1)]
@@ -85,7 +85,7 @@ def _conditional(api: Api, method: str, path: str, body: str, tag: str | None) -
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is printed here is read
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
     action, token, what, *threads = sys.argv[1:]
     if action == "send":
         send(Api(token), json.loads(what))

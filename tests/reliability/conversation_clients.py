@@ -1,10 +1,12 @@
-"""A process that writes, or reads, one conversation, for `test_history`; it prints a line of JSON for each thread.
+"""A process that writes or reads one conversation, for `test_history`; it prints a line of JSON per thread.
 
-    python -m tests.reliability.scribes write TOKEN NAME THREADS EACH    until each thread has written so often
-    python -m tests.reliability.scribes read TOKEN THREADS EACH
+Run `python -m tests.reliability.conversation_clients` with one of these actions:
 
-A write bears a name and a sum over all that it says, so that what is read tells whether it is all of one write.
-Where the engine is, the environment says.
+    write TOKEN NAME THREADS EACH    write until each thread has succeeded EACH times
+    read TOKEN THREADS EACH          read until each thread has succeeded EACH times
+
+Each write contains a name and a checksum, so that a reader can verify that it got one complete write. The environment
+has the address of the engine.
 """
 
 import base64
@@ -22,13 +24,13 @@ from chalicelib.conversations import store, turns
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"
-# Of a text: in the conversation's own item, and, as it does not compress, in chunks beside it.
+# The size of a text that fits into the conversation's own item, and of one that needs chunks.
 SMALL, LARGE = 100, 110_000
 TEXTS = 3
 
 
 def write(api: Api, name: str) -> Iterator[dict[str, Any]]:
-    """Replace the conversation, now with a little and now with much, and say something about it in between."""
+    """Replace the conversation with small and large turns, and change its metadata in between."""
     chance = random.Random(name)
     for number in range(1_000_000):
         if number % 4 == 3:
@@ -49,7 +51,7 @@ def write(api: Api, name: str) -> Iterator[dict[str, Any]]:
 
 
 def read(api: Api) -> Iterator[dict[str, Any]]:
-    """Read the conversation again and again: its turns and its metadata are those of one write."""
+    """Read the conversation repeatedly; its turns and its metadata belong to one write."""
     while True:
         answer = api.post(STATE, {})
         if accepted(answer):
@@ -61,58 +63,58 @@ def read(api: Api) -> Iterator[dict[str, Any]]:
             yield {"refused": "read"}
 
 
-def dawdle() -> None:
-    """Let others write between a conversation's item and its chunks: the engine here answers sooner than a cloud."""
-    at_once = turns._read_chunks
+def delay_chunk_reads() -> None:
+    """Delay the reads of chunks, so that writes occur between the reads of the item and its chunks."""
+    read_chunks = turns._read_chunks
 
     def late(row: store.ConversationRow, wanted: dict[int, turns.Chunk]) -> dict[int, bytes]:
         time.sleep(random.uniform(0, 0.5))
-        return at_once(row, wanted)
+        return read_chunks(row, wanted)
 
     turns._read_chunks = late
 
 
 def accepted(answer: Answer) -> bool:
-    """Whether it was done; if not, somebody was faster, and the answer says so."""
+    """Whether the request succeeded; any other answer must be a conflict."""
     assert answer.status in (200, 409), answer.text[:500]
     return answer.status == 200
 
 
 def whole(turns: list[dict[str, Any]]) -> str:
-    """The name of the write that these turns are, every one of it."""
+    """The name of the one write that these turns completely belong to."""
     *parts, last = [turn["messages"]["item"] for turn in turns]
-    assert last["sum"] == digest([part["text"] for part in parts]), "a part of a write"
+    assert last["sum"] == digest([part["text"] for part in parts]), "an incomplete write"
     (name,) = {part["write"] for part in (*parts, last)}
     return str(name)
 
 
 def digest(texts: list[str]) -> str:
-    """A sum over texts and their order."""
+    """A checksum of the texts and their order."""
     return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
 
-def at_once(threads: int, each: int, deeds: Callable[[int], Iterator[dict[str, Any]]]) -> None:
-    """Print what each thread's deeds give, a list for each, until so many of each were accepted."""
+def run_threads(threads: int, each: int, actions: Callable[[int], Iterator[dict[str, Any]]]) -> None:
+    """Print the results of each thread's actions as a list, up to EACH accepted ones."""
 
-    def some(thread: int) -> list[dict[str, Any]]:
+    def run(thread: int) -> list[dict[str, Any]]:
         done, accepted = [], 0
-        for deed in deeds(thread):
-            done.append(deed)
-            accepted += "refused" not in deed
+        for action in actions(thread):
+            done.append(action)
+            accepted += "refused" not in action
             if accepted == each:
                 break
         return done
 
     with ThreadPoolExecutor(threads) as pool:
-        for done in pool.map(some, range(threads)):
+        for done in pool.map(run, range(threads)):
             print(json.dumps(done))
 
 
 if __name__ == "__main__":
-    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # what is printed here is read
+    logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)  # the test reads the output
     action, token, *rest = sys.argv[1:]
     if action == "write":
-        at_once(int(rest[1]), int(rest[2]), lambda thread: write(Api(token), f"{rest[0]}-{thread}"))
+        run_threads(int(rest[1]), int(rest[2]), lambda thread: write(Api(token), f"{rest[0]}-{thread}"))
     else:
-        dawdle()
-        at_once(int(rest[0]), int(rest[1]), lambda _: read(Api(token)))
+        delay_chunk_reads()
+        run_threads(int(rest[0]), int(rest[1]), lambda _: read(Api(token)))
