@@ -86,7 +86,7 @@ def _put(node: dict[str, Any], steps: list[str], value: Any) -> None:
 
 
 def is_equal(shown: dict[str, Any], written: dict[str, Any]) -> bool:
-    """Whether what was written is shown, and is the same JSON."""
+    """Whether the written JSON is returned unchanged."""
     return canonical({name: shown.get(name) for name in written}) == canonical(written)
 
 

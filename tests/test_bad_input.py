@@ -30,7 +30,7 @@ from tests.requests import counted, refuse_operation
 from tests.selection import each_value_once, one_of_each
 
 READS = {"GetItem", "BatchGetItem", "Query"}
-# Part of what is sent; it must not appear in an answer or a log line.
+# Part of each sent value; it must not appear in an answer or a log line.
 CANARY = "canary-4f1c"
 NUMBER = 918273645546372819
 

@@ -1,4 +1,4 @@
-"""The documents cite only what the repository has, and the README stays short."""
+"""The documents cite only existing paths, and the README stays short."""
 
 import os
 import re

@@ -57,8 +57,8 @@ SECRET_MEMBERS = {
 class Observed(NamedTuple):
     """All output of one workspace's use, and its secrets.
 
-    `log` has every logger at DEBUG, `root_log` only the root logger. `webhook_data` is what the API and the queues
-    return about webhooks; `posts` is what an endpoint received.
+    `log` has every logger at DEBUG, `root_log` only the root logger. `webhook_data` has the answers of the API
+    and the queue messages about webhooks; `posts` are the requests that an endpoint received.
     """
 
     log: str

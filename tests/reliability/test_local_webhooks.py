@@ -35,7 +35,7 @@ pytestmark = pytest.mark.engine
 
 _SECONDS = 20
 _BURST = 400
-# The promise is one second. A busy machine may take longer.
+# The target is one second. A busy machine may take longer.
 _SECONDS_TO_ARRIVE = 5
 _QUEUES = ("cams-deliveries", "cams-deliveries-slow")
 _COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible", "ApproximateNumberOfMessagesDelayed")
@@ -267,7 +267,7 @@ def _wait_until(holds: Callable[[], bool], seconds: float = _SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
-            return  # the assertions of the test say more than a timeout would
+            return  # the assertions of the test are more specific than a timeout
         time.sleep(0.02)
 
 
