@@ -139,8 +139,10 @@ class Rejected(Exception):
 
 
 class TransactionConflict(errors.Unavailable):
-    """Another transaction holds one of the items, or a table throttles the transaction. Nothing has changed, and the SDK
-    does not retry the request."""
+    """Another transaction holds one of the items, or a table throttles the transaction.
+
+    Nothing has changed, and the SDK does not retry the request.
+    """
 
 
 @contextmanager

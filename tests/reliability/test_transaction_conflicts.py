@@ -141,9 +141,9 @@ def test_the_key_look_up_after_a_refusal_is_retried_after_conflicts(world: World
 
 
 @pytest.mark.parametrize("code", ["ThrottlingError", "ProvisionedThroughputExceeded"])
-def test_a_throttled_transaction_is_sent_again(code: str, here: World, shown: Shown) -> None:
+def test_a_throttled_transaction_is_sent_again(code: str, world: World, shown: Shown) -> None:
     with refusing(iter([lambda _: cancelled([code, NONE])]), "TransactWriteItems") as seen:
-        assert here.send(named("tool create"), None).status == 200
+        assert world.send(named("tool create"), None).status == 200
     assert len(seen) == 2
     shown(faults=1)
 
