@@ -148,7 +148,12 @@ def events(there: World, case: Case, stream: pipeline.Stream) -> list[tuple[str,
 def queued(there: World) -> set[str]:
     """The ids of the workspace's deliveries that wait to be sent; they are taken off the queue."""
     messages = [queue.from_text(text) for text in pipeline.waiting(queue.FAST)]
-    return {one.delivery_id for one in messages if one.workspace_id == there.workspace.workspace_id}
+    return {
+        delivery.delivery_id
+        for one in messages
+        for delivery in one.deliveries
+        if one.workspace_id == there.workspace.workspace_id
+    }
 
 
 # ---- what there is to see -------------------------------------------------------------------------
