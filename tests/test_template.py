@@ -84,6 +84,7 @@ def test_a_ttl_that_an_interrupted_run_did_not_enable_is_enabled(engine: None) -
 def test_the_queues_of_the_template_are_created(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {
+        "cams-fan-out",
         "cams-deliveries",
         "cams-deliveries-slow",
         "cams-deliveries-dead",
@@ -97,6 +98,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
     [
         pytest.param(queue.FAST, queue.DEAD_LETTER, id="deliveries"),
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
+        pytest.param(queue.CONTINUATIONS, queue.DEAD_LETTER, id="continuations"),
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )

@@ -102,7 +102,7 @@ def followed(api: Api, endpoint: str, query: str) -> list[list[Any]]:
 
 def expire_event(workspace: NewWorkspace, delivery: Any) -> None:
     """Delete the event, as its TTL does after thirty days."""
-    row = storage.find(ledger.EventRow, workspace.workspace_id, delivery["eventId"])
+    row = storage.find(*ledger.event_key(workspace.workspace_id, delivery["eventId"]))
     assert row is not None
     delete_now(row)
 
@@ -143,8 +143,8 @@ def test_a_test_delivery_is_one_message_on_the_queue(api: Api, endpoint: str, wo
     assert sent == queue.Message(
         workspace.workspace_id,
         endpoint.rsplit("/", 1)[1],
-        delivery["eventId"],
         "webhook_test",
+        (delivery["eventId"],),
         delivery["id"],
     )
     assert sent.is_requested
@@ -316,7 +316,7 @@ def test_a_delivery_of_any_status_can_be_redelivered_and_does_not_change(
     assert read(api, endpoint, delivery) == before
     (text,) = pipeline.waiting(queue.FAST)
     sent = queue.from_text(text)
-    assert (sent.delivery_id, sent.event_id) == (repeated["id"], delivery["eventId"])
+    assert (sent.requested_id, sent.event_ids) == (repeated["id"], (delivery["eventId"],))
     assert sent.is_requested
 
 

@@ -42,7 +42,7 @@ def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int
     urls = [f"{hosts[number % len(hosts)]}/{'hangs' if number < hanging else 0}" for number in range(100)]
     messages = _messages(urls, count)
     random.Random(3).shuffle(messages)
-    healthy = {message.event_id for message in messages if message.type == _HEALTHY}
+    healthy = {message.event_ids[0] for message in messages if message.type == _HEALTHY}
     queues = LocalQueues()
     with queues.in_place():
         working = {queue.FAST: _working(queues, queue.FAST, workers)}
@@ -82,8 +82,8 @@ def _messages(urls: list[str], count: int) -> list[queue.Message]:
     for number in range(count):
         row, type_ = made[number % len(made)]
         id_ = ids.new_id()
-        messages.append(queue.Message(row.workspace, row.webhook_id, id_, type_, id_))
-    ledger.save_events(events.Event(one.event_id, one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
+        messages.append(queue.Message(row.workspace, row.webhook_id, type_, (id_,)))
+    ledger.save_events(events.Event(one.event_ids[0], one.workspace_id, one.type, senders.PAYLOAD) for one in messages)
     return messages
 
 

@@ -67,9 +67,9 @@ def _next_id() -> str:
 def _ours(url: str, seconds: float) -> "futures.Future[int | None]":
     # The product has one deadline of 30 s, so `seconds` has no effect here.
     endpoint = {"url": url, "secrets": [{"secret": _SIGNING_SECRET}]}
-    one = queue.Message("workspace", "webhook", _next_id(), "message_received", "delivery")
-    return delivery.threads.submit(copy_context().run, _status, one, endpoint)
+    one = queue.Delivery("workspace", "webhook", _next_id(), "message_received", "delivery")
+    return delivery.threads[queue.FAST].submit(copy_context().run, _status, one, endpoint)
 
 
-def _status(one: queue.Message, endpoint: dict[str, object]) -> int | None:
+def _status(one: queue.Delivery, endpoint: dict[str, object]) -> int | None:
     return delivery._post(one, endpoint, _EVENT, _WORKSPACE_SECRET).status

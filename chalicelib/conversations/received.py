@@ -17,6 +17,8 @@ _DIGEST_BYTES = 6
 _EMPTY_DIGEST = hashlib.blake2b(digest_size=_DIGEST_BYTES)  # copying it takes half the time of making a new one
 # The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
 _MAX_SEEN = 30_000
+# Of one item, because fan-out has a bounded time for a stream record. A multiple of the 40 events of a queue message.
+MAX_MESSAGES = 480
 # Characters of a message, and of its id, type and sender. One message with these always fits one item.
 CONTENT_LIMIT = 100_000
 _LABEL_LIMIT = 1_000
@@ -44,13 +46,16 @@ def find_new_messages(
     return tuple(_webhook_message(turn) for _, turn in new), digests[-_MAX_SEEN * _DIGEST_BYTES :]
 
 
-def split_by_size(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
-    """Split messages, in order, into parts of up to `max_bytes` of JSON. A longer message is a part of its own."""
+def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
+    """Split messages, in order, into parts of up to `MAX_MESSAGES` and up to `max_bytes` of JSON.
+
+    A longer message is a part of its own.
+    """
     part: list[Document] = []
     size = 0
     for message in messages:
         length = len(storage.encode_json(message))
-        if part and size + length > max_bytes:
+        if part and (len(part) == MAX_MESSAGES or size + length > max_bytes):
             yield part
             part, size = [], 0
         part.append(message)

@@ -4,7 +4,7 @@ One item holds the sealed metadata and the sealed turns. Long turns are split in
 same transaction. An index orders an agent's conversations by number and projects only the metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
-Messages that are too long for it get items of their own, in the same transaction.
+Messages that are too long or too many for it get items of their own, in the same transaction.
 """
 
 import json
@@ -27,6 +27,8 @@ _MAX_METADATA_JSON = 64_000
 # New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
+# In one write, because a transaction has at most 100 items.
+_MAX_NEW_MESSAGES = 60 * received.MAX_MESSAGES
 _RECEIVED_SECONDS = 24 * 60 * 60
 _ATTEMPTS = 6
 
@@ -168,13 +170,15 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     row.received = None
     if not state.received:
         return
+    if len(state.received) > _MAX_NEW_MESSAGES:
+        raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
     sealed = _seal_received(row, {**metadata, "messages": state.received})
-    if len(sealed) <= _MAX_RECEIVED:
+    if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
         row.received = sealed
         return
     first, write_id = 0, ids.new_id()
-    for part in received.split_by_size(state.received, _MAX_RECEIVED_JSON):
+    for part in received.split(state.received, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
 

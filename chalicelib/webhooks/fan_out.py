@@ -1,34 +1,73 @@
 """Fan-out: from the changes of a stream to delivery messages on a queue. `functions` runs it.
 
-It stores the events that an endpoint subscribes to, then enqueues one message for each event and endpoint. It makes no
-HTTP request. Event ids come from the stream record, so a replayed batch produces identical events.
+It stores the events that an endpoint subscribes to, then enqueues messages of one endpoint and up to 40 event ids each.
+An invocation sends at most 500 messages. It enqueues the rest as continuations, each of which is at most as much work.
+A continuation never makes another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
+replayed batch produces identical events.
 """
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
 
-from chalicelib import errors, storage
+from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, encryption
 from chalicelib.webhooks import change, endpoints, events, ledger, queue
 
 _log = logging.getLogger(__name__)
 
+# Of one message. A delivery function holds ten messages with their events in memory; a character takes up to 4 bytes.
+MAX_EVENTS = 40
+_MAX_CHARACTERS = 400_000
+# Groups of a continuation, so that it sends at most as many messages as an invocation may.
+_MAX_GROUPS = 10
+_MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
-def fan_out(records: Iterable[dict[str, Any]]) -> None:
-    """Turn stream records into delivery messages.
+_Subscriber = tuple[endpoints.WebhookRow, Document]
+_Item = TypeVar("_Item")
 
-    An unreadable record goes to the dead-letter queue; the batch continues. Raises Unavailable if the database, KMS or
-    the queue fails. The stream then repeats the batch, and the ids stay the same.
+
+def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Turn stream records into delivery messages. Returns the first failed record, or an empty list.
+
+    The stream repeats the batch from that record on, and the ids stay the same. Raises Unavailable if that is the whole
+    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue; the batch
+    continues.
     """
     # By event id, because a batch may contain a record twice.
     happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
-    for record in records:
-        for event in _events(record):
+    first: dict[str, int] = {}
+    failed = []
+    for position, record in enumerate(records):
+        try:
+            found = _events(record)
+        except errors.Unavailable:
+            failed = _failed(records, position)
+            break
+        for event in found:
+            first.setdefault(event.workspace_id, position)
             happened[event.workspace_id][event.id] = event
+    left = _MAX_MESSAGES
     for workspace_id, by_id in happened.items():
-        _enqueue_deliveries(workspace_id, by_id.values())
+        try:
+            left -= _enqueue_deliveries(workspace_id, list(by_id.values()), left)
+        except errors.Unavailable:
+            return _failed(records, first[workspace_id])
+    return failed
+
+
+def resume(continuation: queue.Continuation) -> None:
+    """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
+    _send(_messages(continuation, _subscribers(continuation.workspace_id)))
+
+
+def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, Any]]:
+    """Return the record at which a batch failed. Raises the current exception if it is the first one."""
+    if not position:
+        raise
+    _log.exception("Cannot process the records of a batch from number %s on; the stream repeats them", position)
+    return [records[position]]
 
 
 def _events(record: dict[str, Any]) -> list[events.Event]:
@@ -51,28 +90,84 @@ def _record_location(record: Any) -> Document:
     return {**{name: record.get(name) for name in ("eventID", "eventSourceARN")}, **inner}
 
 
-def _enqueue_deliveries(workspace_id: str, happened: Iterable[events.Event]) -> None:
-    """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event."""
-    subscribers = list(_subscribers(workspace_id))
-    subscribed: dict[str, events.Event] = {}
-    messages: dict[str, list[queue.Message]] = {queue.FAST: [], queue.SLOW: []}
+def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], most: int) -> int:
+    """Store the subscribed events, then enqueue their deliveries, so that a message never precedes its event.
+
+    Returns the number of messages sent, at most `most`. The rest becomes continuations.
+    """
+    subscribers = _subscribers(workspace_id)
+    by_type: dict[str, list[events.Event]] = defaultdict(list)
     for event in happened:
+        if any(_is_wanted(document, event) for _, document in subscribers):
+            by_type[event.type].append(event)
+    ledger.save_events([event for found in by_type.values() for event in found])
+    sent: list[tuple[str, queue.Message]] = []
+    continuations = []
+    for type_, found in by_type.items():
+        for groups in _batched(list(_groups(found)), _MAX_GROUPS):
+            part = queue.Continuation(workspace_id, type_, tuple(groups))
+            if len(sent) + len(groups) * len(subscribers) <= most:
+                sent += _messages(part, subscribers)
+            else:
+                continuations.append(part)
+    _send(sent)
+    queue.send(continuations, queue.CONTINUATIONS)
+    return len(sent)
+
+
+def _is_wanted(document: Document, event: events.Event) -> bool:
+    created_at = event.payload["createdAt"]
+    return endpoints.is_subscribed(document, event.type) and endpoints.existed_at(document, created_at)
+
+
+def _groups(happened: Sequence[events.Event]) -> Iterator[tuple[str, ...]]:
+    """Yield the ids of events in groups of one message each."""
+    group: list[str] = []
+    size = 0
+    for event in happened:
+        length = sum(len(value) for value in event.payload.values() if isinstance(value, str))
+        if group and (len(group) == MAX_EVENTS or size + length > _MAX_CHARACTERS):
+            yield tuple(group)
+            group, size = [], 0
+        group.append(event.id)
+        size += length
+    if group:
+        yield tuple(group)
+
+
+def _messages(part: queue.Continuation, subscribers: Sequence[_Subscriber]) -> list[tuple[str, queue.Message]]:
+    """Return the messages of stored events, each with its queue. The time of an event is in its id."""
+    messages = []
+    for group in part.groups:
+        oldest = ids.timestamp_of(min(group))
         for row, document in subscribers:
-            created_at = event.payload["createdAt"]
-            if endpoints.is_subscribed(document, event.type) and endpoints.existed_at(document, created_at):
-                subscribed[event.id] = event
-                message = queue.Message(workspace_id, row.webhook_id, event.id, event.type, event.id)
-                messages[queue.SLOW if row.is_slow else queue.FAST].append(message)
-    ledger.save_events(subscribed.values())
-    for queue_name, batch in messages.items():
-        queue.send(batch, queue_name)
+            if not endpoints.is_subscribed(document, part.type):
+                continue
+            wanted = group
+            if not endpoints.existed_at(document, oldest):
+                wanted = tuple(one for one in group if endpoints.existed_at(document, ids.timestamp_of(one)))
+            if wanted:
+                message = queue.Message(part.workspace_id, row.webhook_id, part.type, wanted)
+                messages.append((queue.SLOW if row.is_slow else queue.FAST, message))
+    return messages
 
 
-def _subscribers(workspace_id: str) -> Iterator[tuple[endpoints.WebhookRow, Document]]:
+def _send(messages: Sequence[tuple[str, queue.Message]]) -> None:
+    for queue_name in (queue.FAST, queue.SLOW):
+        queue.send([message for name, message in messages if name == queue_name], queue_name)
+
+
+def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
+
+
+def _subscribers(workspace_id: str) -> list[_Subscriber]:
+    found = []
     for row in endpoints.list_all(workspace_id):
         try:
-            yield row, row.open()
+            found.append((row, row.open()))
         except encryption.DecryptionError:
             # Tampered with, or restored without its key. Raising would block the other endpoints until the stream
             # gives up on the batch.
             _log.exception("Cannot decrypt an endpoint; skipping it: %s", row)
+    return found

@@ -1,4 +1,6 @@
-"""Lambda entry points of webhooks: one fan-out function per watched table, one delivery function per queue.
+"""Lambda entry points of webhooks: fan-out for each watched table, its continuations, and delivery for each queue.
+
+Each reports the part of its batch that failed (partial batch failures); streams and queues repeat only that part.
 
 In the cloud, each function imports this module instead of `app.py`: no middleware runs, no wire model is loaded, and
 the blueprint's own log is not available. Chalice cannot declare the filters, retries and failure destination of a
@@ -6,8 +8,8 @@ trigger; the deployment sets them.
 """
 
 import logging
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
@@ -18,50 +20,64 @@ functions = Blueprint(__name__)
 
 _log = logging.getLogger(__name__)
 _MAX_RECORDS = 100
+# A record has up to 480 messages, and an invocation stores the events of all its records.
+_MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
+_MAX_CONTINUATIONS = 1
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
+
+Failures = dict[str, list[dict[str, str]]]
+"""What Lambda repeats: `{"batchItemFailures": [{"itemIdentifier": …}]}`."""
+_Parsed = TypeVar("_Parsed")
 
 
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
-def fan_out_agents(event: DynamoDBEvent) -> None:
+def fan_out_agents(event: DynamoDBEvent) -> Failures:
     """Fan out changes of agents."""
-    fan_out.fan_out(_records(event))
+    return _fan_out(event)
 
 
-@functions.on_dynamodb_record(settings.stream("conversations"), _MAX_RECORDS, _START, "fan_out_conversations")
-def fan_out_conversations(event: DynamoDBEvent) -> None:
+@functions.on_dynamodb_record(settings.stream("conversations"), _MAX_CONVERSATIONS, _START, "fan_out_conversations")
+def fan_out_conversations(event: DynamoDBEvent) -> Failures:
     """Fan out changes of conversations: the messages that they received."""
-    fan_out.fan_out(_records(event))
+    return _fan_out(event)
 
 
 @functions.on_dynamodb_record(settings.stream("clients"), _MAX_RECORDS, _START, "fan_out_clients")
-def fan_out_clients(event: DynamoDBEvent) -> None:
+def fan_out_clients(event: DynamoDBEvent) -> Failures:
     """Fan out changes of clients."""
-    fan_out.fan_out(_records(event))
+    return _fan_out(event)
 
 
 @functions.on_dynamodb_record(settings.stream("organisations"), _MAX_RECORDS, _START, "fan_out_organisations")
-def fan_out_organisations(event: DynamoDBEvent) -> None:
+def fan_out_organisations(event: DynamoDBEvent) -> Failures:
     """Fan out changes of organisations."""
-    fan_out.fan_out(_records(event))
+    return _fan_out(event)
 
 
 @functions.on_dynamodb_record(settings.stream("leads"), _MAX_RECORDS, _START, "fan_out_leads")
-def fan_out_leads(event: DynamoDBEvent) -> None:
+def fan_out_leads(event: DynamoDBEvent) -> Failures:
     """Fan out changes of leads."""
-    fan_out.fan_out(_records(event))
+    return _fan_out(event)
+
+
+@functions.on_sqs_message(queues.name(queue.CONTINUATIONS), _MAX_CONTINUATIONS, "continue_fan_out")
+def continue_fan_out(event: SQSEvent) -> None:
+    """Do the part of a fan-out that its invocation left."""
+    for _, continuation in _read(_records(event), queue.continuation_from_text):
+        fan_out.resume(continuation)
 
 
 @functions.on_sqs_message(queues.name(queue.FAST), _MAX_MESSAGES, "deliver")
-def deliver(event: SQSEvent) -> None:
+def deliver(event: SQSEvent) -> Failures:
     """Deliver the messages of the fast queue."""
-    _deliver(_records(event), queue.FAST)
+    return _deliver(_records(event), queue.FAST)
 
 
 @functions.on_sqs_message(queues.name(queue.SLOW), _MAX_MESSAGES, "deliver_slow")
-def deliver_slow(event: SQSEvent) -> None:
+def deliver_slow(event: SQSEvent) -> Failures:
     """Deliver the messages of the slow queue. This is a bulkhead: slow endpoints delay only each other."""
-    _deliver(_records(event), queue.SLOW)
+    return _deliver(_records(event), queue.SLOW)
 
 
 def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
@@ -70,16 +86,28 @@ def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
     return records
 
 
-def _deliver(records: list[dict[str, Any]], queue_name: str) -> None:
-    messages = list(_messages(records))
-    if messages:
-        delivery.deliver(messages, queue_name)
+def _fan_out(event: DynamoDBEvent) -> Failures:
+    failed = fan_out.fan_out(_records(event))
+    return _failures([record["dynamodb"]["SequenceNumber"] for record in failed])
 
 
-def _messages(records: list[dict[str, Any]]) -> Iterator[queue.Message]:
+def _deliver(records: list[dict[str, Any]], queue_name: str) -> Failures:
+    messages = _read(records, queue.from_text)
+    failed = delivery.deliver([message for _, message in messages], queue_name)
+    return _failures([record["messageId"] for record, message in messages if message in failed])
+
+
+def _failures(identifiers: list[str]) -> Failures:
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in identifiers]}
+
+
+def _read(records: list[dict[str, Any]], parse: Callable[[str], _Parsed]) -> list[tuple[dict[str, Any], _Parsed]]:
+    """Return the records with their messages. An unreadable one goes to the dead-letter queue."""
+    messages = []
     for record in records:
         try:
-            yield queue.from_text(record["body"])
+            messages.append((record, parse(record["body"])))
         except (TypeError, ValueError):
             _log.exception("Cannot read a queue message; sending it to the dead-letter queue %s", queue.DEAD_LETTER)
             queue.send_to_dead_letter(record["body"])
+    return messages

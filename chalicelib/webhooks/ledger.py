@@ -26,7 +26,10 @@ PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, the body without `workspaceSecret`."""
+    """An event: `{type, payload}`, the body without `workspaceSecret`.
+
+    The events of a workspace are spread over 32 partitions, because DynamoDB limits the throughput of each.
+    """
 
     class Meta:
         table_name = storage.table("events")
@@ -75,20 +78,28 @@ def save_events(events: Iterable[Event]) -> None:
 
 
 def _row(event: Event) -> EventRow:
-    row = EventRow(event.workspace_id, event.id, expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS))
+    row = EventRow(
+        _partition(event.workspace_id, event.id),
+        event.id,
+        expires_at=clock.to_datetime(clock.seconds() + _RETENTION_SECONDS),
+    )
     row.seal({"type": event.type, "payload": event.payload})
     return row
 
 
 def event_key(workspace_id: str, event_id: str) -> storage.Key:
     """Return the key of an event, for `storage.find_many`."""
-    return storage.Key(EventRow, workspace_id, event_id)
+    return storage.Key(EventRow, _partition(workspace_id, event_id), event_id)
 
 
 def find_event(workspace_id: str, event_id: str) -> Document | None:
     """Return an event as `{type, payload}`, or None after it has expired."""
-    row = storage.find(EventRow, workspace_id, event_id)
+    row = storage.find(EventRow, _partition(workspace_id, event_id), event_id)
     return row.open() if row else None
+
+
+def _partition(workspace_id: str, event_id: str) -> str:
+    return storage.key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
 
 
 def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_id: str) -> DeliveryRow:

@@ -1,15 +1,15 @@
-"""Delivery messages: one for each event and endpoint, on the fast queue or on the slow one."""
+"""Queue messages: deliveries of up to 40 events to one endpoint, and continuations of a fan-out."""
 
 import json
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from chalicelib import queues
 
-FAST, SLOW, DEAD_LETTER = "deliveries", "deliveries-slow", "deliveries-dead"
+FAST, SLOW, CONTINUATIONS, DEAD_LETTER = "deliveries", "deliveries-slow", "fan-out", "deliveries-dead"
 
 
-class Message(NamedTuple):
+class Delivery(NamedTuple):
     """Which event to send to which endpoint, and the id of the delivery."""
 
     workspace_id: str
@@ -18,25 +18,77 @@ class Message(NamedTuple):
     type: str
     delivery_id: str
 
+
+class Message(NamedTuple):
+    """Events of one type to send to one endpoint. `requested_id` is the id of a delivery that an API request made."""
+
+    workspace_id: str
+    webhook_id: str
+    type: str
+    event_ids: tuple[str, ...]
+    requested_id: str = ""
+
     @property
     def is_requested(self) -> bool:
         """Whether an API request made this delivery (a test or a redelivery); it ignores the endpoint's settings."""
-        return self.delivery_id != self.event_id
+        return bool(self.requested_id)
+
+    @property
+    def deliveries(self) -> list[Delivery]:
+        """The deliveries of the message. A delivery has the id of its event, unless an API request made it."""
+        return [
+            Delivery(self.workspace_id, self.webhook_id, event_id, self.type, self.requested_id or event_id)
+            for event_id in dict.fromkeys(self.event_ids)
+        ]
 
     def text(self) -> str:
         """Return the message as the text of a queue message; `from_text` reads it."""
         return json.dumps(self)
 
 
+class Continuation(NamedTuple):
+    """The part of a fan-out that another invocation does: stored events of one type, in groups of one message each."""
+
+    workspace_id: str
+    type: str
+    groups: tuple[tuple[str, ...], ...]
+
+    def text(self) -> str:
+        """Return the continuation as the text of a queue message; `continuation_from_text` reads it."""
+        return json.dumps(self)
+
+
 def from_text(text: str) -> Message:
     """Read the text of a queue message. Raises TypeError or ValueError if it is malformed."""
-    parts = json.loads(text)
-    if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise TypeError("A message must be a list of strings.")
-    return Message(*parts)
+    workspace_id, webhook_id, type_, event_ids, requested_id = _list(json.loads(text))
+    _require_texts((workspace_id, webhook_id, type_, requested_id))
+    return Message(workspace_id, webhook_id, type_, _texts(event_ids), requested_id)
 
 
-def send(messages: Iterable[Message], queue_name: str) -> None:
+def continuation_from_text(text: str) -> Continuation:
+    """Read the text of a continuation. Raises TypeError or ValueError if it is malformed."""
+    workspace_id, type_, groups = _list(json.loads(text))
+    _require_texts((workspace_id, type_))
+    return Continuation(workspace_id, type_, tuple(map(_texts, _list(groups))))
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    _require_texts(texts := _list(value))
+    return tuple(texts)
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list) or not value:
+        raise TypeError("A message must consist of lists.")
+    return value
+
+
+def _require_texts(values: Iterable[Any]) -> None:
+    if not all(isinstance(value, str) for value in values):
+        raise TypeError("A list of a message must contain strings.")
+
+
+def send(messages: Iterable[Message | Continuation], queue_name: str) -> None:
     """Send messages to a queue. Raises Unavailable if the queue does not accept all of them."""
     queues.send(queue_name, [message.text() for message in messages])
 

@@ -168,8 +168,9 @@ def _read(webhook_id: str, delivery_id: str) -> ledger.DeliveryRow:
 
 def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any]:
     """Stage a requested delivery and its queue message. The API can read the delivery before it is sent."""
-    message = queue.Message(auth.caller().workspace_id, webhook_id, event_id, type_, ids.new_id())
-    row = ledger.new(*message)
+    message = queue.Message(auth.caller().workspace_id, webhook_id, type_, (event_id,), ids.new_id())
+    (delivery,) = message.deliveries
+    row = ledger.new(*delivery)
     storage.put(row)
     storage.current_unit().send_after_commit(queue.FAST, message.text())
     return _render_delivery(row)

@@ -21,8 +21,11 @@ API = "api_handler"
 DEAD_LETTER_QUEUE = "deliveries-dead"
 """The on-failure destination of the streams, and the dead-letter queue of the deliveries."""
 
-# A stream keeps a record for 24 hours. A batch that fails for 22 hours can still be read for 2 more.
-_MAX_RECORD_AGE_SECONDS = 22 * 60 * 60
+# A failing batch blocks its shard. After these retries it goes to the dead-letter queue. The stream keeps its records
+# for 24 hours, so an operator has 18 hours to read them.
+_MAX_RETRIES = 60
+_MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
+_PARTIAL_FAILURES = ["ReportBatchItemFailures"]
 _READ_KEYRING = {"keyring": "GetItem"}
 
 
@@ -53,10 +56,11 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
     settings = {
         # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
-        "MaximumRetryAttempts": -1,
+        "MaximumRetryAttempts": _MAX_RETRIES,
         "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
         # The records of one item stay in order for every factor.
         "ParallelizationFactor": parallelization,
+        "FunctionResponseTypes": _PARTIAL_FAILURES,
         "FilterCriteria": {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
     }
     return Function(
@@ -64,7 +68,7 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
         memory_mb=256,
         timeout_seconds=60,
         tables={**_READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
-        sends_to=("deliveries", "deliveries-slow", DEAD_LETTER_QUEUE),
+        sends_to=("deliveries", "deliveries-slow", "fan-out", DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=settings,
     )
@@ -84,7 +88,10 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         },
         sends_to=sends_to,
         queue=queue,
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": max_concurrency}},
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": max_concurrency},
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
     )
 
 
@@ -127,6 +134,15 @@ FUNCTIONS = (
     _fan_out("clients"),
     _fan_out("organisations"),
     _fan_out("leads", event_filter={"eventName": ["INSERT"]}),
+    Function(
+        "continue_fan_out",
+        memory_mb=256,
+        timeout_seconds=60,
+        tables={**_READ_KEYRING, "webhooks": "Query"},
+        sends_to=("deliveries", "deliveries-slow", DEAD_LETTER_QUEUE),
+        queue="fan-out",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
+    ),
     # Moves the deliveries of an endpoint that has become slow to the slow queue. The slow queue never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.

@@ -31,6 +31,10 @@ _MAX_CONCURRENT_BATCHES = 64
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 
 
+class PartialFailure(Exception):
+    """A function has reported a part of its batch as failed (`batchItemFailures`). That part comes again."""
+
+
 class Positions:
     """The sequence number of the last processed record of each shard, in a file of the state directory."""
 
@@ -83,7 +87,10 @@ class JournalWatch:
 
 
 class StreamPoller:
-    """Reads the stream of a table in order. A failed batch is retried and blocks the batches after it."""
+    """Reads the stream of a table in order. A failed batch is retried and blocks the batches after it.
+
+    A function that reports failed records gets the batch again from the first of them on.
+    """
 
     def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
         self._source, self._sdk, self._positions = source, sdk, positions
@@ -103,8 +110,12 @@ class StreamPoller:
         answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
         records = answer["Records"]
         if records:
-            self._function(events.from_records(records, self._arn), None)
-            self._positions.advance(f"{self._arn}/{self._shard}", records[-1]["dynamodb"]["SequenceNumber"])
+            failed = _reported(self._function(events.from_records(records, self._arn), None))
+            done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
+            if done:
+                self._positions.advance(f"{self._arn}/{self._shard}", done[-1])
+            if failed:
+                raise PartialFailure
         self._iterator = answer.get("NextShardIterator")
         return bool(records)
 
@@ -129,7 +140,7 @@ class StreamPoller:
 
 
 class QueuePoller:
-    """Receives batches from a queue and processes them concurrently. SQS redelivers the messages of a failed batch."""
+    """Receives batches from a queue and processes them concurrently. SQS redelivers the messages that failed."""
 
     def __init__(self, source: SQSEventConfig, sdk: Sdk, report_failure: Callable[[str, Exception], None]) -> None:
         self._source, self._sdk, self._report_failure = source, sdk, report_failure
@@ -171,11 +182,29 @@ class QueuePoller:
 
     def _process(self, messages: list[dict[str, Any]]) -> None:
         try:
-            self._function(events.from_messages(messages, self._arn), None)
-            entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(messages)]
-            self._sdk("sqs").delete_message_batch(QueueUrl=self._url, Entries=entries)
+            failed = _reported(self._function(events.from_messages(messages, self._arn), None))
+            # An unknown identifier means the whole batch, as for Lambda.
+            done = [one for one in messages if one["MessageId"] not in failed]
+            if done and len(done) + len(failed) == len(messages):
+                entries = [{"Id": str(n), "ReceiptHandle": one["ReceiptHandle"]} for n, one in enumerate(done)]
+                self._sdk("sqs").delete_message_batch(QueueUrl=self._url, Entries=entries)
+            if failed:
+                raise PartialFailure
         except Exception as error:
             self._report_failure(self._source.name, error)
+
+
+def _reported(returned: Any) -> set[str]:
+    """The sequence numbers or message ids that a function reports as failed."""
+    failures = returned.get("batchItemFailures") if isinstance(returned, dict) else None
+    return {one["itemIdentifier"] for one in failures or ()}
+
+
+def _before_failure(numbers: list[str], failed: set[str]) -> list[str]:
+    """The sequence numbers before the lowest failed one. An unknown number means the whole batch, as for Lambda."""
+    if not failed <= set(numbers):
+        return []
+    return numbers[: min((numbers.index(one) for one in failed), default=len(numbers))]
 
 
 def _import_function(handler: str) -> Function:

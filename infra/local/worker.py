@@ -29,7 +29,7 @@ from app import app
 from chalicelib import errors
 from chalicelib.storage import client
 from infra.local import lifeline
-from infra.local.pollers import JournalWatch, Positions, QueuePoller, StreamPoller
+from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
 
 # Seconds between two looks at the journal.
 _WATCH_INTERVAL = 0.02
@@ -132,6 +132,8 @@ def describe(error: Exception) -> str:
     """The error and its location, without any value from a request or a record."""
     if isinstance(error, errors.ApiError):
         return error.message
+    if isinstance(error, PartialFailure):
+        return "a part of a batch failed."
     if isinstance(error, ClientError):
         return f"{error.operation_name} failed with {error.response.get('Error', {}).get('Code')}."
     if isinstance(error, (ConnectionError, HTTPClientError)):

@@ -305,16 +305,21 @@ def _await_webhooks(receiver: Receiver) -> int:
 
 
 def _check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
-    """Check the functions that the examples do not invoke: deliver_slow and resume_cascade."""
+    """Check the functions that the examples do not invoke: deliver_slow, continue_fan_out and resume_cascade."""
     sqs = here.sdk("sqs")
     received = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{_NAME}-deliveries")["Items"][0]
     workspace_id, webhook_id = sent["webhook"]["S"].split("#")
-    again = json.dumps([workspace_id, webhook_id, sent["event_id"]["S"], sent["type"]["S"], ids.new_id()])
-    for queue, text in (("deliveries-slow", again), ("cascades", json.dumps([workspace_id, "unknown"]))):
+    again = json.dumps([workspace_id, webhook_id, sent["type"]["S"], [sent["event_id"]["S"]], ids.new_id()])
+    others = {
+        "deliveries-slow": again,
+        "fan-out": json.dumps([workspace_id, sent["type"]["S"], [[sent["event_id"]["S"]]]]),  # sent already
+        "cascades": json.dumps([workspace_id, "unknown"]),
+    }
+    for queue, text in others.items():
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
-    for queue in ("deliveries", "deliveries-slow", "cascades"):
+    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades"):
         _until_empty(sqs, queue)
     for queue in ("deliveries-dead", "cascades-dead"):
         if _waiting(sqs, queue):

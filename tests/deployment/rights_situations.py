@@ -13,7 +13,7 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
-from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, events, fan_out, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
@@ -107,9 +107,14 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
         pipeline.fan_out(records)
         endpoints.move_to_slow_queue(new.workspace_id, slow)
         pipeline.fan_out(records)  # a retry, after an endpoint has moved to the slow queue
+        patch.setattr(fan_out, "_MAX_MESSAGES", 0)
+        pipeline.fan_out(records)  # more than an invocation may send
+        pipeline.drain(queue.CONTINUATIONS)
+        pipeline.Held(queue.CONTINUATIONS, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
+        assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
         pipeline.fan_out([{**record, "dynamodb": {}} for record in records])  # unreadable
         assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(records)
-        delete_now(ledger.EventRow(new.workspace_id, pipeline.events_of(records)[0].id))
+        delete_now(ledger.EventRow(*ledger.event_key(new.workspace_id, pipeline.events_of(records)[0].id)[1:]))
         for queue_name in (queue.FAST, queue.SLOW):
             while (held := pipeline.take(queue_name)).messages:
                 held.run()

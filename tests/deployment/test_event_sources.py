@@ -56,6 +56,7 @@ def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
     account = Lambda()
     event_sources.configure(account, "cams-prod", OUTPUTS)
     leads = account.mappings["cams-prod-fan_out_leads"]
+    assert leads["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert leads["DestinationConfig"] == {"OnFailure": {"Destination": OUTPUTS["DeadDeliveriesQueueArn"]}}
     assert "DestinationConfig" not in account.mappings["cams-prod-deliver"]
 

@@ -1,6 +1,7 @@
 """The table of functions agrees with the application and with the template."""
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -92,6 +93,25 @@ def test_every_stream_has_an_alarm_on_its_iterator_age() -> None:
     for function in FUNCTIONS:
         if function.stream:
             assert {"Fn::Sub": function.deployed_name("${Name}")} in watched
+
+
+def test_at_most_two_functions_read_a_stream() -> None:
+    """DynamoDB throttles a third reader of a shard."""
+    assert max(Counter(_STREAMS).values()) <= 2
+
+
+def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> None:
+    for function in FUNCTIONS:
+        if function.stream:
+            assert 0 < function.mapping_settings["MaximumRetryAttempts"] < 10_000
+            assert 0 < function.mapping_settings["MaximumRecordAgeInSeconds"] <= 12 * 60 * 60
+            assert function.mapping_settings["BisectBatchOnFunctionError"]
+
+
+def test_lambda_reads_the_failures_that_a_function_reports() -> None:
+    """Without this setting, Lambda takes a reported failure for a success, and the messages are lost."""
+    reporting = {one.name for one in FUNCTIONS if "FunctionResponseTypes" in one.mapping_settings}
+    assert reporting == {one.name for one in app.event_sources} - {"continue_fan_out", "resume_cascade"}
 
 
 def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> None:

@@ -148,7 +148,12 @@ def events(world: World, case: Case, stream: pipeline.Stream) -> list[tuple[str,
 def queued(world: World) -> set[str]:
     """The ids of the workspace's queued deliveries; they are removed from the queue."""
     messages = [queue.from_text(text) for text in pipeline.waiting(queue.FAST)]
-    return {one.delivery_id for one in messages if one.workspace_id == world.workspace.workspace_id}
+    return {
+        delivery.delivery_id
+        for one in messages
+        for delivery in one.deliveries
+        if one.workspace_id == world.workspace.workspace_id
+    }
 
 
 # ---- checks ---------------------------------------------------------------------------------------

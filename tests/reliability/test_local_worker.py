@@ -20,7 +20,7 @@ from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import errors
 from infra.local import events, journal, worker
-from infra.local.pollers import JournalWatch, Positions, QueuePoller, StreamPoller
+from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
 
 _STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/cams-agents/stream/2026-01-01T00:00:00.000"
 _SECONDS = 10
@@ -28,6 +28,7 @@ _SECRET = "cams_workspace_0123"
 
 invocations: list[dict[str, Any]] = []
 failures_to_raise: list[Exception] = []
+failures_to_report: list[list[str]] = []
 release = threading.Event()
 
 
@@ -36,6 +37,13 @@ def record_invocation(event: dict[str, Any], _: Any) -> None:
     invocations.append(event)
     if failures_to_raise:
         raise failures_to_raise.pop(0)
+
+
+def report_failures(event: dict[str, Any], _: Any) -> dict[str, Any]:
+    """Reports the queued identifiers as failed, one list for each invocation."""
+    invocations.append(event)
+    failed = failures_to_report.pop(0) if failures_to_report else []
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
 
 
 def hang(event: dict[str, Any], _: Any) -> None:
@@ -47,6 +55,7 @@ def hang(event: dict[str, Any], _: Any) -> None:
 def _reset() -> Iterator[None]:
     invocations.clear()
     failures_to_raise.clear()
+    failures_to_report.clear()
     release.clear()
     yield
     release.set()
@@ -121,7 +130,7 @@ def test_the_worker_invokes_the_functions_that_the_app_registers() -> None:
     assert {name for name in sources if name.startswith("fan_out_")} == {
         f"fan_out_{table}" for table in ("agents", "conversations", "clients", "organisations", "leads")
     }
-    assert {"deliver", "deliver_slow", "resume_cascade"} <= set(sources)
+    assert {"continue_fan_out", "deliver", "deliver_slow", "resume_cascade"} <= set(sources)
     assert {type(source) for source in sources.values()} == {DynamoDBEventConfig, SQSEventConfig}
 
 
@@ -272,6 +281,33 @@ def test_processed_messages_are_deleted_and_failed_ones_kept() -> None:
     assert [(name, type(error)) for name, error in failures] == [("deliver", errors.Unavailable)]
 
 
+def test_a_batch_comes_again_from_the_first_record_that_its_function_reports(tmp_path: Path) -> None:
+    stream = _stream(FakeEngine(records=4), tmp_path, "report_failures")
+    numbers = [one["dynamodb"]["SequenceNumber"] for one in FakeEngine(records=4).records]
+    failures_to_report.extend([[numbers[1]], ["unknown"], [numbers[1], numbers[2]]])
+
+    for _ in range(3):
+        with pytest.raises(PartialFailure):
+            stream.step()
+    while stream.step():
+        pass
+
+    assert [_numbers(event) for event in invocations] == [[0, 1], [1, 2], [1, 2], [1, 2], [3]]
+
+
+def test_only_messages_that_a_function_does_not_report_are_deleted() -> None:
+    engine, failures = FakeEngine(messages=6), []
+    queue = _queue(engine, "report_failures", failures)
+    failures_to_report.extend([["m1"], ["unknown"]])
+
+    for _ in range(3):
+        queue.step()
+        queue.finish(time.monotonic() + _SECONDS)
+
+    assert engine.deleted == ["r0", "r4", "r5"]
+    assert [worker.describe(error) for _, error in failures] == ["a part of a batch failed."] * 2
+
+
 def test_hanging_batches_run_concurrently_up_to_a_limit() -> None:
     engine = FakeEngine(messages=1000)
     queue = _queue(engine, "hang")
@@ -400,8 +436,8 @@ def test_a_compacted_journal_is_watched_from_its_new_end(tmp_path: Path) -> None
     assert watch() is True
 
 
-def _stream(engine: FakeEngine, directory: Path) -> StreamPoller:
-    return StreamPoller(_stream_source("record_invocation"), engine.client, Positions(directory / "positions.json"))
+def _stream(engine: FakeEngine, directory: Path, function: str = "record_invocation") -> StreamPoller:
+    return StreamPoller(_stream_source(function), engine.client, Positions(directory / "positions.json"))
 
 
 def _stream_source(function: str) -> DynamoDBEventConfig:

@@ -82,7 +82,15 @@ def fan_out(records: Sequence[Record]) -> None:
     for table in WATCHED:
         own = [record for record in records if record["eventSourceARN"].split("/")[1] == storage.table(table)]
         if own:
-            getattr(functions, f"fan_out_{table}")({"Records": own}, None)
+            returned = getattr(functions, f"fan_out_{table}")({"Records": own}, None)
+            assert returned == {"batchItemFailures": []}
+
+
+_FUNCTIONS = {
+    queue.CONTINUATIONS: "continue_fan_out",
+    queue.FAST: "deliver",
+    queue.SLOW: "deliver_slow",
+}
 
 
 class Held(NamedTuple):
@@ -104,9 +112,12 @@ class Held(NamedTuple):
         ]
 
     def run(self) -> None:
-        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages."""
-        function = {queue.FAST: functions.deliver, queue.SLOW: functions.deliver_slow}[self.queue_name]
-        function({"Records": self.records}, None)
+        """Pass them to the function of their queue. It does not catch errors, and does not delete the messages.
+
+        Lambda passes one continuation at a time.
+        """
+        returned = getattr(functions, _FUNCTIONS[self.queue_name])({"Records": self.records}, None)
+        assert returned in (None, {"batchItemFailures": []})
 
     def delete(self) -> None:
         for one in self.messages:
@@ -125,9 +136,9 @@ def take(queue_name: str = queue.FAST) -> Held:
 
 
 def drain(*queue_names: str) -> int:
-    """Deliver all messages of these queues (by default, the fast and the slow one); return how many there were."""
+    """Process all messages of these queues (by default, all of them); return how many there were."""
     count = 0
-    for queue_name in queue_names or (queue.FAST, queue.SLOW):
+    for queue_name in queue_names or tuple(_FUNCTIONS):
         while (held := take(queue_name)).messages:
             held.run()
             held.delete()

@@ -5,12 +5,13 @@ from pathlib import Path
 from tests.api import Api
 from tests.capacity import metered
 from tests.requests import counted
-from tests.webhooks.pipeline import Inbox, Stream, fan_out, take
+from tests.webhooks.pipeline import Held, Inbox, Stream, fan_out, take
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 DOCUMENTED = (
     "An event that an endpoint wants costs a query of the workspace's endpoints and a write. Each delivery reads three"
-    " items and writes two. For small records that is 1 + 3 read units and 1 + 2 write units"
+    " items and writes two. For small records that is 1 + 3 read units and 1 + 2 write units, plus the queue's own"
+    " requests. Up to 40 events of one write share a message; each further event reads one item"
 )
 
 
@@ -30,6 +31,28 @@ def test_an_event_costs_one_write_and_each_delivery_two(stream: Stream, api: Api
     assert meter.requests == {"BatchGetItem": 1, "PutItem": 1, "UpdateItem": 1}
     assert (meter.reads, meter.writes) == (3, 2)
     assert len(inbox.posts) == 1
+
+
+def test_events_of_one_write_share_a_message_and_its_reads(stream: Stream, api: Api, inbox: Inbox) -> None:
+    webhook = {"url": inbox.url(), "events": ["message_received"]}
+    assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
+    assert api.post("/v2/agents/support", {}).status == 200
+    turns = [{"from": "human", "messages": [{"type": "w"}] * 100}]
+    assert api.post("/agents/support/interact/ann/state", {"turns": turns}).status == 200
+    records = stream.read("conversations")
+    with counted() as sent, metered() as meter:
+        fan_out(records)
+    assert sent["SendMessageBatch"] == 1
+    assert meter.requests == {"Query": 1, "BatchWriteItem": 4}
+    assert (meter.reads, meter.writes) == (1, 100)
+    messages = take()
+    assert len(messages.messages) == 3
+    with metered() as meter:
+        for message in messages.messages:  # the meter does not count concurrent reads
+            Held(messages.queue_name, [message]).run()
+    assert meter.requests == {"BatchGetItem": 3, "PutItem": 100, "UpdateItem": 100}
+    assert (meter.reads, meter.writes) == (3 * 2 + 100, 200)
+    assert len(inbox.posts) == 100
 
 
 def test_an_event_without_an_endpoint_costs_a_query(stream: Stream, api: Api, inbox: Inbox) -> None:

@@ -48,10 +48,10 @@ class LocalQueues:
             sent = json.loads(params["body"])
             name = sent["QueueUrl"].rpartition("/")[2].removeprefix(storage.table(""))
             for text in (one["MessageBody"] for one in sent["Entries"]):
-                message = queue.from_text(text)
-                self.enqueued.setdefault(message.event_id, time.monotonic())
-                if name == queue.SLOW:
-                    self.slow_events.add(message.event_id)
+                for event_id in queue.from_text(text).event_ids:
+                    self.enqueued.setdefault(event_id, time.monotonic())
+                    if name == queue.SLOW:
+                        self.slow_events.add(event_id)
                 self.queues[name].put(text)
             return AWSResponse("", 200, {}, None), {}
 
