@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.deploy import stack, stage
 from infra.deploy.functions import APPLICATION
+from infra.package import wheels
 from infra.tables import declared
 
 Sdk = Callable[[str], Any]
@@ -38,8 +39,16 @@ def run_all(session: Session, name: str, stage_name: str) -> None:
     """Run every check, the ones that call AWS last. `name` is the stack's. Raises NotReady."""
     _check_python()
     _check_packages()
+    _check_architecture(stage_name)
     _check_account(session, stage_name)
     _check_stack(session.client, name)
+
+
+def _check_architecture(stage_name: str) -> None:
+    architecture = stage.architecture(stage_name)
+    if architecture not in wheels.PLATFORMS:
+        known = " or ".join(sorted(wheels.PLATFORMS))
+        raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
 
 
 def require_region(session: Session) -> str:

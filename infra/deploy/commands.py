@@ -14,7 +14,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.deploy import chalice_state, checks, event_sources, gateway_responses, stack, stage, streams, teardown
-from infra.package import build
+from infra.package import build, wheels
 
 _stage_option = click.option(
     "--stage", "stage_name", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="Such as prod."
@@ -104,7 +104,7 @@ def _stage_project(stage_name: str) -> Path:
     """Build the trimmed and compiled project, with Chalice's state file linked to the one of the checkout."""
     project = stage.ROOT / "build" / stage_name
     try:
-        build.stage(project)
+        build.stage(project, wheels.PLATFORMS[stage.architecture(stage_name)])
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
     deployed = project / ".chalice" / "deployed"

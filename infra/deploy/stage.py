@@ -58,15 +58,23 @@ def read(stage: str) -> dict[str, Any]:
     return settings
 
 
+def architecture(stage: str) -> str:
+    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64."""
+    return str(read(stage).get("lambda_architecture", "x86_64"))
+
+
 def remove(stage: str) -> None:
     """Remove everything that `record` has written, after the resources have been deleted."""
     config = _read_config()
     remaining = config["stages"].get(stage, {}).get("environment_variables", {})
     for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
         del remaining[name]
-    config["stages"].pop(stage, None)
+    removed = config["stages"].pop(stage, {})
+    kept = {name: removed[name] for name in ("lambda_architecture",) if name in removed}
     if remaining:
-        config["stages"][stage] = {"environment_variables": remaining}
+        kept["environment_variables"] = remaining
+    if kept:
+        config["stages"][stage] = kept
     _write(CHALICE_DIRECTORY / _CONFIG, config)
     for function in FUNCTIONS:
         (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)

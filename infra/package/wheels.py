@@ -13,8 +13,10 @@ from typing import NamedTuple
 
 from infra import uv
 
-# The platform of AWS Lambda as uv names it. Its Amazon Linux has a newer C library for every Python.
-LAMBDA = "x86_64-manylinux2014"
+# The platforms of AWS Lambda as uv names them, by Lambda's name of the architecture. Its Amazon Linux has a newer C
+# library for every Python.
+PLATFORMS = {"x86_64": "x86_64-manylinux2014", "arm64": "aarch64-manylinux2014"}
+LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
 HERE = ""
 _LOCK = uv.ROOT / "requirements-dev.lock"

@@ -51,6 +51,11 @@ def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
     assert "set AWS_PROFILE" in failure()
 
 
+def test_an_unknown_architecture_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"stages": {"prod": {"lambda_architecture": "arm"}}}))
+    assert "is 'arm': use arm64 or x86_64" in failure()
+
+
 def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 0))
     assert "use 3.10 to 3.14" in failure()

@@ -9,6 +9,8 @@ ROOT = Path(__file__).resolve().parents[2]
 # Dollars per million: read units, write units, gateway requests, function invocations, GB-seconds.
 READ, WRITE, GATEWAY, CALL, GB_SECOND = 0.125, 0.625, 3.50, 0.20, 16.6667
 SECONDS = 0.05
+# Dollars for a GB of log, and KB of log per request: the service's line and the three of Lambda.
+LOG_GB, LOG_KB = 0.50, 0.9
 
 
 def rows(document: str) -> list[list[str]]:
@@ -20,7 +22,7 @@ def rows(document: str) -> list[list[str]]:
 def test_the_costs_follow_from_the_counted_units() -> None:
     units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md")}
     (memory,) = (one.memory_mb for one in FUNCTIONS if one.name == API)
-    overhead = GATEWAY + CALL + SECONDS * GB_SECOND * memory / 1024
+    overhead = GATEWAY + CALL + SECONDS * GB_SECOND * memory / 1024 + LOG_KB * LOG_GB
     documented = rows("docs/operate.md")
     assert documented
     for name, database, total in documented:

@@ -193,9 +193,9 @@ def test_a_wheel_that_is_not_there_fails_the_build(index: Path, tmp_path: Path) 
     [
         (wheels.HERE, "py3-none-any"),
         (wheels.LAMBDA, "py3-none-manylinux2014_x86_64"),
-        ("aarch64-manylinux2014", "py3-none-manylinux2014_aarch64"),
+        (wheels.PLATFORMS["arm64"], "py3-none-manylinux2014_aarch64"),
     ],
-    ids=["here", "the functions' platform", "another platform"],
+    ids=["here", "the functions' platform", "arm64"],
 )
 def test_the_files_of_a_package_are_those_of_its_wheel(platform: str, tag: str, index: Path, tmp_path: Path) -> None:
     (tmp_path / "lock").write_text(local_index.add_wheel(index, "small", tag))

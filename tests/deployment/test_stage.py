@@ -49,6 +49,18 @@ def test_every_function_gets_its_own_policy_file(directory: Path) -> None:
     assert [one.name for one in directory.iterdir()] == ["config.json"]
 
 
+def test_the_architecture_is_the_operators_and_x86_64_by_default(directory: Path) -> None:
+    stage.record("prod", "cams-prod", OUTPUTS)
+    assert stage.architecture("prod") == "x86_64"
+    config = json.loads((directory / "config.json").read_text())
+    config["stages"]["prod"]["lambda_architecture"] = "arm64"
+    (directory / "config.json").write_text(json.dumps(config))
+    stage.record("prod", "cams-prod", OUTPUTS)
+    assert stage.architecture("prod") == "arm64"
+    stage.remove("prod")
+    assert stage.architecture("prod") == "arm64"
+
+
 def test_the_local_stage_stays_empty(directory: Path) -> None:
     """Its variables would override those of the local run."""
     stage.record("prod", "cams-prod", OUTPUTS)
