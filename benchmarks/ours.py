@@ -42,8 +42,9 @@ class TooLong(Exception):
 class Ours:
     """The state route of an agent.
 
-    Stores a conversation as one sealed document, in chunks if it exceeds an item. With it, the route stores metadata
-    and a digest of each received message. It reads the agent, refuses a stale write and records new messages.
+    Stores a conversation as one sealed document, in chunks if it exceeds an item. With it, the route stores metadata,
+    counters, and a digest of each message that was removed. It reads the agent, refuses a stale write and records new
+    messages.
     """
 
     def __init__(self, api: Api, agent_id: str) -> None:

@@ -505,10 +505,8 @@ def test_any_number_of_new_messages_fits_the_transaction(api: Api) -> None:
     assert api.post(STATE, {"turns": long}).status == 200
 
 
-def test_a_stored_message_is_received_once_even_if_its_digest_was_dropped(
-    api: Api, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(received, "_MAX_SEEN", 20)
+def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(received, "_MAX_DIGESTS", 20)
     brought: list[list[str]] = []
     stage = store._stage_received
 
@@ -517,6 +515,54 @@ def test_a_stored_message_is_received_once_even_if_its_digest_was_dropped(
         stage(row, state, name)
 
     monkeypatch.setattr(store, "_stage_received", recording)
-    for last in (25, 26, 27):
-        api.post(STATE, {"turns": turns(*(message(str(number)) for number in range(last)))})
-    assert brought == [[str(number) for number in range(25)], ["25"], ["26"]]
+
+    def send(*numbers: int) -> None:
+        api.post(STATE, {"turns": turns(*(message(str(number)) for number in numbers))})
+
+    send(*range(25))
+    send(*range(25), 25)
+    send(26)
+    send(*range(27))
+    # Of the 26 messages that were removed, the first six are forgotten. A stored message is never new.
+    assert brought == [[str(number) for number in range(25)], ["25"], ["26"], [str(number) for number in range(6)]]
+
+
+@pytest.mark.promise("limits")
+@pytest.mark.parametrize(
+    ("limit", "sender"),
+    [({"limits": {"maxInteractionsPerUserId": 2}}, "human"), ({"messagesLimit": 2}, "bot")],
+    ids=["maxInteractionsPerUserId", "messagesLimit"],
+)
+def test_a_limit_counts_the_messages_that_a_later_write_replaced(api: Api, limit: Any, sender: str) -> None:
+    """Each write sends only the newest message."""
+    api.patch("/v3/agents/support", {"agent": limit})
+    statuses = []
+    for number in range(50):
+        sent = {"turns": turns({**message(f"m{number}"), "from": sender})}
+        before = items()
+        statuses.append(api.post(STATE, sent).status)
+        assert statuses[-1] == 200 or items() == before
+    assert statuses == [200] * 2 + [429] * 48
+
+
+@pytest.mark.promise("limits")
+def test_a_limit_counts_a_message_once(api: Api) -> None:
+    """Whether it is deleted, sent again, or replaced under its id."""
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})
+    human, bot = message("a"), {**message("b"), "from": "bot"}
+
+    def send(*messages: Any, **change: Any) -> int:
+        return api.post(STATE, {"turns": turns(*messages), **change}).status
+
+    assert send(human, bot) == 200
+    assert api.post(STATE, {"delete": {"mids": ["a"]}}).status == 200
+    assert (
+        send(human, bot) == send() == send(bot) == send(human) == send(human, {**bot, "item": {"text": "new"}}) == 200
+    )
+    # A bot's message that becomes the user's is an interaction, but no other message.
+    assert send(human, {**bot, "from": "human"}) == 200
+    assert send(human, bot, {**message("c"), "from": "human"}) == 429
+    assert send(human, bot, {**message("c"), "from": "human"}, delete={"mids": ["c"]}) == 200
+    assert send(human, bot, {**message("c"), "from": "bot"}) == 200
+    assert send({**message("d"), "from": "bot"}) == 429
+    assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 200

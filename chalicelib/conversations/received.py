@@ -1,22 +1,26 @@
-"""New messages: which of a user's messages a write contains for the first time, and their content. Pure.
+"""New messages: which messages a write contains for the first time, and the content of those of the user. Pure.
 
-A message is received once. The conversation keeps a digest of its id, even after the message is replaced or deleted.
-The new messages are stored with the write, so that fan-out can read them from the stream without the transcript.
+A message is received once, as a user's message or as another. The conversation keeps how many it ever received, and a
+digest of each received message that it no longer stores. So a message that is replaced or deleted, and sent again, is
+not new. The user's new messages are stored with the write, so that fan-out can read them from the stream without the
+transcript.
 """
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from chalicelib import storage
 from chalicelib.storage import Document
 
+HUMAN = "human"
 # 48 bits: with the maximum of digests, one new message in 9 billion is mistaken for a known one.
 _DIGEST_BYTES = 6
 _EMPTY_DIGEST = hashlib.blake2b(digest_size=_DIGEST_BYTES)  # copying it takes half the time of making a new one
 # The digests are part of the conversation's own item, which DynamoDB limits to 400 KB.
-_MAX_SEEN = 30_000
+_MAX_DIGESTS = 30_000
+_COUNTS = struct.Struct(">II")
 # Of one item, because fan-out has a bounded time for a stream record. A multiple of the 40 events of a queue message.
 MAX_MESSAGES = 480
 # Characters of a message, and of its id, type and sender. One message with these always fits one item.
@@ -26,24 +30,60 @@ _LABEL_LIMIT = 1_000
 _TEXTS = ("message", "text", "content", "payload")
 
 
-def is_full(seen: bytes) -> bool:
-    """Whether `seen` holds the maximum of digests, so that those of stored messages may have been dropped."""
-    return len(seen) >= _MAX_SEEN * _DIGEST_BYTES
+class Seen(NamedTuple):
+    """What a conversation ever received: the number of the user's messages and of all messages.
+
+    `gone` has the digests of received messages that are no longer stored, at most 30,000.
+    """
+
+    interactions: int = 0
+    messages: int = 0
+    gone: bytes = b""
+
+    def pack(self) -> bytes:
+        """Return the bytes to store; none if nothing was received."""
+        return _COUNTS.pack(self.interactions, self.messages) + self.gone if self.messages else b""
+
+
+def unpack(packed: bytes) -> Seen:
+    """Return what `Seen.pack` has packed."""
+    if not packed:
+        return Seen()
+    interactions, messages = _COUNTS.unpack_from(packed)
+    return Seen(interactions, messages, packed[_COUNTS.size :])
 
 
 def find_new_messages(
-    turns: Sequence[Document], seen: bytes, before: Sequence[Document] = ()
-) -> tuple[tuple[Document, ...], bytes]:
-    """Return the new messages among a user's turns as `{mid, content, type?, from?}`, and the updated digests.
+    turns: Iterable[Document], before: Iterable[Document], seen: Seen
+) -> tuple[tuple[Document, ...], Seen]:
+    """Return the user's new messages among `turns` as `{mid, content, type?, from?}`, and the updated `seen`.
 
-    A message is new if its digest is not in `seen` and its turn is not in `before`. Only the last 30,000 digests are
-    kept.
+    `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `seen`.
     """
-    known = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", seen)}
-    known.update(map(_digest, before))
-    new = [(digest, turn) for turn in turns if (digest := _digest(turn)) not in known]
-    digests = seen + b"".join(digest for digest, _ in new)
-    return tuple(_webhook_message(turn) for _, turn in new), digests[-_MAX_SEEN * _DIGEST_BYTES :]
+    stored, kept = _senders(before), dict[str, bool]()
+    gone = {digest for (digest,) in struct.iter_unpack(f"{_DIGEST_BYTES}s", seen.gone)}
+    new, count = [], 0
+    for turn in turns:
+        if "messages" not in turn:
+            continue
+        mid, from_user = turn["messages"]["mid"], is_of_user(turn)
+        kept[mid] = from_user
+        if stored.get(mid) is from_user:
+            continue
+        was_theirs = bool(gone) and _digest(mid, from_user=True) in gone
+        count += not (mid in stored or was_theirs or (gone and _digest(mid, from_user=False) in gone))
+        if from_user and not was_theirs:
+            new.append(_webhook_message(turn))
+    removed = (_digest(mid, from_user) for mid, from_user in stored.items() if kept.get(mid) is not from_user)
+    digests = seen.gone + b"".join(digest for digest in removed if digest not in gone)
+    counted = Seen(seen.interactions + len(new), seen.messages + count, digests[-_MAX_DIGESTS * _DIGEST_BYTES :])
+    return tuple(new), counted
+
+
+def is_of_user(turn: Document) -> bool:
+    """Whether a turn has a message of the user. A message without `from` has the `from` of its turn."""
+    message = turn.get("messages")
+    return message is not None and (message.get("from") or turn.get("from")) == HUMAN
 
 
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
@@ -69,9 +109,14 @@ def _label(text: str | None) -> str | None:
     return text and text[:_LABEL_LIMIT]
 
 
-def _digest(turn: Document) -> bytes:
+def _senders(turns: Iterable[Document]) -> dict[str, bool]:
+    """Return for each message, by its id, whether it is the user's."""
+    return {turn["messages"]["mid"]: is_of_user(turn) for turn in turns if "messages" in turn}
+
+
+def _digest(mid: str, from_user: bool) -> bytes:
     digest = _EMPTY_DIGEST.copy()
-    digest.update(turn["messages"]["mid"].encode())
+    digest.update((f"human {mid}" if from_user else mid).encode())
     return digest.digest()
 
 

@@ -8,10 +8,12 @@ import base64
 import hashlib
 import json
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, storage
 from chalicelib.conversations import received
+from chalicelib.conversations.received import Seen
 from chalicelib.storage import Document, json_equal
 
 if TYPE_CHECKING:  # event functions import this module and must not load pydantic
@@ -19,20 +21,20 @@ if TYPE_CHECKING:  # event functions import this module and must not load pydant
 
 # In bytes. An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
 LIMIT = 2 * 1024 * 1024
-HUMAN = "human"
 NO_TURNS = b"[]"
+NOTHING_SEEN = Seen()
 _MID_FIRST = {"mid": ""}
 
 
 class State(NamedTuple):
     """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
 
-    `received` has the user's new messages of the last change; `seen` has the digests of all that were received.
+    `received` has the user's new messages of the last change; `seen` is what the conversation ever received.
     """
 
     metadata: Document
     turns: bytes
-    seen: bytes = b""
+    seen: Seen = NOTHING_SEEN
     received: tuple[Document, ...] = ()
 
 
@@ -75,10 +77,8 @@ def apply(before: State, change: Change, now: int) -> State:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
-    user_turns = _user_turns(turns)
-    known = _user_turns(json.loads(before.turns)) if received.is_full(before.seen) else []
-    new, seen = received.find_new_messages(user_turns, before.seen, known)
-    return State(_stamped({**metadata, **_counts(turns, user_turns)}, now), text, seen, new)
+    new, seen = _receive(before, turns, text)
+    return State(_stamped({**metadata, **_counts(turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -89,23 +89,32 @@ def empty(conversation_id: str) -> State:
 def check_limits(agent: Document, before: State, after: State) -> None:
     """Check a change against the limits of the agent record (§8). Raises LimitReached.
 
-    `limits.maxInteractionsPerUserId` limits the user's messages, `messagesLimit` all messages of the conversation; 0 is
-    no limit. A change that adds no messages always passes.
+    `limits.maxInteractionsPerUserId` limits the user's messages that the conversation ever received, `messagesLimit`
+    all messages that it ever received; 0 is no limit. A change without new messages always passes.
     """
-    allowed = {
-        "interactionsNum": (
+    was, now = before.seen, after.seen
+    for name, most, used, count in (
+        (
             "limits.maxInteractionsPerUserId",
             (agent.get("limits") or {}).get("maxInteractionsPerUserId"),
+            was.interactions,
+            now.interactions,
         ),
-        "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
-    }
-    for counter, (name, most) in allowed.items():
-        # Before the first turns, the counters hold values that the creator of the conversation chose.
-        was = 0 if before.turns == NO_TURNS else before.metadata.get(counter) or 0
-        count = 0 if after.turns == NO_TURNS else after.metadata.get(counter) or 0
-        if most and most > 0 and count > most and count > was:
-            message = f"{name} of the agent is {most}; {was} are used and this would make {count}."
-            raise errors.LimitReached(message, name, most, was)
+        ("messagesLimit", agent.get("messagesLimit"), was.messages, now.messages),
+    ):
+        if most and most > 0 and count > most and count > used:
+            message = f"{name} of the agent is {most}; {used} are used and this would make {count}."
+            raise errors.LimitReached(message, name, most, used)
+
+
+def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[Document, ...], Seen]:
+    """Return the user's new messages, and what the conversation ever received with them."""
+    # A transcript grows at its end: then the stored turns, which are its beginning, need not be parsed.
+    if text.startswith(before.turns[:-1]):
+        stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
+        added = islice((turn for turn in turns if "messages" in turn), stored, None)
+        return received.find_new_messages(added, (), before.seen)
+    return received.find_new_messages(turns, json.loads(before.turns), before.seen)
 
 
 def _answer_form(turns: list[Any], now: int) -> list[Document]:
@@ -194,24 +203,15 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
     return [turn for turn in turns if turn.get("messages", {}).get("mid") not in mids]
 
 
-def _counts(turns: list[Document], user_turns: list[Document]) -> Document:
+def _counts(turns: list[Document]) -> Document:
     """Return the counters: all messages, and the number and times of the user's messages (§2.6, §2.8)."""
-    times = [turn["ts"] for turn in user_turns]
+    times = [turn["ts"] for turn in turns if received.is_of_user(turn)]
     return {
         "messagesNum": sum("messages" in turn for turn in turns),
         "interactionsNum": len(times),
         "firstMessageTS": times[0] if times else None,
         "lastMessageTS": times[-1] if times else None,
     }
-
-
-def _user_turns(turns: list[Document]) -> list[Document]:
-    """Return the turns with a message of the user. A message without `from` has the `from` of its turn."""
-    return [
-        turn
-        for turn in turns
-        if (message := turn.get("messages")) is not None and (message.get("from") or turn.get("from")) == HUMAN
-    ]
 
 
 def _is_stored(state: State) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from chalicelib import ids, storage
+from chalicelib.conversations import received
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
@@ -20,7 +21,7 @@ from chalicelib.storage import compression, encryption
 # item. A transcript of 5.5 MB, the most that fits an answer, has 63 chunks; a transaction may have 100 items.
 _CHUNK_BYTES = 88_000
 _TAIL_BYTES = 8_000
-# Separates the turns from the digests of chunks and messages. JSON text never contains this byte.
+# Separates the turns from the digests of the chunks and what was received. JSON text never contains this byte.
 _SEPARATOR = b"\x00"
 _DIGEST_BYTES = 16
 
@@ -32,8 +33,8 @@ class Chunk(NamedTuple):
     length: int
 
 
-def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
-    """Return the turns of a row, and the digests of the received messages.
+def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
+    """Return the turns of a row, and what the conversation ever received.
 
     Reads the chunks in one more request, except those that are equal in `expected`, the JSON text of any turns. Raises
     ConditionFailed if a concurrent write has replaced a chunk.
@@ -47,7 +48,7 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, bytes]:
         if _digest(piece) == digests[_DIGEST_BYTES * index : _DIGEST_BYTES * (index + 1)]
     }
     pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(manifest) if index not in pieces})
-    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), seen
+    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), received.unpack(seen)
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
@@ -84,8 +85,8 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
 
 
 def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
-    """Seal the turns from offset `start`, with the digests; `before` is the tail that the row holds now."""
-    rest = b"".join(map(_digest, _split(state.turns, chunks(row)))) + state.seen
+    """Seal the turns from offset `start`, with what follows them; `before` is the tail that the row holds now."""
+    rest = b"".join(map(_digest, _split(state.turns, chunks(row)))) + state.seen.pack()
     tail = b"".join((state.turns[start:], _SEPARATOR, rest)) if rest else state.turns[start:]
     if row.turns is None:
         return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)

@@ -141,15 +141,31 @@ def is_human(turn: Document) -> bool:
     return message is not None and (message.get("from") or turn.get("from")) == "human"
 
 
-def check_limits(agent: Document, before: Document, after: Document) -> None:
-    """Raise the error for a change that exceeds a limit of the agent."""
-    allowed = {
-        "interactionsNum": ("limits.maxInteractionsPerUserId", agent.get("limits", {}).get("maxInteractionsPerUserId")),
-        "messagesNum": ("messagesLimit", agent.get("messagesLimit")),
-    }
-    for counter, (name, most) in allowed.items():
-        used = before["metadata"].get(counter, 0) if before["turns"] else 0
-        count = after["metadata"].get(counter, 0) if after["turns"] else 0
+def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:
+    """The messages of turns: the id of each, and whether it is the user's."""
+    return {(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn}
+
+
+def check_limits(agent: Document, seen: set[tuple[str, bool]], turns: list[Document]) -> None:
+    """Raise the error for turns that exceed a limit of the agent. `seen` has all messages ever received."""
+    # An id that is not yet generated differs from all others.
+    given = [(turn["messages"]["mid"], is_human(turn)) for turn in turns if "messages" in turn]
+    made = [own for mid, own in given if mid is MADE]
+    after = seen | {one for one in given if one[0] is not MADE}
+    for name, most, used, count in (
+        (
+            "limits.maxInteractionsPerUserId",
+            agent.get("limits", {}).get("maxInteractionsPerUserId"),
+            sum(own for _, own in seen),
+            sum(own for _, own in after) + sum(made),
+        ),
+        (
+            "messagesLimit",
+            agent.get("messagesLimit"),
+            len({mid for mid, _ in seen}),
+            len({mid for mid, _ in after}) + len(made),
+        ),
+    ):
         if most and most > 0 and count > most and count > used:
             sentence = f"{name} of the agent is {most}; {used} are used and this would make {count}."
             limit = {"name": name, "max": most, "used": used, "left": max(0, most - used)}

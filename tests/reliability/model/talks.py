@@ -121,11 +121,12 @@ class Talks(Agents):
         known = self.state_record(at, agent_id, user_id)
         given, record = change or {}, known or Record({"metadata": {"ID": user_id, "userID": user_id}, "turns": []})
         old = record.document
+        seen: set[tuple[str, bool]] = old.get("received", set())  # ids, and whether they are the user's
 
         def expected(workspace: Workspace) -> Expected:
             agent = workspace.of("agent")[agent_id].document
             after = forms.changed_state(old, given, self.seconds(), known is None, workspace.ids)
-            forms.check_limits(agent, old, after)
+            forms.check_limits(agent, seen, after["turns"])
             if after is not old:
                 record.document, record.tag = after, None
                 workspace.of("conversation")[agent_id, user_id] = record
@@ -152,6 +153,8 @@ class Talks(Agents):
             record.document["turns"] = shown
             if not given.get("delete"):
                 forms.learn_ids(given["turns"], shown, self.workspace(at).ids)
+        if answer.status == 200:
+            record.document["received"] = seen | forms.messages_of(record.document["turns"])
 
     @route(LIST, pick=picks, page=st.sampled_from([1, 1, 2, 3]))
     def list_page(self, at: int, caller: str, pick: int, page: int) -> None:
