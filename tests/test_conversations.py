@@ -481,7 +481,7 @@ def test_the_initial_message_count_of_a_new_conversation_does_not_lift_a_limit(a
 
 
 def test_a_stored_state_can_be_read_after_its_agent_has_grown(api: Api) -> None:
-    many = turns(*({"item": {"t": "hi"}, "ts": number} for number in range(42_000)))
+    many = turns(*({"from": "bot", "item": {"t": "hi"}, "ts": number} for number in range(42_000)))
     assert api.post(STATE, {"turns": many}).status == 200
     for name in ("branding", "lang"):
         assert api.post("/v2/agents/support", {name: '"' * 240_000}).status == 200

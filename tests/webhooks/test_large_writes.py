@@ -11,7 +11,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, functions, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.conftest import forget
+from tests.conftest import clear_caches
 from tests.evidence import stored
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream
@@ -250,6 +250,6 @@ def test_the_events_of_a_workspace_are_spread_over_partitions(
     assert len(sizes) == 32
     assert max(sizes.values()) < 48
     assert {one.partition("#")[0] for one in sizes} == {workspace.workspace_id}
-    forget()
+    clear_caches()
     event = pipeline.events_of(records)[0]
     assert ledger.find_event(workspace.workspace_id, event.id) == {"type": event.type, "payload": event.payload}
