@@ -69,6 +69,8 @@ def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
             plain[name] = len(sealed)
         elif sealed[:1] == encryption._LAYOUT:
             plain[name] = encryption.unseal(keys[0].split("#")[0], "/".join((table, *keys, name)), sealed)
+    if table == "cams-events":
+        plain["workspace"] = keys[0].split("#")[0]  # the rest of the partition follows from the event's id
     return f"{table} {sorted(plain.items())}"
 
 
