@@ -787,7 +787,8 @@ def test_a_lookup_that_is_already_running_needs_no_free_slot(private: None, stuc
     with receiver(receivers.acknowledges) as one, ThreadPoolExecutor(100) as pool:
         for number in range(lookups.MAX_LOOKUPS - 1):
             pool.submit(tried, f"http://{number}.cams.test/")
-        slow = [pool.submit(tried, f"http://slow.test:{one.port}/") for _ in range(20)]
+        # A long deadline, because a loaded machine starts so many threads slowly. The other lookups hang longer.
+        slow = [pool.submit(tried, f"http://slow.test:{one.port}/", BODY, 10 * DEADLINE) for _ in range(20)]
         assert {each.result()[0].status for each in slow} == {200}
     assert stuck.count("slow.test") == 1
 
