@@ -8,6 +8,7 @@ import pytest
 from tests.promises import Shown
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import Service, output, service
+from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("repeated")]
 
@@ -20,6 +21,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield running
 
 
+@whole
 def test_each_key_creates_one_agent_and_all_callers_get_the_same_answer(served: Service, shown: Shown) -> None:
     agents = set()
     for key in (f"key-{number}" for number in range(KEYS)):

@@ -10,12 +10,14 @@ import pytest
 from tests.promises import Shown
 from tests.reliability import writers
 from tests.reliability.processes import output, service
+from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
 
 PROCESSES, THREADS, EACH = 4, 4, 5
 
 
+@whole
 def test_concurrent_creations_leave_no_gaps_and_no_duplicates(tmp_path: Path, shown: Shown) -> None:
     with service(tmp_path) as served:
         reader = served.start(writers.__name__, "walk", "4")

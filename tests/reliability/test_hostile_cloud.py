@@ -23,6 +23,7 @@ from tests.operations import GUARDED, STATE, populate, send
 from tests.promises import Shown
 from tests.reliability.hostile import CALM, Cloud, hostile_cloud
 from tests.repeating import REPLAYED, TABLE
+from tests.selection import whole
 
 pytestmark = pytest.mark.promise("cloud")
 
@@ -170,6 +171,7 @@ def queued() -> str:
     return repr([one.body for one in deliveries._messages])
 
 
+@whole
 @pytest.mark.parametrize("steps", [SHORT, pytest.param(LONG, marks=pytest.mark.long)])
 def test_every_answer_is_correct_or_a_503_within_the_gateway_timeout(
     engine: None, shown: Shown, monkeypatch: pytest.MonkeyPatch, steps: int
