@@ -8,6 +8,7 @@ import pytest
 from moto import mock_aws
 
 from tests.capacity import Item, metered, size
+from tests.selection import one_of_each
 
 TABLE, INDEX = "metered", "by_group"
 KEY = {"id": "a"}
@@ -47,6 +48,7 @@ def table() -> Iterator[Any]:
         ({"a": {"SS": ["xy", "z"]}}, 4),
     ],
 )
+@one_of_each(lambda: None)
 def test_the_size_of_an_item_follows_the_published_rules(item: Item, expected: int) -> None:
     assert size(item) == expected
 

@@ -18,6 +18,7 @@ from chalicelib.storage import encode_json
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
+from tests.selection import one_of_each
 
 STATE = "/agents/support/interact/user-1/state"
 
@@ -223,6 +224,7 @@ def test_a_precondition_without_a_version_does_not_undo_a_concurrent_write(
 
 @pytest.mark.parametrize("change", [{"metadata": {"userName": "Ann"}}, {"turns": turns(message("ours"))}], ids=str)
 @pytest.mark.parametrize("before", [10, 300_000], ids=["short", "long"])
+@one_of_each(lambda: None)
 def test_a_recreated_conversation_is_not_mistaken_for_the_deleted_one(
     before: int, change: Any, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -332,6 +334,7 @@ def test_a_change_in_the_middle_of_a_long_conversation_rewrites_only_the_later_c
 
 
 @pytest.mark.parametrize("step", [25_000, 200_000, 2_000_000])
+@one_of_each(lambda: None)
 def test_a_growing_conversation_never_has_more_items_than_a_transaction(workspace: NewWorkspace, step: int) -> None:
     """Its deletion is one transaction of up to 100 items. 2 MiB of turns may be 5.5 MB in their stored form."""
     row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "user-1"))

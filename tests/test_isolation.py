@@ -226,6 +226,7 @@ REVOCATIONS = {
 
 
 @pytest.mark.parametrize("kind", REVOCATIONS)
+@one_of_each(lambda: None)
 def test_a_revoked_credential_is_refused_after_thirty_seconds(
     stage: Stage, shown: Shown, pass_time: PassTime, kind: str
 ) -> None:

@@ -169,6 +169,7 @@ def test_capturing_a_lead_of_a_concurrently_deleted_agent_is_a_404(
         pytest.param(None, "must be a string", id="null"),
     ],
 )
+@one_of_each(lambda: None)
 def test_the_error_for_an_invalid_agent_id_names_the_member(agent: Any, rule: str, api: Api) -> None:
     answer = api.post("/v3/leads", lead_body(agent))
     assert refused(answer, 400, "lead.agentId") == f"lead.agentId {rule}."

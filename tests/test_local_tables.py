@@ -9,6 +9,7 @@ from chalicelib import settings, storage
 from chalicelib.deletion import cascade
 from chalicelib.webhooks import queue
 from infra import tables
+from tests.selection import one_of_each
 
 
 def attributes(name: str) -> dict[str, str]:
@@ -26,6 +27,7 @@ def attributes(name: str) -> dict[str, str]:
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
     ],
 )
+@one_of_each(lambda: None)
 def test_a_failing_message_goes_to_the_dead_letter_queue(engine: None, waiting: str, dead: str) -> None:
     policy = json.loads(attributes(waiting)["RedrivePolicy"])
 

@@ -114,8 +114,8 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
     assert models - document()["components"]["schemas"].keys() == set()
 
 
-@one_of_each(lambda operation: repr(operation.description["security"]))
 @pytest.mark.parametrize("operation", guarded(), ids=named)
+@one_of_each(lambda: None)
 def test_an_operation_declares_its_credentials(operation: Operation) -> None:
     opened_by = OPENED_BY[ROUTES[f"{operation.method} {operation.path}"]["credential"]]
     assert {SCHEMES[name] for one in operation.description["security"] for name in one} == opened_by

@@ -24,6 +24,7 @@ from tests.builders import lead_body, state_body, webhook_body
 from tests.engine import shared_engine
 from tests.operations import ROUTES, STATE, body_of
 from tests.requests import counted
+from tests.selection import one_of_each
 from tests.writes import put_now
 
 GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
@@ -232,6 +233,7 @@ def path_of(case: Case, service: Service) -> str:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+@one_of_each(lambda: None)
 def test_an_operation_costs_its_listed_requests(case: Case, service: Service) -> None:
     method = case.operation.split()[0]
     path = path_of(case, service)
@@ -261,6 +263,7 @@ def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     ],
     ids=["tool create", "agent save", "agent save unchanged", "state replace"],
 )
+@one_of_each(lambda: None)
 def test_a_key_costs_a_look_up_and_a_replay_nothing_else(
     method: str, path: str, body: Any, first: dict[str, int], service: Service
 ) -> None:
@@ -306,6 +309,7 @@ def test_an_expired_cache_entry_of_a_credential_costs_a_look_up(service: Service
 
 
 @pytest.mark.parametrize("token", [f"cams_workspace_{'x' * 49}", "anything", ""], ids=["mistyped", "no token", "none"])
+@one_of_each(lambda: None)
 def test_a_malformed_credential_costs_no_request(token: str, service: Service) -> None:
     with counted() as requests:
         assert Api(token).get("/v3/agents").status == 401
@@ -330,6 +334,7 @@ def test_the_first_document_of_a_process_costs_a_key_look_up(service: Service) -
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"unknown": 1}'], ids=["empty", "no object", "unknown member"])
+@one_of_each(lambda: None)
 def test_an_invalid_body_costs_no_request(body: bytes, service: Service) -> None:
     service.api.get("/v2/clients")
     with counted() as requests:

@@ -11,6 +11,7 @@ import pytest
 
 from infra import uv
 from tests import local_index
+from tests.selection import one_of_each
 
 LISTED = """\
 :env:.disable-pip-version-check='1'
@@ -54,6 +55,7 @@ SETTINGS = [
 
 
 @pytest.mark.parametrize(("settings", "expected"), [one[1:] for one in SETTINGS], ids=[one[0] for one in SETTINGS])
+@one_of_each(lambda: None)
 def test_a_setting_of_pip_is_passed_to_uv_as_a_variable(settings: dict[str, str], expected: dict[str, str]) -> None:
     assert uv.variables(settings, {}) == expected
 

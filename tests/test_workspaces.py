@@ -183,6 +183,7 @@ def test_a_revoked_token_is_refused_and_its_rows_are_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("whose", ["unknown", "another workspace's", "a workspace key's"])
+@one_of_each(lambda: None)
 def test_only_access_tokens_of_the_workspace_can_be_revoked(
     api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace, whose: str
 ) -> None:
@@ -221,6 +222,7 @@ def test_a_rotation_returns_the_new_key_and_the_end_of_the_old_one(api: Api, pas
         pytest.param({"overlapSeconds": 90.0}, 90, id="an integral float"),
     ],
 )
+@one_of_each(lambda: None)
 def test_both_keys_work_during_the_overlap_and_only_the_new_one_afterwards(
     api: Api, workspace: NewWorkspace, pass_time: PassTime, body: Any, overlap: int
 ) -> None:

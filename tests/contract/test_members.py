@@ -28,7 +28,7 @@ from chalicelib.conversations.models import (
 )
 from chalicelib.organisations.models import Organisation
 from chalicelib.tools.models import Tool, ToolField
-from tests.selection import each_value_once, one_of_each, whole
+from tests.selection import one_of_each, whole
 
 TABLE: dict[str, Any] = json.loads(Path(__file__).with_name("members.json").read_text(encoding="utf-8"))
 
@@ -355,6 +355,7 @@ def test_a_model_has_exactly_the_members_of_the_specification(resource: str) -> 
 
 
 @pytest.mark.parametrize("resource", MODELS)
+@one_of_each(lambda: None)
 def test_read_only_members_of_the_specification_are_read_only_in_the_model(
     resource: str,
 ) -> None:
@@ -373,8 +374,8 @@ def test_a_member_accepts_every_value_of_its_type_unchanged(member: Member) -> N
         assert canonical(kept) == canonical(record)
 
 
-@one_of_each(kind_of)
 @pytest.mark.parametrize("member", [m for m in EVERY_MEMBER if not is_required(m)], ids=name_of)
+@one_of_each(lambda: None)
 def test_a_member_may_be_null_which_differs_from_absent(member: Member) -> None:
     record = alone(member, None)
     kept = dumped(member.resource, validate(member.resource, json.dumps(record)))
@@ -392,9 +393,9 @@ def test_a_member_refuses_every_value_of_another_type(member: Member) -> None:
     assert accepted == []
 
 
-@each_value_once
 @pytest.mark.parametrize("whole", [True, False], ids=["whole numbers", "fractions"])
 @pytest.mark.parametrize("resource", MODELS)
+@one_of_each(lambda: None)
 def test_a_record_with_every_member_is_converted_without_loss(resource: str, whole: bool) -> None:
     record = document(resource, whole=whole)
     kept = dumped(resource, validate(resource, json.dumps(record)))

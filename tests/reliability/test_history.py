@@ -15,6 +15,7 @@ from tests.promises import Shown
 from tests.reliability import conversation_clients
 from tests.reliability.engine_fixture import client
 from tests.reliability.processes import output, service
+from tests.selection import whole
 
 pytestmark = [pytest.mark.engine, pytest.mark.promise("history")]
 
@@ -22,7 +23,7 @@ WRITERS, READERS, THREADS = 2, 1, 2
 BEGINNING = "beginning"
 
 
-@pytest.mark.parametrize("each", [12, pytest.param(150, marks=pytest.mark.long)])
+@pytest.mark.parametrize("each", [pytest.param(12, marks=whole), pytest.param(150, marks=pytest.mark.long)])
 def test_reads_return_complete_writes_and_no_write_is_lost(tmp_path: Path, shown: Shown, each: int) -> None:
     with service(tmp_path) as served:
         assert len(actions_of(served.start(conversation_clients.__name__, "write", BEGINNING, 1, 1))) == 1

@@ -21,6 +21,7 @@ from chalice.app import DynamoDBEventConfig, SQSEventConfig
 from chalicelib import errors
 from infra.local import events, journal, worker
 from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
+from tests.selection import one_of_each
 
 _STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/cams-agents/stream/2026-01-01T00:00:00.000"
 _SECONDS = 10
@@ -409,6 +410,7 @@ def test_a_transient_error_is_not_reported(code: str, tmp_path: Path, caplog: py
         pytest.param("queue", {"call": "PutItem", "body": '{"TableName": "cams-deliveries"}'}, False),
     ],
 )
+@one_of_each(lambda: None)
 def test_a_journal_watch_detects_records_of_its_table_or_queue(
     tmp_path: Path, source: str, record: dict[str, str], matches: bool
 ) -> None:

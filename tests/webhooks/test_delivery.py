@@ -167,6 +167,7 @@ def test_a_refused_connection_is_a_failed_delivery(stream: Stream, api: Api) -> 
 
 
 @pytest.mark.parametrize("change", [{"enabled": False}, {"events": ["agent_created"]}, None])
+@one_of_each(lambda: None)
 def test_a_disabled_unsubscribed_or_deleted_endpoint_gets_no_queued_deliveries(
     stream: Stream, api: Api, inbox: Inbox, change: dict[str, Any] | None
 ) -> None:

@@ -85,6 +85,7 @@ def test_unknown_members_are_absent(stream: Stream, api: Api) -> None:
         ("gb-chat", "gb-chat"),
     ],
 )
+@one_of_each(lambda: None)
 def test_the_channel_is_the_origin_or_webchat(stream: Stream, api: Api, origin: str | None, channel: str) -> None:
     stream.read()
     api.post(STATE, {"turns": [human("Hello")], "metadata": {"origin": origin}})
