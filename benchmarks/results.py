@@ -23,6 +23,10 @@ EXACT = frozenset(
 )
 
 
+# Dollars for a million units: the list price for on-demand use in us-east-1 as of 2025. A write is five times a read.
+PRICES = {"read units": 0.125, "write units": 0.625}
+
+
 class Goal(NamedTuple):
     """The target of `ours`: at most or at least `limit`, multiplied by the figure of `of` (the floor or a peer)."""
 

@@ -1,8 +1,9 @@
 """The three operations on bare botocore with our encoding: the items of CAMS, sealed by `storage.encryption`.
 
-One client, created at import, without parameter validation. It sends the same requests as CAMS: one for an agent, two
-for a page, two for a state. A state's item also has the digests of received messages and the new messages for events,
-so the stored documents are the same.
+One client, created at import, with the settings of CAMS: no parameter validation, and a fixed user agent, because
+building the default for each request takes 0.8 million instructions. It sends the same requests as CAMS: one for an
+agent, two for a page, two for a state. A state's item also has the digests of received messages and the new messages
+for events, so the stored documents are the same.
 """
 
 import hashlib
@@ -22,7 +23,11 @@ _AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
 _PAGE = 20
 _dynamodb = Session().create_client(
     "dynamodb",
-    config=Config(parameter_validation=False, retries={"mode": "standard", "total_max_attempts": 4}),
+    config=Config(
+        parameter_validation=False,
+        retries={"mode": "standard", "total_max_attempts": 4},
+        user_agent="cams",
+    ),
 )
 
 

@@ -38,3 +38,15 @@ def test_a_goal_is_evaluated_from_the_figures() -> None:
     assert row("fanout", "c", "rate", "/s", 799, goals=[Goal(">=", 800)])["holds"] is False
     assert row("state", "c", "requests", "", None, goals=[Goal("<=", 1)])["holds"] is False
     assert row("state", "c", "requests", "", 1)["holds"] is None
+
+
+def test_the_dollars_weigh_a_write_unit_five_times_a_read_unit() -> None:
+    counts = {"read units": (2, 1.5, None), "write units": (0, 3, 4), "capacity units": (2, 4.5, None)}
+    goals = [Goal("<=", 2)]
+    made = [
+        row("state", "c", metric, "", ours, floor=floor, peers={"a": peer}, goals=goals)
+        for metric, (ours, floor, peer) in counts.items()
+    ]
+    lines = report.markdown(made).splitlines()[2:]
+    assert {line.split(" | ")[3] for line in lines} == {"0.25, floor 2.06, a n/a"}
+    assert len(lines) == 3
