@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.answer import render_metadata, state_answer
-from chalicelib.conversations.state import State, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
@@ -27,6 +27,8 @@ routes = Blueprint(__name__)
 @operation(
     body="models.StateIn",
     body_optional=True,
+    max_bytes=MAX_BODY_BYTES,
+    max_values=MAX_BODY_VALUES,
     whole="models.StateOut",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
