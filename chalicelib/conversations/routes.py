@@ -39,7 +39,8 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change the state of a conversation.
 
     Without any member, the request only reads. A change is applied in this order: `turns` replaces all turns, `delete`
-    removes messages, `metadata` merges. The first change creates the conversation.
+    removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
+    and 30,000 messages.
 
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.

@@ -23,9 +23,9 @@ if TYPE_CHECKING:  # event functions import this module and must not load pydant
 LIMIT = 2 * 1024 * 1024
 # With metadata and the ids of messages to delete.
 MAX_BODY_BYTES = LIMIT + 150_000
-MAX_BODY_VALUES = 250_000
+MAX_BODY_VALUES = 160_000
 # Turns and messages of a state; an empty message takes three bytes in a request.
-MAX_MESSAGES = 50_000
+MAX_MESSAGES = 30_000
 NO_TURNS = b"[]"
 NOTHING_SEEN = Seen()
 _MID_FIRST = {"mid": ""}

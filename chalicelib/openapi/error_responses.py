@@ -168,7 +168,7 @@ def schemas() -> dict[str, Schema]:
             },
             "issues": {
                 "type": "array",
-                "description": "The violated rules.",
+                "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
                 "items": {
                     "type": "object",
                     "properties": {
