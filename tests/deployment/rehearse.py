@@ -158,6 +158,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             note(f"{_call_every_operation(api)} calls")
         with _step("gateway responses") as note:
             note(f"{_check_gateway_responses(here, api)} cases")
+        with _step("limits"):
+            _check_limits(here)
         with _step("webhooks") as note:
             note(f"{_await_webhooks(receiver)} received")
         with _step("other queues"):
@@ -290,6 +292,18 @@ def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
     gateway.update_stage(
         restApiId=api["id"], stageName=_STAGE, patchOperations=[{"op": "remove", "path": f"/{place}/GET"}]
     )
+
+
+def _check_limits(here: cloud.Cloud) -> None:
+    """Check the throttle and the reserved concurrency. The emulator has a large account."""
+    (api,) = here.sdk("apigateway").get_rest_apis()["items"]
+    settings = here.sdk("apigateway").get_stage(restApiId=api["id"], stageName=_STAGE)["methodSettings"]["*/*"]
+    if (settings["throttlingRateLimit"], settings["throttlingBurstLimit"]) != (1_000, 1_000):
+        raise Failed(f"The stage has no throttle: {settings}")
+    for name, wanted in (("deliver", 200), ("deliver_slow", 50)):
+        found = here.sdk("lambda").get_function_concurrency(FunctionName=f"{_NAME}-{name}")
+        if found.get("ReservedConcurrentExecutions") != wanted:
+            raise Failed(f"The reserved concurrency of {name} is not {wanted}: {found}")
 
 
 def _await_webhooks(receiver: Receiver) -> int:
