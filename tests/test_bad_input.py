@@ -788,7 +788,7 @@ def test_an_internal_error_gets_the_envelope_and_is_logged_with_its_traceback(
     def fault(*_: Any, **__: Any) -> None:
         raise RuntimeError("an injected fault")
 
-    for module, name in ((storage, "stream"), (credentials, "find")):
+    for module, name in ((storage, "iterate"), (credentials, "find")):
         auth.clear_cache()
         monkeypatch.setattr(module, name, fault)
         with logged() as log:

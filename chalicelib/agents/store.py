@@ -78,7 +78,7 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
 def list_page(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
     """Up to `limit` agents after the id `after`, ordered by id."""
     condition = AgentRow.agent_id > after if after else None
-    return storage.stream(AgentRow, workspace_id, condition, limit=limit)
+    return storage.iterate(AgentRow, workspace_id, condition, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:

@@ -57,7 +57,7 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
     """Up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
     condition = ClientRow.client_id > after if after else None
-    return storage.stream(ClientRow, workspace_id, condition, limit=limit)
+    return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:

@@ -35,7 +35,7 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
     """Up to `limit` leads of an agent before the id `before`, newest first. Raises NotFound for an unknown agent."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    rows = storage.stream(LeadRow, partition, condition, limit=limit, newest_first=True)
+    rows = storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
     first = next(rows, None)
     if first is not None:
         yield first

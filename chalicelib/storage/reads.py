@@ -97,10 +97,10 @@ def query(
 
     One request per MB read. An index is eventually consistent.
     """
-    return [*stream(row, partition, condition, limit=limit, index=index, newest_first=newest_first)]
+    return [*iterate(row, partition, condition, limit=limit, index=index, newest_first=newest_first)]
 
 
-def stream(
+def iterate(
     row: type[AnyRow],
     partition: str,
     condition: Condition | None = None,

@@ -39,7 +39,7 @@ def list_page(
     One request per MB. Raises NotFound for an unknown agent.
     """
     condition = ToolRow.tool_id > after if after else None
-    rows = storage.stream(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
+    rows = storage.iterate(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
     first = next(rows, None)
     if first is not None:
         yield first

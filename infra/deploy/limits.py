@@ -18,8 +18,8 @@ from typing import Any
 from infra.deploy import stage
 from infra.deploy.functions import FUNCTIONS
 
-# Requests per second, and at once. Even if each takes 0.6 s, 150 of an account's 1,000 concurrent executions are left,
-# besides the reserved ones.
+# Requests per second, and at once. Even if each takes 0.7 s, the longest of all, they fit into an account's 1,000
+# concurrent executions, besides the reserved ones.
 _THROTTLE = {"rate": 1000, "burst": 1000}
 # Concurrent executions that remain for all other functions of the account. Smaller accounts reserve nothing.
 _MIN_UNRESERVED = 500
