@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from app import app
+from chalicelib import errors
 from chalicelib.agents.record import AgentV3
+from chalicelib.http import messages
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.contract.test_members import TABLE, document
@@ -236,12 +237,12 @@ def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, ap
     refused(deeper, 400, "", interaction=path == STATE)
 
 
-def test_the_numbers_of_every_body_are_checked() -> None:
+def test_the_numbers_of_every_body_are_finite() -> None:
+    """Checked once for the whole body: a type that checks each of its values takes ten times as long."""
     views = [route.view_function for methods in app.routes.values() for route in methods.values()]
     bodies = {view.operation.body for view in views} - {None}
     assert len(bodies) > 10
-    adapters = {body.__name__: TypeAdapter(body) for body in bodies}
-    for adapter in adapters.values():
-        adapter.rebuild(force=True)  # builds the schema of a deferred model
-    schemas = {name: json.dumps(adapter.core_schema, default=str) for name, adapter in adapters.items()}
-    assert [name for name, schema in schemas.items() if '"type": "any"' in schema] == []
+    for body in bodies:
+        for number in ("NaN", "-Infinity", "1e999"):
+            with pytest.raises(errors.Invalid, match=r"x\.1\.y must be a finite number"):
+                messages.parse(body, b'{"x": [1, {"y": %s}]}' % number.encode())

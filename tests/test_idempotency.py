@@ -275,7 +275,7 @@ def test_an_error_of_a_busy_database_is_not_stored(code: str, world: World, show
         answer = world.send(TOOL, KEY)
     assert error_of(answer) == (503, "UNAVAILABLE")
     assert world.send(TOOL, KEY).status == 200
-    assert len(tools.list_page(world.workspace.workspace_id, "support")) == 2
+    assert len([*tools.list_page(world.workspace.workspace_id, "support")]) == 2
     shown(faults=1)
 
 

@@ -4,6 +4,8 @@ Each agent also has a sequence row (`storage.sequence`), which numbers its conve
 as the agent, so every write of the agent's records is conditional on it.
 """
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
@@ -73,10 +75,10 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
     return storage.Key(AgentRow, workspace_id, agent_id)
 
 
-def list_page(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
+def list_page(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
     """Up to `limit` agents after the id `after`, ordered by id."""
     condition = AgentRow.agent_id > after if after else None
-    return storage.query(AgentRow, workspace_id, condition, limit=limit)
+    return storage.iterate(AgentRow, workspace_id, condition, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:

@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.answer import render_metadata, state_answer
-from chalicelib.conversations.state import State, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
@@ -27,6 +27,8 @@ routes = Blueprint(__name__)
 @operation(
     body="models.StateIn",
     body_optional=True,
+    max_bytes=MAX_BODY_BYTES,
+    max_values=MAX_BODY_VALUES,
     whole="models.StateOut",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
@@ -37,7 +39,8 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change the state of a conversation.
 
     Without any member, the request only reads. A change is applied in this order: `turns` replaces all turns, `delete`
-    removes messages, `metadata` merges. The first change creates the conversation.
+    removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
+    and 30,000 messages.
 
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.

@@ -35,6 +35,8 @@ _ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
+# Pydantic describes all its errors, or none. Each takes about half a kilobyte.
+_MAX_ERRORS = 1_000
 
 
 class _Exchange:
@@ -96,13 +98,15 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
+    # Here, because a member that accepts any JSON accepts them.
+    for location in find_non_finite(raw):
+        raise errors.Invalid.member(_path(location), "must be a finite number")
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
+        if error.error_count() > _MAX_ERRORS:
+            raise errors.Invalid(f"The body violates {error.error_count():,} rules.") from None
         details = error.errors(include_url=False, include_context=False, include_input=False)
-    # Report NaN and infinities here: for a member that accepts any JSON, pydantic reports one error per JSON type.
-    for location in find_non_finite(raw):
-        raise errors.Invalid.member(_path(location), "must be a finite number")
     raise _invalid(details)
 
 
@@ -173,8 +177,13 @@ def text_response(text: str) -> Response:
     """
     # Only a list requested without `limit` can become that large.
     if not fits(text):
-        raise errors.TooLarge("The response is too large; request it in pages with limit.")
+        raise response_too_large()
     return Response(text, headers=dict(_JSON))
+
+
+def response_too_large() -> errors.TooLarge:
+    """The error for a list that does not fit in a response."""
+    return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
 def success(message: str, data: Any = None) -> Response:
@@ -198,16 +207,25 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
-def take_fitting(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The longest beginning of `records` that fits in a response; at least one record, which always fits."""
-    taken: list[dict[str, Any]] = []
+def list_response(message: str, records: list[str], next_cursor: str | None) -> Response:
+    """`listing` of records that are JSON already."""
+    start = storage.encode_json({"success": True, "message": message}).decode()[:-1]
+    end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
+    return text_response(f'{start},"data":[{",".join(records)}]{end}}}')
+
+
+def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The longest beginning of `records` that fits in a response, as JSON. The first record always fits.
+
+    Reads no record after the first one that does not fit.
+    """
     size = 0
-    for record in records:
-        size += len(json.dumps(storage.encode_json(record).decode()))
-        if taken and size > RESPONSE_LIMIT - _ENVELOPE:
-            break
-        taken.append(record)
-    return taken
+    for number, record in enumerate(records):
+        text = storage.encode_json(record).decode()
+        size += len(json.dumps(text))
+        if number and size > RESPONSE_LIMIT - _ENVELOPE:
+            return
+        yield text
 
 
 def fits(text: str, room: int = 0) -> bool:
@@ -224,6 +242,10 @@ def _read_body(declared: "operation.operation") -> Any:
     raw = _raw_body()
     if not raw and declared.body_optional:
         return declared.body()
+    if _size(raw) > declared.max_bytes:
+        raise errors.TooLarge(f"The body must be at most {declared.max_bytes:,} bytes.")
+    if _most_values(raw) > declared.max_values:
+        raise errors.TooLarge(f"The body must have at most {declared.max_values:,} members and elements.")
     if not _is_json(request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
     return parse(declared.body, raw)
@@ -232,6 +254,16 @@ def _read_body(declared: "operation.operation") -> Any:
 def _raw_body() -> bytes:
     raw = request().raw_body
     return raw if isinstance(raw, bytes) else raw.encode()
+
+
+def _size(raw: bytes) -> int:
+    """The bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8."""
+    return len(raw) - 4 * raw.count(b"\\u")
+
+
+def _most_values(raw: bytes) -> int:
+    """The most values that a JSON text can have: each follows one of these characters. Those in strings count, too."""
+    return sum(map(raw.count, (b",", b"[", b"{")))
 
 
 def _is_json(content_type: str) -> bool:

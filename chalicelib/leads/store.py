@@ -1,5 +1,7 @@
 """Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
@@ -29,14 +31,17 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
     return row
 
 
-def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
+def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
     """Up to `limit` leads of an agent before the id `before`, newest first. Raises NotFound for an unknown agent."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
-    if not rows:
+    rows = storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
+    first = next(rows, None)
+    if first is not None:
+        yield first
+        yield from rows
+    else:
         sequence.read(workspace_id, agent_id)
-    return rows
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:

@@ -168,7 +168,8 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         "schema": built.bodies[view.name],
         **_examples({key: (one, one.request) for key, one in examples.items()}),
     }
-    return {"required": not view.operation.body_optional, "content": {_JSON: content}}
+    limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
+    return {"description": limits, "required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:

@@ -117,7 +117,7 @@ def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool)
         403: guarded,
         409: repeatable,
         412: etag.IF_MATCH in declared.headers,
-        413: get_origin(declared.data) is list,
+        413: takes_body or get_origin(declared.data) is list,
         415: takes_body,
         500: guarded,
         503: guarded,
@@ -168,7 +168,7 @@ def schemas() -> dict[str, Schema]:
             },
             "issues": {
                 "type": "array",
-                "description": "The violated rules.",
+                "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
                 "items": {
                     "type": "object",
                     "properties": {

@@ -3,7 +3,7 @@
 Reads are strongly consistent, except on an index or with `consistent=False`, which costs half as much.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pynamodb.expressions.condition import Condition
@@ -97,17 +97,28 @@ def query(
 
     One request per MB read. An index is eventually consistent.
     """
+    return [*iterate(row, partition, condition, limit=limit, index=index, newest_first=newest_first)]
+
+
+def iterate(
+    row: type[AnyRow],
+    partition: str,
+    condition: Condition | None = None,
+    *,
+    limit: int | None = None,
+    index: str | None = None,
+    newest_first: bool = False,
+) -> Iterator[AnyRow]:
+    """`query`, one item after the other: a megabyte that the caller does not ask for is not read."""
     with translate_errors():
-        return list(
-            row.query(
-                partition,
-                condition,
-                consistent_read=index is None,
-                index_name=index,
-                scan_index_forward=not newest_first,
-                limit=limit,
-                page_size=limit,
-            )
+        yield from row.query(
+            partition,
+            condition,
+            consistent_read=index is None,
+            index_name=index,
+            scan_index_forward=not newest_first,
+            limit=limit,
+            page_size=limit,
         )
 
 

@@ -1,5 +1,7 @@
 """Tools in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
@@ -29,16 +31,21 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
     return row
 
 
-def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
+def list_page(
+    workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
+) -> Iterator[ToolRow]:
     """Up to `limit` tools of an agent after the id `after`, oldest first; None for all.
 
     One request per MB. Raises NotFound for an unknown agent.
     """
     condition = ToolRow.tool_id > after if after else None
-    rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
-    if not rows:
+    rows = storage.iterate(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
+    first = next(rows, None)
+    if first is not None:
+        yield first
+        yield from rows
+    else:
         sequence.read(workspace_id, agent_id)
-    return rows
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:

@@ -35,7 +35,7 @@ class Function:
 
     `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
     `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
-    UpdateEventSourceMapping.
+    UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`).
     """
 
     name: str
@@ -46,6 +46,7 @@ class Function:
     stream: str | None = None
     queue: str | None = None
     mapping_settings: Mapping[str, Any] = field(default_factory=dict)
+    reserved_concurrency: int | None = None
 
     def deployed_name(self, name: str) -> str:
         """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
@@ -92,6 +93,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
             "ScalingConfig": {"MaximumConcurrency": max_concurrency},
             "FunctionResponseTypes": _PARTIAL_FAILURES,
         },
+        reserved_concurrency=max_concurrency,
     )
 
 

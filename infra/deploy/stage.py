@@ -7,6 +7,7 @@ environment variable, are kept.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
+_OPERATORS_SETTINGS = ("lambda_architecture", "throttle", "requests_per_credential")
 _GENERATED_VARIABLES = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
 
 
@@ -63,6 +65,15 @@ def architecture(stage: str) -> str:
     return str(read(stage).get("lambda_architecture", "x86_64"))
 
 
+def reserve(stage: str, concurrency: Mapping[str, int]) -> None:
+    """Record the reserved concurrency of functions, for Chalice to apply."""
+    config = _read_config()
+    functions = config["stages"][stage]["lambda_functions"]
+    for name, value in concurrency.items():
+        functions[name]["reserved_concurrency"] = value
+    _write(CHALICE_DIRECTORY / _CONFIG, config)
+
+
 def remove(stage: str) -> None:
     """Remove everything that `record` has written, after the resources have been deleted."""
     config = _read_config()
@@ -70,7 +81,11 @@ def remove(stage: str) -> None:
     for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
         del remaining[name]
     removed = config["stages"].pop(stage, {})
-    kept = {name: removed[name] for name in ("lambda_architecture",) if name in removed}
+    kept = {name: removed[name] for name in _OPERATORS_SETTINGS if name in removed}
+    functions = removed.get("lambda_functions", {})
+    own = {name: _only_reserved(settings) for name, settings in functions.items() if _only_reserved(settings)}
+    if own:
+        kept["lambda_functions"] = own
     if remaining:
         kept["environment_variables"] = remaining
     if kept:
@@ -78,6 +93,11 @@ def remove(stage: str) -> None:
     _write(CHALICE_DIRECTORY / _CONFIG, config)
     for function in FUNCTIONS:
         (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
+
+
+def _only_reserved(settings: dict[str, Any]) -> dict[str, Any]:
+    """The reserved concurrency, which is the only setting of a function that an operator may have set."""
+    return {name: value for name, value in settings.items() if name == "reserved_concurrency"}
 
 
 def _policy_file(stage: str, function: str) -> str:
