@@ -1,46 +1,39 @@
-"""Which conversations are on page N: arithmetic on an agent's sequence numbers. Pure.
+"""The list of an agent's conversations: an index, newest first, eventually consistent."""
 
-Conversations have the numbers 1 to `high`, except for holes, the numbers of deleted ones. The list is newest first. So
-the numbers of a page are known without reading the pages before it.
-"""
-
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from chalicelib import storage
+from chalicelib.conversations import store
+from chalicelib.conversations.rows import ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
+# Entries per request while skipping, which bounds the memory.
+_SKIPPED = 1_000
 
 
-class Numbers(NamedTuple):
-    """The numbers of an agent's conversations: 1 to `high` without `holes`, which are ranges in ascending order."""
+def list_after(workspace_id: str, agent_id: str, before: str | None, skip: int, limit: int) -> list[ConversationRow]:
+    """Return up to `limit` entries created before `before`, or the newest, after skipping `skip` entries.
 
-    high: int
-    holes: Sequence[tuple[int, int]] = ()
+    One request per MB, and one per 1,000 skipped entries.
+    """
+    while skip > 0:
+        skipped = _query(workspace_id, agent_id, before, min(skip, _SKIPPED))
+        if len(skipped) < min(skip, _SKIPPED):
+            return []
+        skip, before = skip - len(skipped), skipped[-1].created
+    return _query(workspace_id, agent_id, before, limit)
 
-    def page(self, page: int) -> list[int]:
-        """Return the numbers on page `page` (from 1), newest first; empty after the last page."""
-        return self._numbers(self.high, (page - 1) * PAGE_SIZE)
 
-    def below(self, number: int) -> list[int]:
-        """Return the next page of numbers below `number`, newest first."""
-        return self._numbers(min(self.high, number - 1), 0)
+def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the entries, with metadata that is too long for the index read by key in one request.
 
-    def _numbers(self, top: int, skip: int) -> list[int]:
-        numbers: list[int] = []
-        for high, low in self._runs(top):
-            skipped = min(skip, high - low + 1)
-            skip -= skipped
-            wanted = PAGE_SIZE - len(numbers)
-            numbers += range(high - skipped, max(low - 1, high - skipped - wanted), -1)
-            if len(numbers) == PAGE_SIZE:
-                break
-        return numbers
+    A conversation that was deleted in the meantime is left out.
+    """
+    long = store.read_all([entry for entry in entries if entry.summary is None])
+    found = {row.conversation: row for row in long}
+    rows = (found.get(entry.conversation) if entry.summary is None else entry for entry in entries)
+    return [row for row in rows if row]
 
-    def _runs(self, top: int) -> Iterator[tuple[int, int]]:
-        """Yield the runs of numbers between the holes as (high, low), from `top` down."""
-        for first, last in reversed(self.holes):
-            if first <= top:
-                if last < top:
-                    yield top, last + 1
-                top = min(top, first - 1)
-        if top >= 1:
-            yield top, 1
+
+def _query(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
+    condition = ConversationRow.created < before if before else None
+    agent = storage.key(workspace_id, agent_id)
+    return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)

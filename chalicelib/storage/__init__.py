@@ -1,7 +1,7 @@
 """The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This module is the package's public interface. Callers import the modules `sequence`, `parent_scoped_ids`, `keyring`,
-`client` and `encryption` directly.
+This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client` and
+`encryption` directly.
 """
 
 from chalicelib.storage.bulk import delete_many, save_many

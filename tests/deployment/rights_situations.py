@@ -56,11 +56,15 @@ def analytics_are_written_with_a_precondition(service: Service) -> None:
     assert answer.status == 200
 
 
-def a_whole_agent_is_deleted() -> None:
-    """The request deletes the agent completely, including its replaced keys."""
+def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    """The first request deletes the agent with its records and keys, the second its tombstone."""
     api = Api(workspaces.create("Deleted").workspace_key)
     fill_with_keys(api)
-    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    for now in (clock.milliseconds(), clock.milliseconds() + 90_000):
+        with patch.context() as later:
+            later.setattr(clock, "milliseconds", lambda now=now: now)
+            assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    assert api.delete("/v3/agents/support").status == 404
 
 
 def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
@@ -69,15 +73,18 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
     cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
-        ending.setattr(agents, "revoke_all", _crash)
+        ending.setattr(agents, "list_keys", _crash)
         assert api.delete("/v3/agents/support").status == 500
     (message,) = cascade_messages()
-    with patch.context() as short_of_time:
-        moments = iter(range(0, 1_000, 100))
-        short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+    now = clock.milliseconds() + 90_000
+    with patch.context() as later:
+        later.setattr(clock, "milliseconds", lambda: now)
+        with patch.context() as short_of_time:
+            moments = iter(range(0, 1_000, 100))
+            short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+            functions.resume_cascade({"Records": [message]}, None)
+        (message,) = cascade_messages()
         functions.resume_cascade({"Records": [message]}, None)
-    (message,) = cascade_messages()
-    functions.resume_cascade({"Records": [message]}, None)
     assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
@@ -90,6 +97,11 @@ def fill_with_keys(api: Api) -> None:
         assert api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)}).status == 200
     assert Api(first).get("/v2/agents/support").status == 401
     fill(api)
+    messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
+    assert (
+        api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
+        == 200
+    )
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:
