@@ -445,6 +445,33 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
     assert [items("agents", "tools", "conversations", "leads", "analytics", "credentials")] == new
 
 
+@pytest.mark.parametrize("check", range(1, 7))
+def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_agent(
+    check: int, api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run pauses between its check of the tombstone and the deletion of a batch."""
+    fill(api)
+    with monkeypatch.context() as patch:
+        patch.setattr(routes, "_CASCADE_SECONDS", -1.0)
+        api.delete("/v3/agents/support")
+    pass_time(90)
+    is_stored, checks, new = cascade._is_stored, count(1), []
+
+    def paused(tombstone: agents.AgentRow) -> bool:
+        stored = is_stored(tombstone)
+        if next(checks) == check:
+            monkeypatch.setattr(cascade, "_is_stored", is_stored)
+            assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+            assert api.post("/v2/agents/support", {}).status == 200
+            fill(api)
+            new.append(items("agents", "tools", "conversations", "leads", "analytics", "credentials"))
+        return stored
+
+    monkeypatch.setattr(cascade, "_is_stored", paused)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    assert [items("agents", "tools", "conversations", "leads", "analytics", "credentials")] == new
+
+
 def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -550,6 +577,44 @@ def test_analytics_of_a_remembered_agent_are_deleted_within_two_minutes(
     pass_time(55)
     functions.resume_cascade({"Records": cascade_messages()}, None)
     assert items("agents", "analytics") == []
+
+
+@pytest.mark.parametrize("commit", [0, 27], ids=["at once", "after all attempts"])
+def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembers(
+    commit: int, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The slowest of all: the deletion takes effect late, is remembered for 30 s, and the last request takes 29 s."""
+    pass_time(0)
+    due: list[tuple[int, str]] = []
+    monkeypatch.setattr(
+        queues, "send", lambda _, texts, delay: due.extend((clock.seconds() + delay, text) for text in texts)
+    )
+
+    def wait(seconds: int) -> None:
+        for _ in range(seconds):
+            pass_time(1)
+            for message in [one for one in due if one[0] <= clock.seconds()]:
+                due.remove(message)
+                functions.resume_cascade({"Records": [as_record(message[1])]}, None)
+
+    path = "/v2/agents/support/analytics/ann"
+    known: dict[tuple[str, str], int] = {}
+
+    def read_just_before() -> None:
+        wait(commit)
+        assert api.post(path, {"record": "load"}).status == 200
+        known.update(agents._known_agents)
+
+    start = clock.seconds()
+    deletion = paused_at_commit(monkeypatch, lambda: api.delete("/v3/agents/support"), read_just_before)
+    assert deletion.json["message"] == "Agent deleted successfully"
+    assert items("analytics") == []
+    wait(29)
+    agents._known_agents.update(known)
+    ghost = paused_at_commit(monkeypatch, lambda: api.post(path, {"record": "load"}), lambda: wait(29))
+    assert (ghost.status, len(items("analytics"))) == (200, 1)
+    wait(start + 120 - clock.seconds())
+    assert (items("agents", "analytics"), due) == ([], [])
 
 
 def test_lists_of_agents_skip_tombstones_and_fill_their_pages(api: Api) -> None:

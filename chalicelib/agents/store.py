@@ -16,7 +16,7 @@ _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # A transaction is limited to 100 items, and a credential is two items.
 _CREDENTIALS_PER_TRANSACTION = 40
-CACHE_SECONDS = 30
+_CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
 # By workspace and agent id: the Unix milliseconds of the last read.
 _known_agents: dict[tuple[str, str], int] = {}
@@ -89,7 +89,7 @@ def require_known(workspace_id: str, agent_id: str) -> None:
     If another process deletes the agent in that time, the second run of the cascade deletes what is written for it.
     """
     now = clock.milliseconds()
-    if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < CACHE_SECONDS * 1000:
+    if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
         read(workspace_id, agent_id)
         if len(_known_agents) >= _CACHE_SIZE:
             _known_agents.clear()

@@ -199,7 +199,7 @@ def test_the_chunks_of_a_long_transcript_and_their_deletion_make_no_events(
     assert events_of(records + stream.read()) == []
 
 
-def test_the_cascade_of_a_deleted_agent_makes_no_other_events(
+def test_the_cascade_of_a_deleted_agent_makes_one_event(
     stream: Stream, api: Api, agent_id: str, pass_time: PassTime
 ) -> None:
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
@@ -208,10 +208,15 @@ def test_the_cascade_of_a_deleted_agent_makes_no_other_events(
     for passed in (0, 30, 60):  # the agent, then its records, then its tombstone
         pass_time(passed)
         ok(api.delete(f"/v3/agents/{agent_id}"))
+    ok(api.post(f"/v2/agents/{agent_id}", {}))
     records = stream.read()
-    assert [record["eventName"] for record in records if "agents" in record["eventSourceARN"]] == ["MODIFY", "REMOVE"]
-    assert len(records) == 4
-    assert [event.type for event in events_of(records)] == ["agent_deleted"]
+    assert [record["eventName"] for record in records if "agents" in record["eventSourceARN"]] == [
+        "MODIFY",
+        "REMOVE",
+        "INSERT",
+    ]
+    assert len(records) == 5
+    assert [event.type for event in events_of(records)] == ["agent_deleted", "agent_created"]
 
 
 def turn(sender: str, text: str, **message: Any) -> dict[str, Any]:
