@@ -92,9 +92,9 @@ CASES = [
     Case("state unchanged", STATE, {BATCH: 1}, {"delete": {"mids": ["unknown"]}}),
     Case("state read, large", STATE, {BATCH: 2}, {}, values={"user_id": "large"}),
     Case("state replace, large", STATE, {BATCH: 2, TRANSACT: 1}, large(2), values={"user_id": "large"}),
-    Case("conversation list", LIST, {GET: 1, QUERY: 1}, values=BUSY),
-    Case("conversation list, page 2", LIST, {GET: 1, QUERY: 2}, query="?page=2", values=BUSY),
-    Case("conversation list by cursor", LIST, {GET: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
+    Case("conversation list", LIST, {BATCH: 1, QUERY: 1}, values=BUSY),
+    Case("conversation list, page 2", LIST, {BATCH: 1, QUERY: 1}, query="?page=2", values=BUSY),
+    Case("conversation list by cursor", LIST, {BATCH: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
     # Analytics
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {UPDATE: 1}, {"record": "convo"}),
     Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),
@@ -145,7 +145,7 @@ CASES = [
     Case(
         "agent delete",
         "DELETE /v3/agents/{agent_id}",
-        {GET: 2, QUERY: 5, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
+        {GET: 2, QUERY: 6, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
         values={"agent_id": "old"},
     ),
     # Credentials

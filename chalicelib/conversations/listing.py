@@ -1,25 +1,47 @@
-"""The list of an agent's conversations: an index, newest first, eventually consistent."""
+"""The list of an agent's conversations: an index by creation, newest first, eventually consistent.
 
-from chalicelib import storage
-from chalicelib.conversations import store
+The index alone answers a cursor and the first pages. A later page begins where the tallies say (`jump`).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib import ids, storage
+from chalicelib.conversations import jump, store, tallies
+from chalicelib.conversations.jump import Jump, Quarter
 from chalicelib.conversations.rows import ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
-# Entries per request while skipping, which bounds the memory.
-_SKIPPED = 1_000
+_LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
+# Entries before a page that needs no tallies, and before one that the tallies do not reach: a new agent has none yet.
+_SHALLOW = 60
+_UNTALLIED = 1_000
+_CHUNK = 1_000  # entries per request
 
 
-def list_after(workspace_id: str, agent_id: str, before: str | None, skip: int, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` entries created before `before`, or the newest, after skipping `skip` entries.
+def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
+    """Return the row with the key `agent`, and up to 21 entries created before the ULID `cursor`. Two requests."""
+    (row,) = storage.find_many([agent])
+    return row, _older(workspace_id, agent_id, cursor, _LIMIT)
 
-    One request per MB, and one per 1,000 skipped entries.
+
+def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
+    """Return the row with the key `agent`, and up to 21 entries from the beginning of a page (from 1) on.
+
+    Two requests up to 60 entries deep, at most four after that. Pages overlap, or leave a gap, by what was created or
+    deleted in the last two minutes and is not counted yet.
     """
-    while skip > 0:
-        skipped = _query(workspace_id, agent_id, before, min(skip, _SKIPPED))
-        if len(skipped) < min(skip, _SKIPPED):
-            return []
-        skip, before = skip - len(skipped), skipped[-1].created
-    return _query(workspace_id, agent_id, before, limit)
+    depth = (page - 1) * PAGE_SIZE
+    months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
+    position = jump.find_day(months, depth)
+    keys = [agent, tallies.day_key(workspace_id, agent_id, position.day)] if position else [agent]
+    row, *day = storage.find_many(keys)
+    found = jump.find_jump(position, day[0].tallies(), _LIMIT) if position and day[0] else None
+    if found:
+        return row, _from_jump(workspace_id, agent_id, found)
+    if depth > _UNTALLIED:
+        return row, []
+    return row, _read(_query_older, storage.key(workspace_id, agent_id), None, depth, _LIMIT)
 
 
 def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
@@ -33,7 +55,56 @@ def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
     return [row for row in rows if row]
 
 
-def _query(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
-    condition = ConversationRow.created < before if before else None
+def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
+    """Count the conversations that were created in a quarter hour again. Three requests, and one more per MB."""
+    start = quarter.start()
+    within = ConversationRow.created.between(ids.id_at(start, 0), ids.id_at(start + jump.QUARTER_MILLISECONDS, 0))
     agent = storage.key(workspace_id, agent_id)
+    tallies.recount(
+        workspace_id, agent_id, quarter, lambda: storage.count(ConversationRow, agent, within, index="by_creation")
+    )
+
+
+def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
+    """Return the quarter hours of an agent that have a conversation or a tally, oldest first.
+
+    Reads the whole index of the agent, in requests of up to 1 MB.
+    """
+    found, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
+    while entries := _older(workspace_id, agent_id, cursor, _CHUNK):
+        found |= {jump.quarter_of(entry.created) for entry in entries}
+        cursor = entries[-1].created
+    return sorted(found)
+
+
+def _from_jump(workspace_id: str, agent_id: str, found: Jump) -> list[ConversationRow]:
+    agent = storage.key(workspace_id, agent_id)
+    newer = min(found.newer, _LIMIT)
+    entries = _read(_query_newer, agent, ids.id_at(found.boundary, 0), found.newer - newer, newer)[::-1]
+    return entries + _read(_query_older, agent, ids.id_at(found.boundary, 0), found.skip, _LIMIT - newer)
+
+
+def _older(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
+    return _query_older(storage.key(workspace_id, agent_id), before, limit)
+
+
+_Query = Callable[[str, str | None, int], list[ConversationRow]]
+
+
+def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
+    """Up to `limit` entries after `skip` others. One request per 1,000 entries, which bounds the memory."""
+    while skip + limit > _CHUNK:
+        skipped = query(agent, start, _CHUNK - limit)
+        if not skipped:
+            return []
+        skip, start = skip - len(skipped), skipped[-1].created
+    return query(agent, start, skip + limit)[skip:] if limit else []
+
+
+def _query_older(agent: str, before: str | None, limit: int) -> list[ConversationRow]:
+    condition = ConversationRow.created < before if before else None
     return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
+
+
+def _query_newer(agent: str, after: str | None, limit: int) -> list[ConversationRow]:
+    return storage.query(ConversationRow, agent, ConversationRow.created > after, index="by_creation", limit=limit)

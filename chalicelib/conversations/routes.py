@@ -108,10 +108,17 @@ def list_conversations(agent_id: str) -> Response:
 
     Send the `nextCursor` of an answer as `cursor` to continue after its last conversation. New conversations do not
     affect a cursor; they do shift the pages of `page`. A new conversation may appear in the list a second later.
+
+    After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
+    gap by later changes; use the cursor to get every conversation.
     """
-    workspace_id, (before, skip) = auth.caller().workspace_id, _position()
-    agents.read_eventually(workspace_id, agent_id)
-    entries = listing.list_after(workspace_id, agent_id, before, skip, listing.PAGE_SIZE + 1)
+    workspace_id, cursor = auth.caller().workspace_id, _cursor()
+    key = agents.key(workspace_id, agent_id)
+    if cursor is None:
+        agent, entries = listing.list_page(key, workspace_id, agent_id, messages.page())
+    else:
+        agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
+    agents.confirm(agent, workspace_id, agent_id)
     rows = listing.with_metadata(entries[: listing.PAGE_SIZE])
     shown = messages.take_fitting(render_metadata(store.read_metadata(row)) for row in rows)
     following = entries[listing.PAGE_SIZE - 1 : -1] if len(shown) == len(rows) else rows[len(shown) - 1 :]
@@ -131,11 +138,8 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     return messages.success("Conversation deleted successfully")
 
 
-def _position() -> tuple[str | None, int]:
-    """Where the requested page begins: the cursor, and the number of entries to skip after it."""
-    cursor, page = messages.cursor(), messages.page()
-    if cursor is None:
-        return None, (page - 1) * listing.PAGE_SIZE
-    if not ids.ULID.fullmatch(cursor):
+def _cursor() -> str | None:
+    cursor = messages.cursor()
+    if cursor is not None and not ids.ULID.fullmatch(cursor):
         raise messages.invalid_cursor()
-    return cursor, 0
+    return cursor

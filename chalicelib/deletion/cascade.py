@@ -20,6 +20,7 @@ from chalicelib.agents import store
 from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations import tallies
 from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
 from chalicelib.tools import store as tools
@@ -113,6 +114,8 @@ def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
             yield partial(storage.delete_many, rows)
     while records := analytics.batch_to_delete(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, records, analytics.delete)
+    while counts := tallies.batch_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(_delete_each, counts, tallies.delete)
     after = None
     while entries := conversations.batch_to_delete(workspace_id, agent_id, after, _CONVERSATIONS):
         # The index may still contain conversations that were deleted.

@@ -124,6 +124,12 @@ def query(
         )
 
 
+def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str) -> int:
+    """The number of entries of an index that satisfy the condition on its sort key. One request per MB read."""
+    with translate_errors():
+        return int(row.count(partition, condition, index_name=index))
+
+
 def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
     """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():

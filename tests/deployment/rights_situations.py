@@ -3,14 +3,18 @@
 A new call of a function needs a situation here: `test_rights` fails as long as a granted permission stays unused.
 """
 
+import json
 import socket
 import time
 from typing import Any
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
+from chalicelib.conversations import functions as counting
+from chalicelib.conversations import listing, tallies
+from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, ledger, queue
@@ -97,11 +101,35 @@ def fill_with_keys(api: Api) -> None:
         assert api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)}).status == 200
     assert Api(first).get("/v2/agents/support").status == 401
     fill(api)
+    workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
+    tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
     messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
     assert (
         api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
         == 200
     )
+
+
+def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
+    """A conversation is created, listed by its tallies, and deleted."""
+    new, stream = workspaces.create("Counted"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {}).status == 200
+    convo_id = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
+    _count(new.workspace_id, stream)
+    with patch.context() as deep:
+        deep.setattr(listing, "_SHALLOW", -1)
+        assert len(api.get("/v2/agents/support/convos?page=1").data) == 1
+    assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
+    _count(new.workspace_id, stream)
+
+
+def _count(workspace_id: str, stream: pipeline.Stream) -> None:
+    records = stream.read("conversations")
+    counting.tally_conversations({"Records": records}, None)
+    image = records[0]["dynamodb"].get("NewImage") or records[0]["dynamodb"]["OldImage"]
+    request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
+    counting.count_conversations({"Records": [{"body": json.dumps(request)}]}, None)
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:
