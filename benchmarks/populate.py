@@ -1,8 +1,7 @@
 """Create a tenant with very many conversations, writing many rows in one request.
 
 `conversations.store` builds each row as usual, in a unit of work that is discarded; this module writes the rows in
-batches. It creates the newest conversations one by one, so the agent's sequence is real. Contents, ids and times follow
-from the numbers alone.
+batches. Contents, ids and times follow from the numbers alone.
 """
 
 import logging
@@ -20,7 +19,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import store
 from chalicelib.conversations.state import State, empty
 from chalicelib.http import auth
-from chalicelib.storage import Document, client, keyring, sequence
+from chalicelib.storage import Document, client, keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.local import children
@@ -30,8 +29,6 @@ AGENT = "support"
 _FIRST_MILLISECONDS = 1_780_000_000_000
 _NOW_MILLISECONDS = 1_795_000_000_000
 _MINUTE = 60_000
-# More than the sequence row keeps by id, so that its list of recent ids is real.
-_CREATED = 33
 _ROWS_PER_BATCH = 250
 _WRITERS = 2
 # The local engine scans every entry of an index, so the service's own timeout is too short.
@@ -114,22 +111,8 @@ def metadata(number: int) -> Document:
     return {**empty(conversation_id(number)).metadata, **counted, **times, **about}
 
 
-def fill(to: Tenant, count: int) -> None:
-    """Store conversations until the agent has `count`, the newest last. The agent may already have some."""
-    last = sequence_of(to)
-    missing = count - sequence.count(last)
-    high = int(last.high) + missing
-    store_only(to, range(int(last.high) + 1, high - _CREATED + 1))
-    last.high = max(int(last.high), high - _CREATED)
-    with storage.unit_of_work():
-        storage.put(last)
-    for number in range(int(last.high) + 1, high + 1):
-        with storage.unit_of_work():
-            _create(to, number, sequence_of(to))
-
-
-def store_only(to: Tenant, numbers: Sequence[int]) -> None:
-    """Store the conversations with these numbers without changing the agent's sequence."""
+def fill(to: Tenant, numbers: Sequence[int]) -> None:
+    """Store the conversations with these numbers."""
     with ThreadPoolExecutor(_WRITERS) as pool:
         saved = [pool.submit(storage.save_many, rows) for rows in _rows_of(to, numbers)]
     for one in saved:
@@ -139,22 +122,13 @@ def store_only(to: Tenant, numbers: Sequence[int]) -> None:
 def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[store.ConversationRow]]:
     for start in range(0, len(numbers), _ROWS_PER_BATCH):
         with storage.unit_of_work() as unit:
-            rows = [
-                _create(to, number, sequence.SequenceRow(to.agent, high=number - 1))
-                for number in numbers[start : start + _ROWS_PER_BATCH]
-            ]
-            unit.discard()  # the caller of `store_only` updates the sequence
+            rows = [_row_of(to, number) for number in numbers[start : start + _ROWS_PER_BATCH]]
+            unit.discard()  # `fill` writes the rows
         yield rows
 
 
-def sequence_of(tenant: Tenant) -> sequence.SequenceRow:
-    """Return the sequence row of the tenant's agent."""
-    found = sequence.find(tenant.workspace_id, AGENT)
-    if found is None:
-        raise LookupError("the tenant's agent is missing")
-    return found
-
-
-def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> store.ConversationRow:
+def _row_of(to: Tenant, number: int) -> store.ConversationRow:
     state = State(metadata(number), b"[]")
-    return store.create(to.workspace_id, AGENT, conversation_id(number), state, last)
+    row = store.create(to.workspace_id, AGENT, conversation_id(number), state)
+    row.created = conversation_id(number)
+    return row

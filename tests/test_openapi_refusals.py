@@ -148,7 +148,9 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
 
     for name in ("put", "update", "delete"):
         real = getattr(storage, name)
-        monkeypatch.setattr(storage, name, lambda row, *more, real=real: overtake(row) or real(row, *more))
+        monkeypatch.setattr(
+            storage, name, lambda row, *more, real=real, **options: overtake(row) or real(row, *more, **options)
+        )
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
     bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
@@ -282,7 +284,7 @@ def test_every_error_example_equals_a_real_answer(
     answers["Error login"] = api.post("/v2/agents/new", {"SECRET_API_KEY": login})
     api.post("/v2/agents/going", {})
     with monkeypatch.context() as patch:
-        patch.setattr(cascade, "_cascade", lambda *_: False)
+        patch.setattr(cascade, "_run", lambda *_: False)
         api.delete("/v3/agents/going")
     answers["Error deleting"] = api.post("/v2/agents/going", {})
     busy_database()

@@ -269,7 +269,7 @@ def service_errors(api: Api) -> Iterator[Answer]:
         lead = lead_body(email=CANARY)
         hook = webhook_body(f"https://example.com/{CANARY}")
         for operation, method, path, body in (
-            ("TransactWriteItems", "POST", "/v3/leads", lead),
+            ("PutItem", "POST", "/v3/leads", lead),
             ("TransactWriteItems", "POST", "/v3/webhooks", hook),
             ("PutItem", "PATCH", webhook, hook),
             ("PutItem", "POST", f"{webhook}/rotate", None),

@@ -86,6 +86,8 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
     urls = boto3.client("sqs").list_queues()["QueueUrls"]
     assert {url.rsplit("/", 1)[1] for url in urls} == {
         "cams-fan-out",
+        "cams-tallies",
+        "cams-tallies-dead",
         "cams-deliveries",
         "cams-deliveries-slow",
         "cams-deliveries-dead",

@@ -38,22 +38,21 @@ def agent(agent_id: str) -> Document:
     return _opened_agent(agent_id, item)
 
 
-def page(agent_id: str, number: int = 1) -> tuple[list[Document], int | None]:
-    """Return a page, newest first, and its last number if there are more."""
-    partition = f"{_WORKSPACE}#{agent_id}"
-    key = {"conversation": {"S": partition}, "item": {"S": "sequence"}}
-    last = _dynamodb.get_item(TableName=_CONVERSATIONS, Key=key, ConsistentRead=True)["Item"]
-    high = int(last["high"]["N"]) - (number - 1) * _PAGE
-    low = max(high - _PAGE + 1, 1)
+def page(agent_id: str) -> tuple[list[Document], str | None]:
+    """Return the first page, newest first, and the position of its last entry if there are more."""
+    key = {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}}
+    if "document" not in _dynamodb.get_item(TableName=_AGENTS, Key=key)["Item"]:
+        raise LookupError(agent_id)
     items = _dynamodb.query(
         TableName=_CONVERSATIONS,
-        IndexName="by_number",
-        KeyConditionExpression="agent = :agent AND #number BETWEEN :low AND :high",
-        ExpressionAttributeNames={"#number": "number"},
-        ExpressionAttributeValues={":agent": {"S": partition}, ":low": {"N": str(low)}, ":high": {"N": str(high)}},
+        IndexName="by_creation",
+        KeyConditionExpression="agent = :agent",
+        ExpressionAttributeValues={":agent": {"S": f"{_WORKSPACE}#{agent_id}"}},
         ScanIndexForward=False,
+        Limit=_PAGE + 1,
     )["Items"]
-    return [_opened(item, "metadata") for item in items], low if low > 1 else None
+    shown = items[:_PAGE]
+    return [_opened(item, "summary") for item in shown], shown[-1]["created"]["S"] if len(items) > _PAGE else None
 
 
 def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
@@ -63,12 +62,12 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
         _AGENTS: {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}},
         _CONVERSATIONS: {"conversation": {"S": conversation}, "item": {"S": "conversation"}},
     }
-    wanted = {table: {"Keys": [key], "ConsistentRead": True} for table, key in keys.items()}
+    wanted = {table: {"Keys": [key], "ConsistentRead": table == _CONVERSATIONS} for table, key in keys.items()}
     found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
     (agent_item,), (item,) = found[_AGENTS], found[_CONVERSATIONS]
     agent = _opened_agent(agent_id, agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
-    metadata, turns = answers.replaced(_opened(item, "metadata"), sent)
+    metadata, turns = answers.replaced(_opened(item, "summary"), sent)
     digests = {seen[start : start + 6] for start in range(0, len(seen), 6)}
     human = [turn["messages"] for turn in turns if turn["messages"]["from"] == "human"]
     digested = [(hashlib.blake2b(message["mid"].encode(), digest_size=6).digest(), message) for message in human]
@@ -83,7 +82,7 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
         TableName=_CONVERSATIONS,
         Item={
             **item,
-            "metadata": {"B": _sealed(conversation, "metadata", _json(metadata))},
+            "summary": {"B": _sealed(conversation, "summary", _json(metadata))},
             "turns": {"B": written},
             "received": {"B": _sealed(conversation, "received", _json(for_events))},
             "version_tag": {"S": os.urandom(13).hex()},

@@ -52,9 +52,10 @@ def measure(run: "Run") -> list[Row]:
     """Return the rows: each operation at each number of conversations, then one conversation at each size."""
     counts, sizes = (QUICK_COUNTS, QUICK_SIZES) if run.quick else (COUNTS, SIZES)
     with populate.service(run.engine.url) as tenant:
-        of_tenant = {}
+        of_tenant, stored = {}, 0
         for count in run.each(_with_progress(counts), "tenant of", lambda count: f"{count:,} conversations"):
-            populate.fill(tenant, count)
+            populate.fill(tenant, range(stored + 1, count + 1))
+            stored = count
             if count in counts:
                 of_tenant[count] = dict(tenant_costs(tenant, count))
         of_conversation = {

@@ -100,7 +100,7 @@ def _ours(tenant: populate.Tenant) -> Design:
         shown: Page = tenant.api.get(f"/v2/agents/{populate.AGENT}/convos?page={number}").data
         return shown
 
-    return Design(None, lambda numbers: populate.fill(tenant, numbers[-1]), page)
+    return Design(None, lambda numbers: populate.fill(tenant, numbers), page)
 
 
 def _peers(engine_url: str, agent: str) -> dict[str, Design]:

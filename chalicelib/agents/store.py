@@ -1,17 +1,17 @@
 """Agents in the database: one sealed document each, in the partition of the workspace.
 
-Each agent also has a sequence row (`storage.sequence`), which numbers its conversations. The row exists exactly as long
-as the agent, so every write of the agent's records is conditional on it.
+A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
+delete is complete (`deletion.cascade`). Except for `find_tombstone`, this module treats it as absent.
 """
 
 from collections.abc import Iterator
 
-from pynamodb.attributes import UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.storage import Document, DocumentRow, json_equal, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal
 
 # Characters of a title that other records copy.
 _MAX_DISPLAY_NAME = 1_000
@@ -25,18 +25,35 @@ _known_agents: dict[tuple[str, str], int] = {}
 
 
 class AgentRow(DocumentRow):
-    """An agent. Its document has the members of the v3 form except the id."""
+    """An agent. Its document has the members of the v3 form except the id.
+
+    A tombstone has the Unix seconds of the deletion in `deleted_at`, and no document.
+    """
 
     class Meta:
         table_name = storage.table("agents")
 
     workspace = UnicodeAttribute(hash_key=True)
     agent_id = UnicodeAttribute(range_key=True)
+    document = BinaryAttribute(legacy_encoding=False, null=True)
+    deleted_at = NumberAttribute(null=True)
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether the agent was deleted."""
+        return self.deleted_at is not None
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
     """The agent, or None if it does not exist in the workspace. One request."""
-    return storage.find(AgentRow, workspace_id, agent_id)
+    row = storage.find(AgentRow, workspace_id, agent_id)
+    return None if row is None or row.is_tombstone else row
+
+
+def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
+    """The tombstone of a deleted agent whose cascade is not complete, or None. One request."""
+    row = storage.find(AgentRow, workspace_id, agent_id)
+    return row if row is not None and row.is_tombstone else None
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
@@ -44,9 +61,20 @@ def read(workspace_id: str, agent_id: str) -> AgentRow:
     return require_found(find(workspace_id, agent_id))
 
 
+def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
+    """The agent, at half the price of `read`; a change of the last second may be missing. Raises NotFound."""
+    row = storage.find(AgentRow, workspace_id, agent_id, consistent=False)
+    return confirm(row, workspace_id, agent_id)
+
+
+def confirm(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
+    """`row` of an eventually consistent read. Without an agent, reads again: it may be new. Raises NotFound."""
+    return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
+
+
 def require_found(row: AgentRow | None) -> AgentRow:
-    """`row`, if it is not None. Raises NotFound."""
-    if row is None:
+    """`row`, if it is an agent. Raises NotFound."""
+    if row is None or row.is_tombstone:
         raise errors.NotFound.of("agent")
     return row
 
@@ -60,7 +88,7 @@ def display_name(agent: Document) -> str | None:
 def require_known(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
 
-    If another process deletes the agent in that time, a record may be written that the cascade does not delete.
+    If another process deletes the agent in that time, the second run of the cascade deletes what is written for it.
     """
     now = clock.milliseconds()
     if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
@@ -71,14 +99,14 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """The key of the agent, for `storage.find_many`."""
-    return storage.Key(AgentRow, workspace_id, agent_id)
+    """The key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
+    return storage.Key(AgentRow, workspace_id, agent_id, consistent=False)
 
 
 def list_page(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
     """Up to `limit` agents after the id `after`, ordered by id."""
     condition = AgentRow.agent_id > after if after else None
-    return storage.iterate(AgentRow, workspace_id, condition, limit=limit)
+    return storage.iterate(AgentRow, workspace_id, condition, only=AgentRow.deleted_at.does_not_exist(), limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
@@ -93,8 +121,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
     row = AgentRow(workspace_id, agent_id)
     row.seal(whole)
-    storage.put(row)
-    sequence.create(workspace_id, agent_id, AgentBeingDeleted())
+    storage.put(row, error=_creation_error)
     if whole[_SECRET] == issued.token:
         credentials.stage(issued, KeyTaken())
     return row, whole
@@ -115,23 +142,20 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
 
 
 def delete(row: AgentRow) -> None:
-    """Stage the deletion of an agent; its sequence row becomes a tombstone.
-
-    Raises ConditionFailed if another request deleted the agent first.
-    """
-    last = sequence.find(row.workspace_id, row.agent_id)
-    if last is None:
-        raise storage.ConditionFailed()
-    storage.delete(row)
-    sequence.mark_deleted(last)
+    """Stage the deletion of an agent: `row` becomes its tombstone."""
+    row.document, row.deleted_at = None, clock.seconds()
+    storage.put(row)
     _known_agents.pop((row.workspace_id, row.agent_id), None)
 
 
-def revoke_all(workspace_id: str, agent_id: str) -> None:
-    """Revoke all keys of an agent, including those in their overlap, each in its own unit of work."""
-    for credential in credentials.list_active(workspace_id, tokens.AGENT, agent_id):
-        with storage.unit_of_work():
-            credentials.revoke(credential)
+def delete_tombstone(row: AgentRow) -> None:
+    """Stage the removal of a tombstone. From then on, the id can be used again."""
+    storage.delete(row)
+
+
+def list_keys(workspace_id: str, agent_id: str) -> list[credentials.CredentialRow]:
+    """All keys of an agent, including those in their overlap."""
+    return credentials.list_active(workspace_id, tokens.AGENT, agent_id)
 
 
 @storage.in_unit_of_work
@@ -146,7 +170,9 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
     """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raises NotFound."""
     _clear_key(workspace_id, agent_id)
-    revoke_all(workspace_id, agent_id)
+    for credential in list_keys(workspace_id, agent_id):
+        with storage.unit_of_work():
+            credentials.revoke(credential)
 
 
 @storage.in_unit_of_work
@@ -160,7 +186,7 @@ class AgentBeingDeleted(errors.Conflict):
     """An agent with this id is still being deleted, with its records."""
 
     code = "AGENT_BEING_DELETED"
-    sentence = "The agent with this id is still being deleted; try again in a minute, or use another id."
+    sentence = "The agent with this id is still being deleted; try again in two minutes, or use another id."
 
 
 class KeyTaken(errors.Conflict):
@@ -168,6 +194,10 @@ class KeyTaken(errors.Conflict):
 
     code = "KEY_TAKEN"
     sentence = "SECRET_API_KEY is already in use, or was replaced on this agent; send a different key."
+
+
+def _creation_error(item: storage.Item | None) -> errors.ApiError:
+    return AgentBeingDeleted() if item and "deleted_at" in item else storage.ConditionFailed()
 
 
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
@@ -195,7 +225,7 @@ def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: in
 
 def _stage_revocation(workspace_id: str, agent_id: str) -> None:
     """Stage the revocation of all keys of an agent. If they exceed one transaction, the oldest are revoked at once."""
-    keys = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
+    keys = list_keys(workspace_id, agent_id)
     for oldest in keys[:-_CREDENTIALS_PER_TRANSACTION]:
         with storage.unit_of_work():
             credentials.revoke(oldest)

@@ -164,7 +164,7 @@ def _write_pieces(row: AnswerRow, sealed: bytes) -> None:
 
 
 def _read_pieces(row: AnswerRow) -> bytes:
-    keys = [storage.Key(PieceRow, *one.keys) for one in _piece_rows(row)]
+    keys = [storage.Key(PieceRow, one.request, one.part) for one in _piece_rows(row)]
     return b"".join(one.piece for one in storage.find_many(keys))
 
 

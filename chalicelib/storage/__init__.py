@@ -1,13 +1,13 @@
 """The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This module is the package's public interface. Callers import the modules `sequence`, `parent_scoped_ids`, `keyring`,
-`client` and `encryption` directly.
+This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client` and
+`encryption` directly.
 """
 
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client
 from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
-from chalicelib.storage.reads import find, find_many, find_serializable, iterate, query, scan
+from chalicelib.storage.reads import count, find, find_many, find_serializable, iterate, query, scan
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
 from chalicelib.storage.unit import (
@@ -33,6 +33,7 @@ __all__ = [
     "SealedRow",
     "TaggedRow",
     "VersionedRow",
+    "count",
     "current_unit",
     "delete",
     "delete_many",

@@ -87,8 +87,12 @@ class VersionedRow(TaggedRow):
 
 
 class Key(NamedTuple):
-    """The key of one item: its row class, partition key and sort key."""
+    """The key of one item: its row class, partition key and sort key.
+
+    `find_many` reads the item strongly consistently, or eventually consistently at half the price.
+    """
 
     row: type[Row]
     partition: str
     sort: str | None = None
+    consistent: bool = True

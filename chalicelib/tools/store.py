@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids, sequence
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
 
 class ToolRow(DocumentRow):
@@ -34,27 +34,17 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all.
-
-    One request per MB. Raises NotFound for an unknown agent.
-    """
+    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
     condition = ToolRow.tool_id > after if after else None
-    rows = storage.iterate(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
-    first = next(rows, None)
-    if first is not None:
-        yield first
-        yield from rows
-    else:
-        sequence.read(workspace_id, agent_id)
+    return storage.iterate(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
-    """Stage a new tool. The commit raises NotFound for an unknown agent."""
+    """Stage a new tool of an existing agent."""
     row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
     storage.put(row)
-    sequence.require_agent(workspace_id, agent_id)
     return row
 
 

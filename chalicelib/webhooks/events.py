@@ -51,7 +51,9 @@ def from_change(change: Change) -> list[Event]:
 
 
 def _agent(change: Change) -> Iterator[Event]:
-    for operation, row, agent in _operations(change, AgentRow):
+    # A tombstone counts as absent: the event is its creation, and its removal later is none.
+    old, new = (None if image and "deleted_at" in image else image for image in (change.old, change.new))
+    for operation, row, agent in _operations(change._replace(old=old, new=new), AgentRow):
         platform = agent.get("agentPlatform")
         yield _event(
             change,

@@ -53,17 +53,19 @@ class Function:
         return name if self.name == API else f"{name}-{self.name}"
 
 
-def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
-    settings = {
+def _stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {
         # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
         "MaximumRetryAttempts": _MAX_RETRIES,
         "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
         # The records of one item stay in order for every factor.
         "ParallelizationFactor": parallelization,
-        "FunctionResponseTypes": _PARTIAL_FAILURES,
         "FilterCriteria": {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
     }
+
+
+def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
     return Function(
         f"fan_out_{table}",
         memory_mb=256,
@@ -71,7 +73,10 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
         tables={**_READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
         sends_to=("deliveries", "deliveries-slow", "fan-out", DEAD_LETTER_QUEUE),
         stream=table,
-        mapping_settings=settings,
+        mapping_settings={
+            **_stream_settings(parallelization, event_filter),
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
     )
 
 
@@ -108,11 +113,10 @@ FUNCTIONS = (
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem DeleteItem GetItem PutItem Query",
             "tools": "BatchWriteItem DeleteItem GetItem PutItem Query",
-            "conversations": (
-                "BatchGetItem BatchWriteItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem"
-            ),
-            "conversations/index/by_number": "Query",
-            "analytics": "BatchGetItem BatchWriteItem GetItem Query UpdateItem",
+            "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+            "conversations/index/by_creation": "Query",
+            "tallies": "BatchGetItem DeleteItem Query",
+            "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
             "clients": "DeleteItem GetItem PutItem Query",
             "organisations": "DeleteItem GetItem PutItem",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
@@ -149,6 +153,33 @@ FUNCTIONS = (
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
+    # The filter drops all changes but the creation and the deletion of a conversation.
+    Function(
+        "tally_conversations",
+        memory_mb=256,
+        timeout_seconds=60,
+        tables={},
+        sends_to=("tallies",),
+        stream="conversations",
+        mapping_settings=_stream_settings(
+            event_filter={
+                "eventName": ["INSERT", "REMOVE"],
+                "dynamodb": {"Keys": {"item": {"S": ["conversation"]}}},
+            }
+        ),
+    ),
+    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one.
+    Function(
+        "count_conversations",
+        memory_mb=256,
+        timeout_seconds=25,
+        tables={
+            "conversations/index/by_creation": "Query",
+            "tallies": "BatchGetItem DeleteItem PutItem",
+        },
+        queue="tallies",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
+    ),
     Function(
         "resume_cascade",
         memory_mb=256,
@@ -157,9 +188,11 @@ FUNCTIONS = (
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
             "tools": "BatchWriteItem Query",
-            "conversations": "BatchWriteItem DeleteItem GetItem Query",
-            "conversations/index/by_number": "Query",
-            "analytics": "BatchWriteItem Query",
+            "agents": "DeleteItem GetItem",
+            "conversations": "BatchGetItem BatchWriteItem DeleteItem Query",
+            "conversations/index/by_creation": "Query",
+            "tallies": "DeleteItem Query",
+            "analytics": "DeleteItem Query",
             "leads": "BatchWriteItem Query",
         },
         sends_to=("cascades",),

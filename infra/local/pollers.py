@@ -24,8 +24,6 @@ Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
 """Returns the process's SDK client for a service name."""
 
-# The name of a stream function is this prefix and the name of its table.
-_STREAM_FUNCTION_PREFIX = "fan_out_"
 # Concurrent batches of one queue. A batch for a hanging receiver takes 30 seconds.
 _MAX_CONCURRENT_BATCHES = 64
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
@@ -95,29 +93,38 @@ class StreamPoller:
     def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
         self._source, self._sdk, self._positions = source, sdk, positions
         self._function = _import_function(source.handler_string)
-        # The name of the function contains the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
+        # The name of the function ends with the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
         # must exist when the app is imported. The local run creates its tables later.
-        self._table = storage.table(source.name.removeprefix(_STREAM_FUNCTION_PREFIX))
+        self._table = storage.table(source.name.rpartition("_")[2])
+        self._next_batch = 0.0
         self.journal_marker = f'"{self._table}\\"'
         self._arn = self._shard = ""
         self._iterator: str | None = None
 
     def step(self) -> bool:
-        """Invoke the function with the next batch. Returns False if there was none."""
+        """Invoke the function with the next batch. Returns False if there was none, or if its window is still open."""
+        if time.monotonic() < self._next_batch:
+            return False
         iterator = self._iterator or self._first_iterator()
         # Cleared until the batch has been processed: after an exception, reading restarts at the saved position.
         self._iterator = None
         answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
         records = answer["Records"]
         if records:
+            self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
             failed = _reported(self._function(events.from_records(records, self._arn), None))
             done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
             if done:
-                self._positions.advance(f"{self._arn}/{self._shard}", done[-1])
+                self._positions.advance(self._position, done[-1])
             if failed:
                 raise PartialFailure
         self._iterator = answer.get("NextShardIterator")
         return bool(records)
+
+    @property
+    def _position(self) -> str:
+        """Two functions read the stream of conversations, each at its own position."""
+        return f"{self._source.name}/{self._arn}/{self._shard}"
 
     def _first_iterator(self) -> str:
         streams = self._sdk("dynamodbstreams")
@@ -127,7 +134,7 @@ class StreamPoller:
         self._shard = shard["ShardId"]
         where = {"StreamArn": self._arn, "ShardId": self._shard}
         start = {"ShardIteratorType": self._source.starting_position}
-        last = self._positions.last(f"{self._arn}/{self._shard}")
+        last = self._positions.last(self._position)
         if last is not None:
             start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
         try:

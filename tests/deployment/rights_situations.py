@@ -3,14 +3,18 @@
 A new call of a function needs a situation here: `test_rights` fails as long as a granted permission stays unused.
 """
 
+import json
 import socket
 import time
 from typing import Any
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
+from chalicelib.conversations import functions as counting
+from chalicelib.conversations import listing, tallies
+from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, ledger, queue
@@ -56,11 +60,15 @@ def analytics_are_written_with_a_precondition(service: Service) -> None:
     assert answer.status == 200
 
 
-def a_whole_agent_is_deleted() -> None:
-    """The request deletes the agent completely, including its replaced keys."""
+def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    """The first request deletes the agent with its records and keys, the second its tombstone."""
     api = Api(workspaces.create("Deleted").workspace_key)
     fill_with_keys(api)
-    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    for now in (clock.milliseconds(), clock.milliseconds() + 90_000):
+        with patch.context() as later:
+            later.setattr(clock, "milliseconds", lambda now=now: now)
+            assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    assert api.delete("/v3/agents/support").status == 404
 
 
 def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
@@ -69,15 +77,18 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
     cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
-        ending.setattr(agents, "revoke_all", _crash)
+        ending.setattr(agents, "list_keys", _crash)
         assert api.delete("/v3/agents/support").status == 500
     (message,) = cascade_messages()
-    with patch.context() as short_of_time:
-        moments = iter(range(0, 1_000, 100))
-        short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+    now = clock.milliseconds() + 90_000
+    with patch.context() as later:
+        later.setattr(clock, "milliseconds", lambda: now)
+        with patch.context() as short_of_time:
+            moments = iter(range(0, 1_000, 100))
+            short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+            functions.resume_cascade({"Records": [message]}, None)
+        (message,) = cascade_messages()
         functions.resume_cascade({"Records": [message]}, None)
-    (message,) = cascade_messages()
-    functions.resume_cascade({"Records": [message]}, None)
     assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
@@ -90,6 +101,35 @@ def fill_with_keys(api: Api) -> None:
         assert api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)}).status == 200
     assert Api(first).get("/v2/agents/support").status == 401
     fill(api)
+    workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
+    tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
+    messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
+    assert (
+        api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
+        == 200
+    )
+
+
+def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
+    """A conversation is created, listed by its tallies, and deleted."""
+    new, stream = workspaces.create("Counted"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {}).status == 200
+    convo_id = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
+    _count(new.workspace_id, stream)
+    with patch.context() as deep:
+        deep.setattr(listing, "_SHALLOW", -1)
+        assert len(api.get("/v2/agents/support/convos?page=1").data) == 1
+    assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
+    _count(new.workspace_id, stream)
+
+
+def _count(workspace_id: str, stream: pipeline.Stream) -> None:
+    records = stream.read("conversations")
+    counting.tally_conversations({"Records": records}, None)
+    image = records[0]["dynamodb"].get("NewImage") or records[0]["dynamodb"]["OldImage"]
+    request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
+    counting.count_conversations({"Records": [{"body": json.dumps(request)}]}, None)
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

@@ -51,7 +51,7 @@ def test_every_function_has_the_event_source_that_the_application_registers() ->
     for one in app.event_sources:
         function = by_name[one.name]
         if isinstance(one, DynamoDBEventConfig):
-            assert (function.stream, function.queue) == (one.name.removeprefix("fan_out_"), None)
+            assert (function.stream, function.queue) == (one.name.rpartition("_")[2], None)
         else:
             assert (function.stream, function.queue) == (None, one.queue.removeprefix(storage.table("")))
 
@@ -115,10 +115,14 @@ def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> 
             assert function.mapping_settings["BisectBatchOnFunctionError"]
 
 
+# Their batches are repeated as a whole.
+WITHOUT_PARTS = {"continue_fan_out", "resume_cascade", "tally_conversations", "count_conversations"}
+
+
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
     """Without this setting, Lambda takes a reported failure for a success, and the messages are lost."""
     reporting = {one.name for one in FUNCTIONS if "FunctionResponseTypes" in one.mapping_settings}
-    assert reporting == {one.name for one in app.event_sources} - {"continue_fan_out", "resume_cascade"}
+    assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 
 
 def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> None:

@@ -8,6 +8,7 @@ from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body
+from tests.conftest import PassTime
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, events_of, payloads
@@ -183,7 +184,7 @@ def test_conversations_without_messages_and_changes_of_metadata_make_no_events(
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"metadata": {"userName": "Ann"}}))
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": []}))
     records = stream.read()
-    assert len(records) >= 4  # each new conversation also writes the sequence row of the agent
+    assert len(records) == 2
     assert events_of(records) == []
 
 
@@ -198,14 +199,24 @@ def test_the_chunks_of_a_long_transcript_and_their_deletion_make_no_events(
     assert events_of(records + stream.read()) == []
 
 
-def test_the_cascade_of_a_deleted_agent_makes_no_other_events(stream: Stream, api: Api, agent_id: str) -> None:
+def test_the_cascade_of_a_deleted_agent_makes_one_event(
+    stream: Stream, api: Api, agent_id: str, pass_time: PassTime
+) -> None:
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
     ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
     stream.read()
-    ok(api.delete(f"/v3/agents/{agent_id}"))
+    for passed in (0, 30, 60):  # the agent, then its records, then its tombstone
+        pass_time(passed)
+        ok(api.delete(f"/v3/agents/{agent_id}"))
+    ok(api.post(f"/v2/agents/{agent_id}", {}))
     records = stream.read()
-    assert len(records) > 3
-    assert [event.type for event in events_of(records)] == ["agent_deleted"]
+    assert [record["eventName"] for record in records if "agents" in record["eventSourceARN"]] == [
+        "MODIFY",
+        "REMOVE",
+        "INSERT",
+    ]
+    assert len(records) == 5
+    assert [event.type for event in events_of(records)] == ["agent_deleted", "agent_created"]
 
 
 def turn(sender: str, text: str, **message: Any) -> dict[str, Any]:
