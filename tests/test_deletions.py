@@ -25,6 +25,7 @@ from tests.api import Answer, Api
 from tests.builders import lead_body
 from tests.conftest import PassTime
 from tests.evidence import refused
+from tests.selection import one_of_each
 
 LIST = "/v2/agents/support/convos"
 HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
