@@ -50,7 +50,7 @@ def wait(hosts: list[str], hanging: int, workers: int, count: int, a_second: int
         start = time.monotonic()
         for number, message in enumerate(messages):
             time.sleep(max(0.0, start + number / a_second - time.monotonic()))
-            queue.send([message], queue.FAST)
+            queue.send(message.workspace_id, [message], queue.FAST)
         while not healthy <= (arrived := hanging_receivers.ask(hosts[0], "arrivals")).keys():
             time.sleep(0.1)
         for name in working:

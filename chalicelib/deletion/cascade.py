@@ -50,13 +50,13 @@ def resume(message: str, seconds: float) -> None:
     """
     workspace_id, agent_id = json.loads(message)
     if not _cascade(workspace_id, agent_id, seconds):
-        queues.send(CASCADES, [message], _RETRY_SECONDS)
+        queues.send(CASCADES, [message], workspace_id, _RETRY_SECONDS)
 
 
 def _delete_agent(workspace_id: str, agent_id: str, check: Check) -> None:
     row = check(store.find(workspace_id, agent_id))
     if row is not None:
-        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _RESUME_SECONDS)
+        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], workspace_id, _RESUME_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
         store.revoke_all(workspace_id, agent_id)

@@ -103,7 +103,7 @@ def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
     if not (message.is_requested or endpoints.is_subscribed(endpoint, message.type)):
         return []
     if queue_name == queue.FAST and webhook.is_slow:
-        queue.send([message], queue.SLOW)
+        queue.send(message.workspace_id, [message], queue.SLOW)
         return []
     secret = workspace.open()["workspaceSecret"]
     return [

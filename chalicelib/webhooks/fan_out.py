@@ -59,7 +59,8 @@ def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def resume(continuation: queue.Continuation) -> None:
     """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
-    _send(_messages(continuation, _subscribers(continuation.workspace_id)))
+    messages = _messages(continuation, _subscribers(continuation.workspace_id))
+    _send(continuation.workspace_id, messages)
 
 
 def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, Any]]:
@@ -110,8 +111,8 @@ def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], mos
                 sent += _messages(part, subscribers)
             else:
                 continuations.append(part)
-    _send(sent)
-    queue.send(continuations, queue.CONTINUATIONS)
+    _send(workspace_id, sent)
+    queue.send(workspace_id, continuations, queue.CONTINUATIONS)
     return len(sent)
 
 
@@ -152,9 +153,9 @@ def _messages(part: queue.Continuation, subscribers: Sequence[_Subscriber]) -> l
     return messages
 
 
-def _send(messages: Sequence[tuple[str, queue.Message]]) -> None:
+def _send(workspace_id: str, messages: Sequence[tuple[str, queue.Message]]) -> None:
     for queue_name in (queue.FAST, queue.SLOW):
-        queue.send([message for name, message in messages if name == queue_name], queue_name)
+        queue.send(workspace_id, [message for name, message in messages if name == queue_name], queue_name)
 
 
 def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
