@@ -81,7 +81,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         timeout_seconds=60,
         tables={
             **_READ_KEYRING,
-            "webhooks": "BatchGetItem UpdateItem",
+            "webhooks": "BatchGetItem GetItem PutItem",
             "events": "BatchGetItem",
             "workspaces": "BatchGetItem",
             "deliveries": "PutItem UpdateItem",
@@ -143,7 +143,7 @@ FUNCTIONS = (
         queue="fan-out",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
     ),
-    # Moves the deliveries of an endpoint that has become slow to the slow queue. The slow queue never returns them.
+    # Moves the deliveries to a host that is slow to the slow queue. The slow queue never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
