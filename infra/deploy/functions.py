@@ -117,6 +117,7 @@ FUNCTIONS = (
             "webhooks": "DeleteItem GetItem PutItem Query",
             "events": "GetItem PutItem",
             "deliveries": "GetItem PutItem Query",
+            "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
         },
         sends_to=("deliveries", "cascades"),
