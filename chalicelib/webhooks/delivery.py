@@ -21,8 +21,10 @@ _log = logging.getLogger(__name__)
 # A host that takes longer hangs, and moves to the slow queue. An answer before promotes it.
 SLOW_SECONDS = 2.0
 _POLL_SECONDS = 0.25
-# Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow.
+# Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow. The
+# batches of a process share them: a Lambda process has one batch, the local run many.
 _STARTS = 25
+_starting: set[int] = set()  # the batches that have not started all of their deliveries
 # Shared by all batches of a queue, because starting a thread costs a third of a delivery. A Lambda process may have
 # 1,024 threads and 1,024 open files, which bounds the number of deliveries at a time. In the local run one process
 # serves both queues: slow receivers must not take the threads of the others.
@@ -88,15 +90,20 @@ def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Me
         futures.wait(running)
         reads = [(read, message) for read, message in running.items() if read.exception() is None]
         waiting = [(message, ready) for read, message in reads for ready in read.result()]
+        _starting.add(id(batch))
         while True:
-            for message, ready in waiting[:_STARTS]:
+            share = max(1, _STARTS // (len(_starting) or 1))
+            for message, ready in waiting[:share]:
                 running[submit(copy_context().run, _deliver, ready, observed)] = message
-            del waiting[:_STARTS]
+            del waiting[:share]
+            if not waiting:
+                _starting.discard(id(batch))
             unfinished = futures.wait(running, min(_POLL_SECONDS, SLOW_SECONDS)).not_done
             observed.record()
             if not (waiting or unfinished):
                 break
     finally:
+        _starting.discard(id(batch))
         futures.wait(running)  # Lambda freezes the process, threads included, when the invocation ends
     return _failures(running, len(batch))
 

@@ -326,6 +326,52 @@ def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_conti
     assert waiting(queue.DEAD_LETTER) == [text]
 
 
+def test_the_deliveries_of_a_batch_alone_start_at_once(
+    stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)  # the next ones start when all before have ended
+    monkeypatch.setattr(delivery, "_STARTS", 5)
+    all_arrived = threading.Barrier(5)
+
+    def answer_when_all_arrived(connection: socket.socket, where: Receiver) -> None:
+        read_request(connection)
+        all_arrived.wait(20)
+        connection.sendall(OK)
+
+    with pipeline.inbox(answer_when_all_arrived) as receiving:
+        webhook = listen(api, receiving.url())
+        happen(stream, api, *(f"org-{number}" for number in range(5)))
+        drain(queue.FAST)
+    assert statuses(api, webhook) == ["delivered"] * 5
+
+
+def test_the_batches_of_a_process_share_its_starts(stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)
+    monkeypatch.setattr(delivery, "_POLL_SECONDS", 60.0)
+    monkeypatch.setattr(delivery, "_STARTS", 5)
+    others = {1, 2, 3, 4}  # of five batches, this one has a fifth of the starts
+    monkeypatch.setattr(delivery, "_starting", others)
+    running: list[bool] = []
+    most = [0]
+
+    def note(connection: socket.socket, where: Receiver) -> None:
+        read_request(connection)
+        running.append(True)
+        most[0] = max(most[0], len(running))
+        threading.Event().wait(0.05)
+        running.pop()
+        connection.sendall(OK)
+
+    with pipeline.inbox(note) as noting:
+        webhook = listen(api, noting.url())
+        happen(stream, api, *(f"org-{number}" for number in range(5)))
+        drain(queue.FAST)
+    assert statuses(api, webhook) == ["delivered"] * 5
+    assert most == [1]
+    assert others == {1, 2, 3, 4}
+
+
 # Slow receivers
 
 
