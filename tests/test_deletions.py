@@ -248,9 +248,9 @@ def test_a_second_run_that_comes_too_early_is_delayed(
     delays: list[int] = []
     send = queues.send
 
-    def record(queue: str, texts: list[str], delay_seconds: int) -> None:
+    def record(queue: str, texts: list[str], group: str, delay_seconds: int) -> None:
         delays.append(delay_seconds)
-        send(queue, texts, delay_seconds)
+        send(queue, texts, group, delay_seconds)
 
     monkeypatch.setattr(queues, "send", record)
     api.delete("/v3/agents/support")

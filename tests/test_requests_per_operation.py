@@ -127,8 +127,8 @@ CASES = [
     Case("webhook save unchanged", f"PATCH {WEBHOOK}", {GET: 1}, {"webhook": {"enabled": True}}),
     Case("webhook rotate", f"POST {WEBHOOK}/rotate", {GET: 1, PUT: 1}),
     Case("webhook test", f"POST {WEBHOOK}/test", {GET: 1, TRANSACT: 1, SEND: 1}),
-    Case("delivery list", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 1}),
-    Case("delivery list of a status", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 1}, query="?status=failed"),
+    Case("delivery list", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 8}),
+    Case("delivery list of a status", f"GET {WEBHOOK}/deliveries", {GET: 1, QUERY: 8}, query="?status=failed"),
     Case("delivery read", f"GET {DELIVERY}", {GET: 3}),
     Case("redeliver", f"POST {DELIVERY}/redeliver", {GET: 3, PUT: 1, SEND: 1}),
     # Deletions, of records that no other case uses

@@ -11,6 +11,7 @@ It imports neither `app.py` nor wire models.
 
 import json
 import logging
+from itertools import groupby
 from typing import Any
 
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
@@ -42,7 +43,8 @@ def tally_conversations(event: DynamoDBEvent) -> None:
     """Request a count of each quarter hour in which a conversation was created that is new or has been deleted."""
     telemetry.begin_invocation(event)
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
-    queues.send(TALLIES, [json.dumps(one) for one in sorted(changed)], _DELAY_SECONDS)
+    for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one[0])[0]):
+        queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
 
 
 @functions.on_sqs_message(queues.name(TALLIES), _MAX_MESSAGES, "count_conversations")

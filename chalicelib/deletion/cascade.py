@@ -49,7 +49,7 @@ def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bo
         if row is None:
             raise errors.NotFound.of("agent")
     else:
-        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _SECOND_RUN_SECONDS)
+        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], workspace_id, _SECOND_RUN_SECONDS)
         with storage.unit_of_work():
             store.delete(row)
     return _run(row, seconds)
@@ -66,9 +66,9 @@ def resume(message: str, seconds: float) -> None:
     if tombstone is None:
         return
     if wait := _seconds_to_second_run(tombstone):
-        queues.send(CASCADES, [message], wait)
+        queues.send(CASCADES, [message], workspace_id, wait)
     elif not _run(tombstone, seconds):
-        queues.send(CASCADES, [message], _RETRY_SECONDS)
+        queues.send(CASCADES, [message], workspace_id, _RETRY_SECONDS)
 
 
 def _seconds_to_second_run(tombstone: AgentRow) -> int:

@@ -76,7 +76,7 @@ def deliver(event: SQSEvent) -> Failures:
 
 @functions.on_sqs_message(queues.name(queue.SLOW), _MAX_MESSAGES, "deliver_slow")
 def deliver_slow(event: SQSEvent) -> Failures:
-    """Deliver the messages of the slow queue. This is a bulkhead: slow endpoints delay only each other."""
+    """Deliver the messages of the slow queue. This is a bulkhead: slow hosts delay only each other."""
     return _deliver(_records(event), queue.SLOW)
 
 

@@ -87,7 +87,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         timeout_seconds=60,
         tables={
             **_READ_KEYRING,
-            "webhooks": "BatchGetItem UpdateItem",
+            "webhooks": "BatchGetItem GetItem PutItem",
             "events": "BatchGetItem",
             "workspaces": "BatchGetItem",
             "deliveries": "PutItem UpdateItem",
@@ -123,6 +123,7 @@ FUNCTIONS = (
             "webhooks": "DeleteItem GetItem PutItem Query",
             "events": "GetItem PutItem",
             "deliveries": "GetItem PutItem Query",
+            "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
         },
         sends_to=("deliveries", "cascades"),
@@ -149,7 +150,7 @@ FUNCTIONS = (
         queue="fan-out",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
     ),
-    # Moves the deliveries of an endpoint that has become slow to the slow queue. The slow queue never returns them.
+    # Moves the deliveries to a host that is slow to the slow queue. The slow queue never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),

@@ -18,14 +18,14 @@ from typing import Any
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import storage
-from infra.local import events, state
+from infra.local import events, fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
 """Returns the process's SDK client for a service name."""
 
-# Concurrent batches of one queue. A batch for a hanging receiver takes 30 seconds.
-_MAX_CONCURRENT_BATCHES = 64
+# Concurrent invocations of a function that takes one message at a time: it works, and does not wait for receivers.
+_SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 
 
@@ -111,7 +111,8 @@ class StreamPoller:
         answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
         records = answer["Records"]
         if records:
-            self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
+            if len(records) < self._source.batch_size:
+                self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
             failed = _reported(self._function(events.from_records(records, self._arn), None))
             done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
             if done:
@@ -153,7 +154,9 @@ class QueuePoller:
         self._source, self._sdk, self._report_failure = source, sdk, report_failure
         self._function = _import_function(source.handler_string)
         self.journal_marker = f'/{source.queue}\\"'
-        self._pool = futures.ThreadPoolExecutor(_MAX_CONCURRENT_BATCHES, source.name)
+        # A batch for a hanging receiver takes 30 seconds.
+        self._slots = fair_queues.SLOTS if source.batch_size > 1 else _SLOTS_FOR_WORK
+        self._pool = futures.ThreadPoolExecutor(self._slots, source.name)
         self._running: set[futures.Future[None]] = set()
         self._batch_size = min(source.batch_size, _MAX_MESSAGES)
         self._url = self._arn = ""
@@ -161,7 +164,7 @@ class QueuePoller:
     def step(self) -> bool:
         """Start the next batch, unless too many are running. Returns False if the queue may be empty."""
         self._running = {one for one in self._running if not one.done()}
-        if len(self._running) >= _MAX_CONCURRENT_BATCHES:
+        if len(self._running) >= self._slots:
             return False
         messages = self._receive()
         if messages:

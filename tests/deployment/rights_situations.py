@@ -17,7 +17,7 @@ from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
-from chalicelib.webhooks import delivery, endpoints, events, fan_out, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
@@ -138,15 +138,17 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
     make_atomic(patch.setattr)
     new = workspaces.create("Webhooks")
     api, stream = Api(new.workspace_key), pipeline.Stream()
-    with pipeline.inbox() as inbox, pipeline.inbox(_answer_slowly) as late:
+    with pipeline.inbox() as inbox, pipeline.inbox() as other, pipeline.inbox(_answer_slowly) as late:
         patch.setattr(delivery, "SLOW_SECONDS", 60)
-        quick, slow = (_listen(api, inbox, *events.TYPES) for _ in range(2))
+        quick, slow = (_listen(api, one, *events.TYPES) for one in (inbox, other))
+        for one in (inbox, other):
+            hosts.promote(new.workspace_id, one.host)
         hanging = _listen(api, late, events.TEST)
         _cause_events(api)
         records = stream.read()
         pipeline.fan_out(records)
-        endpoints.move_to_slow_queue(new.workspace_id, slow)
-        pipeline.fan_out(records)  # a retry, after an endpoint has moved to the slow queue
+        hosts.demote(new.workspace_id, other.host)
+        pipeline.fan_out(records)  # a retry, after the host has moved to the slow queue
         patch.setattr(fan_out, "_MAX_MESSAGES", 0)
         pipeline.fan_out(records)  # more than an invocation may send
         pipeline.drain(queue.CONTINUATIONS)
@@ -162,14 +164,16 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
                 held.delete()
             pipeline.Held(queue_name, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
-        patch.setattr(delivery, "SLOW_SECONDS", 0)
-        for queue_name in (queue.FAST, queue.SLOW):
+        # A new host is promoted by its first answer, and demoted when it hangs.
+        for queue_name, seconds, is_quick in ((queue.SLOW, 60, True), (queue.FAST, 0, False)):
+            patch.setattr(delivery, "SLOW_SECONDS", seconds)
             assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
             pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
+            known = endpoints.list_with_hosts(new.workspace_id)[1]
+            assert hosts.find(known, late.url()).is_quick is is_quick
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}
-    assert endpoints.read(new.workspace_id, hanging).is_slow
 
 
 def _listen(api: Api, inbox: pipeline.Inbox, *types: str) -> str:
