@@ -112,10 +112,9 @@ def list_conversations(agent_id: str) -> Response:
     workspace_id, (before, skip) = auth.caller().workspace_id, _position()
     agents.read_eventually(workspace_id, agent_id)
     entries = listing.list_after(workspace_id, agent_id, before, skip, listing.PAGE_SIZE + 1)
-    rows = listing.with_metadata(entries[: listing.PAGE_SIZE])
-    shown = messages.take_fitting(render_metadata(store.read_metadata(row)) for row in rows)
-    following = entries[listing.PAGE_SIZE - 1 : -1] if len(shown) == len(rows) else rows[len(shown) - 1 :]
-    more = messages.to_cursor(following[0].created) if following else None
+    page = entries[: listing.PAGE_SIZE]
+    shown = [render_metadata(store.read_metadata(row)) for row in listing.with_metadata(page)]
+    more = messages.to_cursor(page[-1].created) if len(entries) > len(page) else None
     return messages.listing("Agent conversations retrieved successfully", shown, more)
 
 
