@@ -292,7 +292,7 @@ def _changes(workspace: NewWorkspace, chance: random.Random, changes: int) -> It
             yield _record("REMOVE", "OldImage", row)
         else:
             row = ConversationRow(storage.key(workspace.workspace_id, "support", f"c{number}"), agent=agent)
-            row.created = ids.id_at(START + chance.randrange(3 * DAY), chance.getrandbits(80))
+            row.created = ids.id_at(START + DAY // 2 + chance.randrange(DAY), chance.getrandbits(80))
             row.turns = row.summary = b"-"
             row.version_tag = "tag"
             alive.append(row)
@@ -309,15 +309,15 @@ def _record(event: str, image: str, row: ConversationRow) -> Record:
 
 
 def _failing(chance: random.Random, faults: Counter[str], call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, which fails before or after it in one of ten cases."""
+    """`call`, which fails before or after it in one of thirty cases."""
 
     def run(*args: Any, **named: Any) -> Any:
         fault = chance.random()
-        if fault < 0.05:
+        if fault < 1 / 60:
             faults["before"] += 1
             raise errors.Unavailable
         result = call(*args, **named)
-        if fault > 0.95:
+        if fault > 59 / 60:
             faults["after"] += 1
             raise errors.Unavailable
         return result
