@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from app import app
+from chalicelib.agents.record import AgentV3
 from chalicelib.webhooks import change, events
 from tests.api import Api
-from tests.contract.test_members import TABLE
+from tests.contract.test_members import TABLE, document
 from tests.evidence import canonical, refused
 from tests.moto_tables import drop_history
 from tests.promises import Shown
@@ -159,6 +160,19 @@ def holds(api: Api, agent_id: str) -> Any:
 
 def test_unusual_values_are_stored_unchanged(holds: Any, shown: Shown) -> None:
     shown(states=sum(holds(value) for value in AWKWARD))
+
+
+def test_a_read_agent_has_the_bytes_that_encoding_it_again_would_give(api: Api, agent_id: str, shown: Shown) -> None:
+    path = "/v3/agents/support"
+    api.patch(path, {"agent": document("agent_v3", whole=True)})
+    encoded = api.patch(path, {"agent": {**placed(IN_AGENTS, AWKWARD), "title": "Zoë 😀 \u2028 </script>"}})
+    assert encoded.data.keys() >= AgentV3.model_fields.keys()
+    expected = encoded.text.replace("Agent updated successfully", "Agent retrieved successfully", 1)
+    assert api.get(path).text == expected
+
+    reader = Api(api.post("/v3/tokens", {"token": {"name": "Reads", "readOnly": True}}).data["token"])
+    assert reader.get(path).text == expected.replace(f'"SECRET_API_KEY":"{encoded.data["SECRET_API_KEY"]}",', "", 1)
+    shown(states=2)
 
 
 @few

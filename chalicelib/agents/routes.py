@@ -27,7 +27,10 @@ _DEFAULTS = {"agentPlatform": "vg"}
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.success("Agent retrieved successfully", _render(agent_id, row.open())), row)
+    message = "Agent retrieved successfully"
+    if auth.caller().read_only:
+        return etag.tagged(messages.success(message, _render(agent_id, row.open())), row)
+    return etag.tagged(messages.success_text(message, _ids(agent_id), row.text()), row)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -115,4 +118,8 @@ def _render(agent_id: str, document: Document) -> Document:
 
 
 def _v3_form(agent_id: str, document: Document) -> Document:
-    return {"ID": agent_id, "id": agent_id, **document}
+    return {**_ids(agent_id), **document}
+
+
+def _ids(agent_id: str) -> dict[str, str]:
+    return {"ID": agent_id, "id": agent_id}

@@ -183,6 +183,15 @@ def success(message: str, data: Any = None) -> Response:
     return json_response(body if data is None else {**body, "data": data})
 
 
+def success_text(message: str, members: dict[str, Any], document: str) -> Response:
+    """The success envelope of one record: `members`, then those in its stored JSON text, which is not parsed.
+
+    `document` is an object as `storage.encode_json` writes it. Neither is empty, and they have no name in common.
+    """
+    opening = storage.encode_json({"success": True, "message": message, "data": members}).decode().removesuffix("}}")
+    return text_response(f"{opening},{document[1:]}}}")
+
+
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     """The success envelope of a list, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
