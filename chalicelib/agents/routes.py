@@ -38,10 +38,12 @@ def read_agent(agent_id: str) -> Response:
 def list_agents() -> Response:
     """List the agents of the workspace in the v3 form, ordered by id.
 
-    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`.
+    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`. A
+    new or changed agent may appear in the list a second later.
     """
-    fetch = partial(store.list_page, auth.caller().workspace_id)
-    return pages.page("Agents retrieved successfully", fetch, lambda row: _render(row.agent_id, row.open()))
+    fetch = partial(store.list_entries, auth.caller().workspace_id)
+    message = "Agents retrieved successfully"
+    return pages.page(message, fetch, lambda row: _render(row.agent_id, row.open()), store.read_entries)
 
 
 @routes.route("/v3/agents", methods=["POST"])

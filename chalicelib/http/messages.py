@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from chalicelib.http.wire import Location, Wire
 
 Model = TypeVar("Model", bound="Wire")
+_Record = TypeVar("_Record")
 
 # Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
 PAGE_SIZE = 20
@@ -198,12 +199,15 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
-def take_fitting(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The longest beginning of `records` that fits in a response; at least one record, which always fits."""
-    taken: list[dict[str, Any]] = []
+def take_fitting(records: Iterable[_Record]) -> list[_Record]:
+    """The longest beginning of `records` that fits in a response; at least one record, which always fits.
+
+    None takes no room.
+    """
+    taken: list[_Record] = []
     size = 0
     for record in records:
-        size += len(json.dumps(storage.encode_json(record).decode()))
+        size += 0 if record is None else len(json.dumps(storage.encode_json(record).decode()))
         if taken and size > RESPONSE_LIMIT - _ENVELOPE:
             break
         taken.append(record)

@@ -1,24 +1,40 @@
-"""Tools in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
+"""Tools in the database: one sealed document each, in the partition of their agent (`agents.rows`).
+
+A tool's id begins with the prefix of that partition (`parent_scoped_ids`), so one request finds a tool by its id.
+"""
 
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
 from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
+_TOOL = "tool"
+
 
 class ToolRow(DocumentRow):
-    """A tool. Its document has the members of the wire model except the id."""
+    """A tool of the agent `agent_id`. Its document has the members of the wire model except the id."""
 
     class Meta:
-        table_name = storage.table("tools")
+        table_name = storage.table("agents")
 
-    agent_tools = UnicodeAttribute(hash_key=True)
-    tool_id = UnicodeAttribute(range_key=True)
+    partition = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    agent_id = UnicodeAttribute()
+
+    @property
+    def tool_id(self) -> str:
+        """The tool's id."""
+        return storage.split_key(self.item)[1]
+
+    @property
+    def position(self) -> str:
+        """The tool's id, which the sort key contains."""
+        return self.tool_id
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
     """The tool, or None if it does not exist. One request."""
-    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), tool_id)
+    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.key(_TOOL, tool_id))
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
@@ -31,13 +47,16 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 
 def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
     """Up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
-    condition = ToolRow.tool_id > after if after else None
-    return storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
+    # All tools sort after the prefix alone. Another agent's tools are here only if both have the same prefix.
+    condition = ToolRow.item > storage.key(_TOOL, after or "")
+    return storage.query(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
     """Stage a new tool of an existing agent."""
-    row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
+    row = ToolRow(partition, storage.key(_TOOL, parent_scoped_ids.new_id(agent_id)), agent_id=agent_id)
     now = clock.iso(clock.seconds())
     row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
     storage.put(row)
@@ -61,4 +80,4 @@ def delete(row: ToolRow) -> None:
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """Up to `limit` tools of an agent, for the cascading delete."""
-    return storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)
+    return list_page(workspace_id, agent_id, limit=limit)
