@@ -28,9 +28,16 @@ _dynamodb = Session().create_client(
 
 
 def agent(agent_id: str) -> Document:
-    """Return an agent's document."""
-    item = _dynamodb.get_item(TableName=_AGENTS, Key=_agent_key(agent_id), ConsistentRead=True)["Item"]
-    return _opened_agent(item)
+    """Return an agent's document with its tools."""
+    first, *others = _dynamodb.query(
+        TableName=_AGENTS,
+        KeyConditionExpression="#partition = :partition",
+        ExpressionAttributeNames={"#partition": "partition"},
+        ExpressionAttributeValues={":partition": _agent_key(agent_id)["partition"]},
+        ConsistentRead=True,
+    )["Items"]
+    tools = [{"id": item["item"]["S"].partition("#")[2], **_opened_document(item)} for item in others]
+    return {**_opened_document(first), "tools": tools}
 
 
 def page(agent_id: str) -> tuple[list[Document], str | None]:
@@ -59,7 +66,7 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     wanted = {table: {"Keys": [key], "ConsistentRead": table == _CONVERSATIONS} for table, key in keys.items()}
     found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
     (agent_item,), (item,) = found[_AGENTS], found[_CONVERSATIONS]
-    agent = _opened_agent(agent_item)
+    agent = _opened_document(agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
     metadata, turns = answers.replaced(_opened(item, "summary"), sent)
     digests = {seen[start : start + 6] for start in range(0, len(seen), 6)}
@@ -92,7 +99,7 @@ def _agent_key(agent_id: str) -> dict[str, Any]:
     return {"partition": {"S": partition}, "item": {"S": item}}
 
 
-def _opened_agent(item: dict[str, Any]) -> Document:
+def _opened_document(item: dict[str, Any]) -> Document:
     place = f"{_AGENTS}/{item['partition']['S']}/{item['item']['S']}/document"
     document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
     return document

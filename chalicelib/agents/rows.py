@@ -65,6 +65,7 @@ class AgentOrToolRow(storage.Row):
 
     partition = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
+    agent_id = UnicodeAttribute()
 
     @classmethod
     def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:

@@ -8,13 +8,16 @@ page costs the same for agents of any size. It is eventually consistent.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import rows
+from chalicelib.agents.rows import AgentOrToolRow
 from chalicelib.agents.rows import AgentRow as AgentRow
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.storage import Document, json_equal
+from chalicelib.tools.store import ToolRow
 
 # Characters of a title that other records copy.
 _MAX_DISPLAY_NAME = 1_000
@@ -30,6 +33,23 @@ _CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
 # By workspace and agent id: the Unix milliseconds of the last read.
 _known_agents: dict[tuple[str, str], int] = {}
+
+
+class AgentAndTools(NamedTuple):
+    """An agent, or None, and its tools, oldest first. `is_complete` if these are all its tools."""
+
+    agent: AgentRow | None
+    tools: list[ToolRow]
+    is_complete: bool = True
+
+
+def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
+    """The agent and its tools. One request; if they have more than 1 MB, tools are missing."""
+    partition, item = rows.key(workspace_id, agent_id)
+    found, is_complete = storage.query_once(AgentOrToolRow, partition)
+    tools = [row for row in found if isinstance(row, ToolRow) and row.agent_id == agent_id]
+    agents = [row for row in found if isinstance(row, AgentRow) and row.item == item and not row.is_tombstone]
+    return AgentAndTools(agents[0] if agents else None, tools, is_complete)
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:

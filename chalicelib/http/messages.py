@@ -7,7 +7,7 @@ value. Models are imported only to parse a body, because they add half as much a
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,9 +30,9 @@ _Record = TypeVar("_Record")
 # Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
-# Bytes. The response of a Lambda function is limited to 6 MB; `_ENVELOPE` leaves room for the envelope and headers.
+# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope and headers.
 RESPONSE_LIMIT = 6_000_000
-_ENVELOPE = 10_000
+ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
@@ -184,13 +184,35 @@ def success(message: str, data: Any = None) -> Response:
     return json_response(body if data is None else {**body, "data": data})
 
 
-def success_text(message: str, members: dict[str, Any], document: str) -> Response:
-    """The success envelope of one record: `members`, then those in its stored JSON text, which is not parsed.
+def success_text(message: str, text: str, warnings: Sequence[errors.Issue] = ()) -> Response:
+    """The success envelope of a record with this JSON text, which is not parsed; with `warnings` if there are any."""
+    body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
+    opening = storage.encode_json(body).decode().removesuffix("}")
+    return text_response(f'{opening},"data":{text}}}')
 
-    `document` is an object as `storage.encode_json` writes it. Neither is empty, and they have no name in common.
+
+def with_members(members: dict[str, Any], text: str) -> str:
+    """The JSON text of an object: `members`, then those in `text`, an object that is not parsed.
+
+    Neither is empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
     """
-    opening = storage.encode_json({"success": True, "message": message, "data": members}).decode().removesuffix("}}")
-    return text_response(f"{opening},{document[1:]}}}")
+    return f"{storage.encode_json(members).decode().removesuffix('}')},{text[1:]}"
+
+
+def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
+    """The JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
+
+    None if it does not fit in a response; then it does not read all `items`.
+    """
+    taken: list[str] = []
+    size = len(text)
+    for item in items:
+        taken.append(item)
+        size += len(item)
+        if size > RESPONSE_LIMIT:
+            return None
+    whole = f'{text.removesuffix("}")},"{name}":[{",".join(taken)}]}}'
+    return whole if fits(whole, ENVELOPE) else None
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
@@ -208,7 +230,7 @@ def take_fitting(records: Iterable[_Record]) -> list[_Record]:
     size = 0
     for record in records:
         size += 0 if record is None else len(json.dumps(storage.encode_json(record).decode()))
-        if taken and size > RESPONSE_LIMIT - _ENVELOPE:
+        if taken and size > RESPONSE_LIMIT - ENVELOPE:
             break
         taken.append(record)
     return taken

@@ -3,11 +3,15 @@
 A tool's id begins with the prefix of that partition (`parent_scoped_ids`), so one request finds a tool by its id.
 """
 
+from collections.abc import Sequence
+
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
+# The members of a new tool that the caller leaves out.
+DEFAULTS = {"method": "GET"}
 _TOOL = "tool"
 
 
@@ -53,18 +57,23 @@ def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit:
     return storage.query(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
-def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
-    """Stage a new tool of an existing agent."""
+def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> list[ToolRow]:
+    """Stage new tools of an agent. Their ids sort in this order. A field without an id gets one."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    row = ToolRow(partition, storage.key(_TOOL, parent_scoped_ids.new_id(agent_id)), agent_id=agent_id)
     now = clock.iso(clock.seconds())
-    row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
-    storage.put(row)
-    return row
+    service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}
+    created = []
+    for tool_id, document in zip(sorted(parent_scoped_ids.new_id(agent_id) for _ in documents), documents, strict=True):
+        row = ToolRow(partition, storage.key(_TOOL, tool_id), agent_id=agent_id)
+        row.seal({**_with_field_ids(document), **service_set})
+        storage.put(row)
+        created.append(row)
+    return created
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Stage a changed document and return it. An unchanged document is not written."""
+    """Stage a changed document and return it. An unchanged document is not written. A field without an id gets one."""
+    after = _with_field_ids(after)
     if json_equal(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
@@ -81,3 +90,10 @@ def delete(row: ToolRow) -> None:
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """Up to `limit` tools of an agent, for the cascading delete."""
     return list_page(workspace_id, agent_id, limit=limit)
+
+
+def _with_field_ids(document: Document) -> Document:
+    fields = document.get("fields")
+    if fields is None:
+        return document
+    return {**document, "fields": [{**field, "id": field.get("id") or ids.new_id()} for field in fields]}
