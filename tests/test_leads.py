@@ -301,7 +301,7 @@ def test_a_cursor_of_another_workspace_s_list_reveals_no_leads_of_it(
 
 def test_a_page_ends_early_if_the_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [capture(api, name="n" * 4_000) for _ in range(5)]
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages._ENVELOPE + 9_000)
+    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages.ENVELOPE + 9_000)
     pages = pages_of(api, 5)
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [one for page in pages for one in page] == made[::-1]

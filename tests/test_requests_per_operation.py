@@ -61,14 +61,14 @@ def large(seed: int) -> dict[str, Any]:
 
 CASES = [
     # Agents
-    Case("agent read", "GET /v3/agents/{agent_id}", {GET: 1}),
+    Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
     Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),
-    Case("unknown agent read", "GET /v3/agents/{agent_id}", {GET: 1}, values={"agent_id": "unknown"}),
-    Case("agent list", "GET /v3/agents", {QUERY: 1}),
-    Case("agent list page", "GET /v3/agents", {QUERY: 1}, query="?limit=1"),
+    Case("unknown agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}, values={"agent_id": "unknown"}),
+    Case("agent list", "GET /v3/agents", {QUERY: 1, BATCH: 1}),
+    Case("agent list page", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?limit=1"),
     Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
-    Case("agent save", "PATCH /v3/agents/{agent_id}", {GET: 1, PUT: 1}, {"agent": {"title": "v3"}}),
-    Case("agent save unchanged", "PATCH /v3/agents/{agent_id}", {GET: 1}, {"agent": {}}),
+    Case("agent save", "PATCH /v3/agents/{agent_id}", {QUERY: 1, PUT: 1}, {"agent": {"title": "v3"}}),
+    Case("agent save unchanged", "PATCH /v3/agents/{agent_id}", {QUERY: 1}, {"agent": {}}),
     Case("agent save v2", "POST /v2/agents/{agent_id}", {GET: 1, PUT: 1}, {"title": "v2"}),
     Case(
         "agent create v2",
@@ -247,8 +247,8 @@ def test_the_counted_pages_are_full(page: int, service: Service) -> None:
     ("method", "path", "body", "first"),
     [
         ("POST", "/v3/agents/support/tools", {"tool": {"name": "New"}}, {GET: 2, TRANSACT: 1}),
-        ("PATCH", "/v3/agents/support", {"agent": {"title": "Keyed"}}, {GET: 2, TRANSACT: 1}),
-        ("PATCH", "/v3/agents/support", {"agent": {}}, {GET: 2, PUT: 1}),
+        ("PATCH", "/v3/agents/support", {"agent": {"title": "Keyed"}}, {GET: 1, QUERY: 1, TRANSACT: 1}),
+        ("PATCH", "/v3/agents/support", {"agent": {}}, {GET: 1, QUERY: 1, PUT: 1}),
         ("POST", "/agents/support/interact/user-1/state", state_body("keyed"), {GET: 1, BATCH: 1, TRANSACT: 1}),
     ],
     ids=["tool create", "agent save", "agent save unchanged", "state replace"],
@@ -287,7 +287,7 @@ def test_the_first_use_of_a_credential_costs_a_look_up_and_a_write(service: Serv
     token = service.api.post("/v3/tokens", {"token": {"name": "new"}}).data["token"]
     with counted() as requests:
         assert Api(token).get("/v3/agents/support").status == 200
-    assert requests == {GET: 2, UPDATE: 1}
+    assert requests == {GET: 1, QUERY: 1, UPDATE: 1}
 
 
 def test_an_expired_cache_entry_of_a_credential_costs_a_look_up(service: Service) -> None:

@@ -64,7 +64,7 @@ def test_a_refused_request_logs_a_line_with_its_id(api: Api, status: int, lines:
 def test_a_failure_logs_its_traceback_with_the_id_of_the_request(
     api: Api, agent_id: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents, "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(agents, "find_with_tools", lambda *_: 1 / 0)
     lines()
     answer = api.get("/v3/agents/support")
     failure, line = lines()

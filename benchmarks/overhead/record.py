@@ -94,7 +94,8 @@ def _fill(longest: int, native: bool) -> str:
     document = api.patch(f"/v3/agents/{AGENT}", {"agent": cases.agent()}).data
     if native:
         native_store.create_tables()
-        native_store.put_agent(AGENT, {name: value for name, value in document.items() if name not in ("ID", "id")})
+        shown = ("ID", "id", "tools")  # not stored
+        native_store.put_agent(AGENT, {name: value for name, value in document.items() if name not in shown})
     lengths = dict(enumerate((length for length in (SMALL, LONG, FURTHER) if length <= longest), start=1))
     for number in range(1, CONVERSATIONS + 1):
         user_id = user(lengths[number]) if number in lengths else f"visitor-{number}"

@@ -18,7 +18,7 @@ _V2 = frozenset(AgentV2.model_fields)
 
 def agent(agent_id: str, document: Document) -> Document:
     """GET /v3/agents/{agent_id}."""
-    data = {"ID": agent_id, "id": agent_id, **document}
+    data = {"ID": agent_id, "id": agent_id, "tools": [], **document}
     return {"success": True, "message": "Agent retrieved successfully", "data": data}
 
 

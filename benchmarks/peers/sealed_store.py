@@ -16,6 +16,7 @@ from botocore.session import Session
 
 from benchmarks.peers import answers
 from benchmarks.peers.answers import Document
+from chalicelib.agents import rows
 from chalicelib.storage import encryption
 
 _WORKSPACE = os.environ["WORKSPACE_ID"]
@@ -32,16 +33,21 @@ _dynamodb = Session().create_client(
 
 
 def agent(agent_id: str) -> Document:
-    """Return an agent's document."""
-    key = {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}}
-    item = _dynamodb.get_item(TableName=_AGENTS, Key=key, ConsistentRead=True)["Item"]
-    return _opened_agent(agent_id, item)
+    """Return an agent's document with its tools."""
+    first, *others = _dynamodb.query(
+        TableName=_AGENTS,
+        KeyConditionExpression="#partition = :partition",
+        ExpressionAttributeNames={"#partition": "partition"},
+        ExpressionAttributeValues={":partition": _agent_key(agent_id)["partition"]},
+        ConsistentRead=True,
+    )["Items"]
+    tools = [{"id": item["item"]["S"].partition("#")[2], **_opened_document(item)} for item in others]
+    return {**_opened_document(first), "tools": tools}
 
 
 def page(agent_id: str) -> tuple[list[Document], str | None]:
     """Return the first page, newest first, and the position of its last entry if there are more."""
-    key = {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}}
-    if "document" not in _dynamodb.get_item(TableName=_AGENTS, Key=key)["Item"]:
+    if "document" not in _dynamodb.get_item(TableName=_AGENTS, Key=_agent_key(agent_id))["Item"]:
         raise LookupError(agent_id)
     items = _dynamodb.query(
         TableName=_CONVERSATIONS,
@@ -59,13 +65,13 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     """Replace a conversation's turns, and return the state route's answer."""
     conversation = f"{_WORKSPACE}#{agent_id}#{user_id}"
     keys = {
-        _AGENTS: {"workspace": {"S": _WORKSPACE}, "agent_id": {"S": agent_id}},
+        _AGENTS: _agent_key(agent_id),
         _CONVERSATIONS: {"conversation": {"S": conversation}, "item": {"S": "conversation"}},
     }
     wanted = {table: {"Keys": [key], "ConsistentRead": table == _CONVERSATIONS} for table, key in keys.items()}
     found = _dynamodb.batch_get_item(RequestItems=wanted)["Responses"]
     (agent_item,), (item,) = found[_AGENTS], found[_CONVERSATIONS]
-    agent = _opened_agent(agent_id, agent_item)
+    agent = _opened_document(agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
     metadata, turns = answers.replaced(_opened(item, "summary"), sent)
     digests = {seen[start : start + 6] for start in range(0, len(seen), 6)}
@@ -93,8 +99,13 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     return answers.state(agent_id, user_id, agent, metadata, turns, json.loads(text))
 
 
-def _opened_agent(agent_id: str, item: dict[str, Any]) -> Document:
-    place = f"{_AGENTS}/{_WORKSPACE}/{agent_id}/document"
+def _agent_key(agent_id: str) -> dict[str, Any]:
+    partition, item = rows.key(_WORKSPACE, agent_id)
+    return {"partition": {"S": partition}, "item": {"S": item}}
+
+
+def _opened_document(item: dict[str, Any]) -> Document:
+    place = f"{_AGENTS}/{item['partition']['S']}/{item['item']['S']}/document"
     document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
     return document
 

@@ -83,7 +83,7 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
     """
     complete, is_second = True, not _seconds_to_second_run(tombstone)
     end = clock.monotonic() + seconds
-    for delete_batch in _batches(tombstone.workspace, tombstone.agent_id):
+    for delete_batch in _batches(tombstone.workspace_id, tombstone.agent_id):
         if not _is_stored(tombstone):
             return True
         try:
@@ -99,7 +99,7 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
 
 
 def _is_stored(tombstone: AgentRow) -> bool:
-    stored = store.find_tombstone(tombstone.workspace, tombstone.agent_id)
+    stored = store.find_tombstone(tombstone.workspace_id, tombstone.agent_id)
     return stored is not None and stored.version_tag == tombstone.version_tag
 
 

@@ -7,7 +7,7 @@ value. Models are imported only to parse a body, because they add half as much a
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
     from chalicelib.http.wire import Location, Wire
 
 Model = TypeVar("Model", bound="Wire")
+_Record = TypeVar("_Record")
 
 # Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
-# Bytes. The response of a Lambda function is limited to 6 MB; `_ENVELOPE` leaves room for the envelope and headers.
+# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope and headers.
 RESPONSE_LIMIT = 6_000_000
-_ENVELOPE = 10_000
+ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
@@ -192,40 +193,10 @@ def success(message: str, data: Any = None) -> Response:
     return json_response(body if data is None else {**body, "data": data})
 
 
-def success_text(message: str, members: dict[str, Any], document: str) -> Response:
-    """The success envelope of one record: `members`, then those in its stored JSON text, which is not parsed.
-
-    `document` is an object as `storage.encode_json` writes it. Neither is empty, and they have no name in common.
-    """
-    opening = storage.encode_json({"success": True, "message": message, "data": members}).decode().removesuffix("}}")
-    return text_response(f"{opening},{document[1:]}}}")
-
-
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     """The success envelope of a list, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
-
-
-def list_response(message: str, records: list[str], next_cursor: str | None) -> Response:
-    """`listing` of records that are JSON already."""
-    start = storage.encode_json({"success": True, "message": message}).decode()[:-1]
-    end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
-    return text_response(f'{start},"data":[{",".join(records)}]{end}}}')
-
-
-def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The longest beginning of `records` that fits in a response, as JSON. The first record always fits.
-
-    Reads no record after the first one that does not fit.
-    """
-    size = 0
-    for number, record in enumerate(records):
-        text = storage.encode_json(record).decode()
-        size += len(json.dumps(text))
-        if number and size > RESPONSE_LIMIT - _ENVELOPE:
-            return
-        yield text
 
 
 def fits(text: str, room: int = 0) -> bool:

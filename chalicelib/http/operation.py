@@ -40,6 +40,7 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
+    - `warns`: the response can have `warnings`, which name members of the body that were not applied.
     - `always`: members that are always in the response although the type does not require them.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.
@@ -58,6 +59,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         headers: tuple[str, ...] = (),
         raises: tuple[type[ApiError], ...] = (),
         creates: bool = False,
+        warns: bool = False,
         always: tuple[str, ...] = (),
         examples: str | None = None,
         tag: str = "",
@@ -65,7 +67,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         self._body, self._data, self._whole = body, data, whole
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
         self.max_bytes, self.max_values = max_bytes, max_values
-        self.creates, self.always, self.examples, self.tag = creates, always, examples, tag
+        self.creates, self.warns, self.always, self.examples, self.tag = creates, warns, always, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
         """Wrap the view; `current()` returns this declaration while it runs."""

@@ -141,7 +141,6 @@ def _read_only_members(model: type[Wire]) -> set[str]:
 
 def _to_json(value: Any) -> Any:
     if isinstance(value, Wire):
-        # Inside a list, read-only members are kept too: an agent's copy of a tool has its id.
         members = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
         return {name: _to_json(inner) for name, inner in members if inner is not None}
     if isinstance(value, list):

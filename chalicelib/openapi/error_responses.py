@@ -28,6 +28,17 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # The causes of a 409, each with its own code.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
+# An issue of an error, or a warning of a success.
+ISSUE: Schema = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "The dotted path of the member."},
+        "message": {"type": "string", "description": "The rule."},
+    },
+    "required": ["path", "message"],
+    "additionalProperties": False,
+}
+
 
 def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
     """The same error on the interaction route, with the platform if the agent has been read before the error."""
@@ -169,15 +180,7 @@ def schemas() -> dict[str, Schema]:
             "issues": {
                 "type": "array",
                 "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "description": "The dotted path of the member."},
-                        "message": {"type": "string", "description": "The violated rule."},
-                    },
-                    "required": ["path", "message"],
-                    "additionalProperties": False,
-                },
+                "items": ISSUE,
             },
             "limit": _LIMIT_SCHEMA,
         },

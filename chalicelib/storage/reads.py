@@ -154,6 +154,21 @@ def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str
         return int(row.count(partition, condition, index_name=index))
 
 
+def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
+    """The first items of a partition, at most 1 MB, and whether these are all. One request."""
+    # Without PynamoDB's query, which takes a tenth of the instructions of reading an agent.
+    arguments = {
+        "TableName": row.Meta.table_name,
+        "KeyConditionExpression": "#key = :key",
+        "ExpressionAttributeNames": {"#key": row._hash_keyname},
+        "ExpressionAttributeValues": {":key": {"S": partition}},
+        "ConsistentRead": True,
+    }
+    with translate_errors():
+        page = connection.dispatch("Query", arguments)
+    return [row.from_raw_data(item) for item in page["Items"]], "LastEvaluatedKey" not in page
+
+
 def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
     """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():

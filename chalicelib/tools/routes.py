@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, ids
+from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages
 from chalicelib.http.operation import operation
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from chalicelib.tools import models
 
 routes = Blueprint(__name__)
-
-_DEFAULTS = {"method": "GET"}
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
@@ -46,7 +44,7 @@ def create_tool(agent_id: str) -> Response:
     body: models.ToolIn = messages.body()
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    row = store.create(workspace_id, agent_id, _with_field_ids(body.tool.merge_into(_DEFAULTS)))
+    (row,) = store.create(workspace_id, agent_id, [body.tool.merge_into(store.DEFAULTS)])
     return etag.tagged(messages.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 
@@ -74,7 +72,7 @@ def change_tool(tool_id: str) -> Response:
     change: models.ToolChange = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
-    after = store.save(row, before, _with_field_ids(change.tool.merge_into(before)))
+    after = store.save(row, before, change.tool.merge_into(before))
     return etag.tagged(messages.success("Tool updated successfully", _render(tool_id, after)), row)
 
 
@@ -99,10 +97,3 @@ def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[stor
 
 def _render(tool_id: str, document: Document) -> Document:
     return {"id": tool_id, **document}
-
-
-def _with_field_ids(document: Document) -> Document:
-    fields = document.get("fields")
-    if fields is None:
-        return document
-    return {**document, "fields": [{**field, "id": field.get("id") or ids.new_id()} for field in fields]}

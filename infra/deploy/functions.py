@@ -111,8 +111,8 @@ FUNCTIONS = (
             **_READ_KEYRING,
             "workspaces": "ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
-            "agents": "BatchGetItem DeleteItem GetItem PutItem Query",
-            "tools": "BatchWriteItem DeleteItem GetItem PutItem Query",
+            "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
+            "agents/index/by_workspace": "Query",
             "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem DeleteItem Query",
@@ -128,7 +128,8 @@ FUNCTIONS = (
         },
         sends_to=("deliveries", "cascades"),
     ),
-    _fan_out("agents"),
+    # Tools are in the same table, and have no events.
+    _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
     # Most writes of a conversation contain no received message, or are TTL deletions. The filter drops them.
     _fan_out(
         "conversations",
@@ -188,8 +189,7 @@ FUNCTIONS = (
         tables={
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
-            "tools": "BatchWriteItem Query",
-            "agents": "DeleteItem GetItem",
+            "agents": "BatchWriteItem DeleteItem GetItem Query",
             "conversations": "BatchGetItem BatchWriteItem DeleteItem Query",
             "conversations/index/by_creation": "Query",
             "tallies": "DeleteItem Query",

@@ -145,7 +145,9 @@ class Sequence:
         for name in ("agent_id", "client_id", "org_id"):
             found[name] = one_of(["one", "two"])
         found["user_id"] = found["convo_id"] = one_of(["one", "two", "three"])
-        for name, table in (("tool_id", "cams-tools"), ("lead_id", "cams-leads"), ("webhook_id", "cams-webhooks")):
+        tools = [one for item in items()["cams-agents"] if (one := item["item"]["S"]).startswith("tool#")]
+        found["tool_id"] = one_of(tools).removeprefix("tool#") if tools else found["tool_id"]
+        for name, table in (("lead_id", "cams-leads"), ("webhook_id", "cams-webhooks")):
             existing = [item[name]["S"] for item in items()[table] if "document" in item]
             found[name] = one_of(existing) if existing else found[name]
         existing = [item for item in items()["cams-deliveries"] if item["webhook"]["S"].endswith(found["webhook_id"])]

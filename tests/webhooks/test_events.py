@@ -1,11 +1,13 @@
 """Every event of §6: from an API request through the table's stream to the payload."""
 
+import json
 from typing import Any
 
 import pytest
 
-from chalicelib.webhooks import events
+from chalicelib.webhooks import events, queue
 from chalicelib.workspaces.store import NewWorkspace
+from infra.deploy.functions import FUNCTIONS
 from tests.api import Api
 from tests.builders import lead_body
 from tests.conftest import PassTime
@@ -46,6 +48,26 @@ def test_an_agent_without_a_title_has_no_agent_name(stream: Stream, api: Api) ->
     assert payloads(stream.read()) == [
         ("agent_created", {"agentId": "bare", "agentPlatform": "vg", "operation": "created"})
     ]
+
+
+def test_a_tool_makes_no_event_and_no_dead_letter(stream: Stream, api: Api, agent_id: str) -> None:
+    stream.read()
+    tool = "/v3/tools/" + ok(api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}))["data"]["id"]
+    api.patch(tool, {"tool": {"name": "Find"}})
+    api.delete(tool)
+    records = stream.read("agents")
+    assert [one["eventName"] for one in records] == ["INSERT", "MODIFY", "REMOVE"]
+    pipeline.fan_out(records)
+    assert (events_of(records), pipeline.waiting(queue.DEAD_LETTER)) == ([], [])
+
+
+def test_the_function_of_the_stream_is_invoked_for_agents_only(stream: Stream, api: Api, agent_id: str) -> None:
+    (function,) = (one for one in FUNCTIONS if one.name == "fan_out_agents")
+    (declared,) = function.mapping_settings["FilterCriteria"]["Filters"]
+    assert json.loads(declared["Pattern"]) == {"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}
+    api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
+    keys = [record["dynamodb"]["Keys"]["item"]["S"] for record in stream.read("agents")]
+    assert [key.partition("#")[0] for key in keys] == ["agent", "tool"]
 
 
 def test_an_organisation_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:
