@@ -181,15 +181,15 @@ def test_a_conversation_that_is_deleted_while_the_list_is_read_is_left_out(
 ) -> None:
     create(workspace, 21)
     api.post("/agents/support/interact/c5/state", {"metadata": {"userName": noise(2_000)}})
-    read_all = store.read_all
+    with_metadata = listing.with_metadata
 
     def delete_first(entries: Any) -> Any:
-        monkeypatch.setattr(store, "read_all", read_all)
         assert api.delete("/v3/agents/support/convos/c5").status == 200
-        return read_all(entries)
+        return with_metadata(entries)
 
-    monkeypatch.setattr(store, "read_all", delete_first)
+    monkeypatch.setattr(listing, "with_metadata", delete_first)
     answer = api.get(LIST)
+    monkeypatch.setattr(listing, "with_metadata", with_metadata)
     assert ids(answer.data) == [one for one in newest_first(21)[:20] if one != "c5"]
     assert ids(api.get(f"{LIST}?cursor={answer.json['nextCursor']}").data) == ["c0"]
 

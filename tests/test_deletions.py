@@ -16,6 +16,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.deletion import cascade, functions, routes
+from chalicelib.http import auth
 from chalicelib.leads import store as leads
 from chalicelib.storage import bulk
 from chalicelib.storage.unit import Unit
@@ -647,3 +648,35 @@ def test_a_read_that_misses_a_new_agent_is_repeated(api: Api, agent_id: str, mon
 
     monkeypatch.setattr(agents.AgentRow, "from_raw_data", miss_once)
     assert api.post(STATE, {"turns": HUMAN}).status == 200
+
+
+def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
+    api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late run has read the keys; then another run completes the deletion, and the agent is created again."""
+    key = api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cascade, "_run", lambda *_: False)
+        api.delete("/v3/agents/support")
+    pass_time(90)
+    is_stored = cascade._is_stored
+
+    def paused(tombstone: Any) -> bool:
+        monkeypatch.setattr(cascade, "_is_stored", is_stored)
+        found = is_stored(tombstone)
+        assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+        assert api.post("/v2/agents/support", {"SECRET_API_KEY": key}).status == 200
+        return found
+
+    monkeypatch.setattr(cascade, "_is_stored", paused)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    auth.clear_cache()
+    assert Api(key).get("/v2/agents/support").status == 200
+
+
+def test_deleting_a_conversation_deletes_its_received_messages(api: Api, agent_id: str) -> None:
+    messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # too many for the conversation's own item
+    body = {"turns": [{"from": "human", "messages": messages}]}
+    assert api.post("/agents/support/interact/ann/state", body).status == 200
+    assert api.delete("/v3/agents/support/convos/ann").status == 200
+    assert items("conversations") == []

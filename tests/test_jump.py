@@ -53,16 +53,19 @@ def test_every_page_is_found_and_reads_at_most_half_of_its_quarter_hour(seed: in
         day = jump.find_day(months, depth)
         assert day
         found = jump.find_jump(day, days[day.day], SIZE)
-        assert found
         page, entries = read(times, found)
         assert page == times[depth : depth + SIZE]
         assert entries <= (crowded + SIZE) / 2 + SIZE
 
 
-def test_tallies_that_do_not_reach_a_page_lead_nowhere() -> None:
+def test_months_that_do_not_reach_a_page_lead_nowhere() -> None:
     assert jump.find_day([("2026-11", [0] * 31)], 0) is None
     assert jump.find_day([("2026-11", [2, *[0] * 30]), ("2026-10", [1, *[0] * 30])], 3) is None
-    assert jump.find_jump(Depth("2026-11-01", 2), [2, *[0] * 95], SIZE) is None
+
+
+@pytest.mark.parametrize("quarters", [[], [2, *[0] * 95]])
+def test_a_day_with_fewer_conversations_than_its_month_says_leads_to_its_start(quarters: list[int]) -> None:
+    assert jump.find_jump(Depth("2026-11-01", 2), quarters, SIZE) == Jump(NOVEMBER, 0, 0)
 
 
 def test_a_quarter_hour_follows_from_the_time_of_a_ulid() -> None:
@@ -90,7 +93,6 @@ def test_any_page_of_a_million_conversations_costs_four_requests_and_twelve_unit
         day = jump.find_day(months, depth)
         assert day
         found = jump.find_jump(day, days[day.day], SIZE)
-        assert found
         older = found.skip + max(0, SIZE - found.newer)
         reads = [math.ceil(entries * ENTRY / 4096) / 2 for entries in (found.newer, older) if entries]
         assert len(reads) <= 2  # after the months, and the day with the agent

@@ -214,7 +214,10 @@ class AgentBeingDeleted(errors.Conflict):
     """An agent with this id is still being deleted, with its records."""
 
     code = "AGENT_BEING_DELETED"
-    sentence = "The agent with this id is still being deleted; try again in two minutes, or use another id."
+    sentence = (
+        "The agent with this id is still being deleted; try again in two minutes, or use another id. If it lasts "
+        "longer, send the deletion again."
+    )
 
 
 class KeyTaken(errors.Conflict):

@@ -1,8 +1,8 @@
 """Lambda entry points of tallies: they keep the number of conversations of each period up to date.
 
-The stream of the conversations table says in which quarter hours conversations were created or deleted. It is read once
-a minute, which debounces many changes of a quarter hour. A queue delays the request to count until the index surely
-shows the change. A count is an absolute number, so a repeated or reordered request does no harm.
+The stream of the conversations table says in which quarter hours conversations were created or deleted. Each shard is
+read once a minute, or when there are 10,000 changes, which debounces the changes of a quarter hour. A queue delays the
+request to count until the index shows the change. A count is an absolute number, so repeating one does no harm.
 
 The timeout of the counting function is shorter than that delay, so that no count is written after a newer one.
 
@@ -11,6 +11,7 @@ It imports neither `app.py` nor wire models.
 
 import json
 import logging
+from collections import defaultdict
 from itertools import groupby
 from typing import Any
 
@@ -27,7 +28,7 @@ TALLIES = "tallies"
 _log = logging.getLogger(__name__)
 _WINDOW_SECONDS = 60
 _DELAY_SECONDS = 30
-_MAX_RECORDS = 1_000
+_MAX_RECORDS = 10_000
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"
 
@@ -48,13 +49,26 @@ def tally_conversations(event: DynamoDBEvent) -> None:
 
 
 @functions.on_sqs_message(queues.name(TALLIES), _MAX_MESSAGES, "count_conversations")
-def count_conversations(event: SQSEvent) -> None:
-    """Count the conversations of quarter hours again. The queue retries a failed batch."""
+def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
+    """Count the conversations of quarter hours again. Reports the failed messages; the queue repeats only these."""
     telemetry.begin_invocation(event)
-    quarters = {tuple(json.loads(record["body"])) for record in event.to_dict()["Records"]}
-    for agent, day, number in sorted(quarters):
+    messages: dict[str, list[str]] = defaultdict(list)
+    for record in event.to_dict()["Records"]:
+        messages[record["body"]].append(record["messageId"])
+    failed = [one for text, ids in messages.items() if not _count(text) for one in ids]
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+
+
+def _count(text: str) -> bool:
+    """Count the quarter hour that a message names; return whether that succeeded."""
+    try:
+        agent, day, number = json.loads(text)
         workspace_id, agent_id = storage.split_key(agent)
         listing.recount(workspace_id, agent_id, Quarter(day, number))
+    except Exception:
+        _log.exception("Cannot count the conversations of a quarter hour; the queue repeats the request")
+        return False
+    return True
 
 
 def _changed(record: dict[str, Any]) -> tuple[str, str, int] | None:

@@ -73,10 +73,14 @@ class Jump(NamedTuple):
     skip: int
 
 
-def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump | None:
-    """The cheapest way to read a page of `size` entries; None if the tallies of the day do not reach it."""
+def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
+    """The cheapest way to read a page of `size` entries.
+
+    If the tallies of the day do not reach it, because they were read before or after those of the month, the page
+    begins at the start of the day.
+    """
     newer = depth.newer
-    for number in reversed(range(QUARTERS)):
+    for number in reversed(range(len(quarters))):
         within = quarters[number]
         if newer < within:
             start = Quarter(depth.day, number).start()
@@ -85,4 +89,4 @@ def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump | None:
                 return Jump(start + QUARTER_MILLISECONDS, 0, newer)
             return Jump(start, older, 0)
         newer -= within
-    return None
+    return Jump(clock.start_of_day(depth.day) * 1000, 0, 0)

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from chalicelib import ids, storage
-from chalicelib.conversations import jump, store, tallies
+from chalicelib.conversations import jump, tallies
 from chalicelib.conversations.jump import Jump, Quarter
-from chalicelib.conversations.rows import ConversationRow
+from chalicelib.conversations.rows import HEAD, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
 _LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
@@ -28,17 +28,17 @@ def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str
 def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
     """Return the row with the key `agent`, and up to 21 entries from the beginning of a page (from 1) on.
 
-    Two requests up to 60 entries deep, at most four after that. Pages overlap, or leave a gap, by what was created or
-    deleted in the last two minutes and is not counted yet.
+    Two requests up to 60 entries deep. After that four, and one more for each 1,000 conversations of a quarter hour.
+    Pages overlap, or leave a gap, by what was created or deleted in the last two minutes and is not counted yet.
     """
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
     position = jump.find_day(months, depth)
     keys = [agent, tallies.day_key(workspace_id, agent_id, position.day)] if position else [agent]
     row, *day = storage.find_many(keys)
-    found = jump.find_jump(position, day[0].tallies(), _LIMIT) if position and day[0] else None
-    if found:
-        return row, _from_jump(workspace_id, agent_id, found)
+    if position:
+        quarters = day[0].tallies() if day[0] else []
+        return row, _from_jump(workspace_id, agent_id, jump.find_jump(position, quarters, _LIMIT))
     if depth > _UNTALLIED:
         return row, []
     return row, _read(_query_older, storage.key(workspace_id, agent_id), None, depth, _LIMIT)
@@ -49,8 +49,9 @@ def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
 
     A conversation that was deleted in the meantime is left out.
     """
-    long = store.read_all([entry for entry in entries if entry.summary is None])
-    found = {row.conversation: row for row in long}
+    long = [entry.conversation for entry in entries if entry.summary is None]
+    rows_of_long = storage.find_many([storage.Key(ConversationRow, one, HEAD, consistent=False) for one in long])
+    found = dict(zip(long, rows_of_long, strict=True))
     rows = (found.get(entry.conversation) if entry.summary is None else entry for entry in entries)
     return [row for row in rows if row]
 

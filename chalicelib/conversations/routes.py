@@ -136,7 +136,9 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)]
     agent, row = storage.find_many(keys)
     agents.confirm(agent, workspace_id, agent_id)
-    store.delete(etag.require_match(row, "conversation"))
+    found = etag.require_match(row, "conversation")
+    store.clear_received(found)
+    store.delete(found)
     return messages.success("Conversation deleted successfully")
 
 

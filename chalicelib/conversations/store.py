@@ -8,6 +8,7 @@ Messages that are too long or too many for it get items of their own, in the sam
 """
 
 import json
+from itertools import islice
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
@@ -31,6 +32,7 @@ _MAX_RECEIVED_JSON = 350_000
 _MAX_NEW_MESSAGES = 60 * received.MAX_MESSAGES
 _RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
+_BATCH = 25  # of received items, which may be large, in memory
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
@@ -73,7 +75,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
 
 
 def delete(row: ConversationRow) -> None:
-    """Stage the deletion of a conversation with its turns. Other items of the row expire."""
+    """Stage the deletion of a conversation with its turns. `clear_received` deletes its other items."""
     storage.delete(row)
     for chunk in turns.chunk_rows(row):
         storage.delete(chunk)
@@ -93,9 +95,13 @@ def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def clear_received(row: ConversationRow) -> None:
-    """Delete the items of received messages now, instead of when they expire. Their keys are never used again."""
-    condition = ReceivedRow.item.startswith(_RECEIVED)
-    storage.delete_many(storage.query(ReceivedRow, row.conversation, condition))
+    """Delete the items of received messages now, instead of when they expire. Their keys are never used again.
+
+    One request if there are none.
+    """
+    found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))
+    while rows := [*islice(found, _BATCH)]:
+        storage.delete_many(rows)
 
 
 def create(

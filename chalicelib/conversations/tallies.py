@@ -1,8 +1,8 @@
 """Tallies: how many conversations of an agent were created in a period and still exist.
 
 A row per month has a tally for each day, and a row per day one for each quarter hour. A tally is recomputed from the
-index and written as an absolute number, never incremented. So repeated, reordered and lost requests to count do no
-harm, and counting again repairs anything. A row without conversations does not exist.
+index and written as an absolute number, never incremented. So repeated and reordered requests to count do no harm, and
+counting again repairs anything. A row without conversations does not exist.
 """
 
 import json
@@ -52,8 +52,8 @@ def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
 def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
     """Replace the tally of a quarter hour, and that of its day, by what `count` returns. Two requests and those of it.
 
-    The rows are read before the count and written under optimistic locking. So of two concurrent recounts, the one
-    that writes last has also counted last.
+    Both rows are read before the count and committed together under optimistic locking, even if only one has changed.
+    So a recount that another one overtakes runs again.
     """
 
     def run() -> None:
@@ -63,8 +63,9 @@ def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[
             quarters[quarter.number] = count()
             days = month.tallies()
             days[quarter.day_number] = sum(quarters)
-            _stage(day, quarters)
-            _stage(month, days)
+            if (quarters, days) != (day.tallies(), month.tallies()):
+                _stage(day, quarters)
+                _stage(month, days)
 
     storage.retry_on_conflict(run)
 
@@ -101,13 +102,13 @@ def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
 
 
 def _stage(row: TallyRow, tallies: Sequence[int]) -> None:
-    if row.tallies() == tallies:
-        return
     if any(tallies):
         row.counts = json.dumps(tallies)
         storage.put(row)
-    else:
+    elif row.version_tag is not None:
         storage.delete(row)
+    else:
+        storage.require(storage.Key(TallyRow, row.agent, row.period), TallyRow.agent.does_not_exist())
 
 
 def _period(kind: str, text: str) -> str:

@@ -106,9 +106,11 @@ def _is_stored(tombstone: AgentRow) -> bool:
 def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
     """Read the agent's keys and records in batches, and yield for each the function that deletes it.
 
-    The ids of keys, tools and leads are never used again. Other records are deleted only as they were read.
+    The ids of credentials, tools and leads are never used again. Other records are deleted only as they were read.
     """
-    yield partial(_delete_each, store.list_keys(workspace_id, agent_id), credentials.revoke)
+    keys = store.list_keys(workspace_id, agent_id)
+    for start in range(0, len(keys), _BATCH):
+        yield partial(_delete_each, keys[start : start + _BATCH], credentials.revoke)
     for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete):
         while rows := batch_to_delete(workspace_id, agent_id, _BATCH):
             yield partial(storage.delete_many, rows)

@@ -180,7 +180,11 @@ FUNCTIONS = (
             "tallies": "BatchGetItem DeleteItem PutItem",
         },
         queue="tallies",
-        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
+        # All counts of a month write its row.
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": 5},
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
     ),
     Function(
         "resume_cascade",
@@ -198,6 +202,7 @@ FUNCTIONS = (
         },
         sends_to=("cascades",),
         queue="cascades",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
     ),
 )
 """Every function that `app.py` registers; a test compares the two."""

@@ -111,14 +111,14 @@ class StreamPoller:
         answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
         records = answer["Records"]
         if records:
-            if len(records) < self._source.batch_size:
-                self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
             failed = _reported(self._function(events.from_records(records, self._arn), None))
             done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
             if done:
                 self._positions.advance(self._position, done[-1])
             if failed:
                 raise PartialFailure
+            if len(records) < self._source.batch_size:
+                self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
         self._iterator = answer.get("NextShardIterator")
         return bool(records)
 

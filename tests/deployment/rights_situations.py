@@ -129,7 +129,8 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     counting.tally_conversations({"Records": records}, None)
     image = records[0]["dynamodb"].get("NewImage") or records[0]["dynamodb"]["OldImage"]
     request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
-    counting.count_conversations({"Records": [{"body": json.dumps(request)}]}, None)
+    message = {"messageId": "1", "body": json.dumps(request)}
+    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> 
 
 
 # Their batches are repeated as a whole.
-WITHOUT_PARTS = {"continue_fan_out", "resume_cascade", "tally_conversations", "count_conversations"}
+WITHOUT_PARTS = {"continue_fan_out", "resume_cascade", "tally_conversations"}
 
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
