@@ -15,7 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import refused
 from tests.requests import counted
-from tests.selection import one_of_each
+from tests.selection import one_of_each, whole
 from tests.test_clients import noise
 
 LIST = "/v2/agents/support/convos"
@@ -194,19 +194,14 @@ def test_a_conversation_that_is_deleted_while_the_list_is_read_is_left_out(
     assert ids(api.get(f"{LIST}?cursor={answer.json['nextCursor']}").data) == ["c0"]
 
 
-def test_a_page_that_is_too_large_for_an_answer_continues_by_cursor(
-    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    create(workspace, 20)
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages._ENVELOPE + 300)
-    seen, pages, cursor = [], 0, ""
-    while cursor is not None:
-        answer = api.get(LIST + cursor)
-        seen += ids(answer.data)
-        pages += 1
-        cursor = f"?cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
-    assert seen == newest_first(20)
-    assert pages > 2
+@whole
+def test_a_page_of_the_largest_metadata_fits_an_answer(api: Api) -> None:
+    names = ["\N{GRINNING FACE}" * 15_900, '"' * 31_500]  # each character becomes twelve bytes, or four
+    for number in range(20):
+        path = f"/agents/support/interact/c{number}/state"
+        assert api.post(path, {"metadata": {"userName": names[number % 2]}}).status == 200
+        assert api.post(path, {"metadata": {"userName": names[number % 2] * 2}}).status == 413
+    assert [one["userName"] for one in api.get(LIST).data] == names[::-1] * 10
 
 
 def test_an_unchanged_summary_keeps_its_bytes(

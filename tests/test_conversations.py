@@ -555,6 +555,17 @@ def test_a_limit_counts_the_messages_that_a_later_write_replaced(api: Api, limit
 
 
 @pytest.mark.promise("limits")
+@pytest.mark.parametrize("prefix", ["human ", "u", "o"])
+def test_no_id_of_a_bot_s_message_hides_a_message_of_the_user(api: Api, prefix: str) -> None:
+    api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
+    bots = [{**message(f"{prefix}{number}"), "from": "bot"} for number in range(5)]
+    assert api.post(STATE, {"turns": turns(*bots)}).status == 200
+    assert api.post(STATE, {"turns": []}).status == 200
+    statuses = [api.post(STATE, {"turns": turns(message(str(number)))}).status for number in range(5)]
+    assert statuses == [200] + [429] * 4
+
+
+@pytest.mark.promise("limits")
 def test_a_limit_counts_a_message_once(api: Api) -> None:
     """Whether it is deleted, sent again, or replaced under its id."""
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})

@@ -589,7 +589,7 @@ def test_nothing_is_left_two_minutes_after_a_deletion_whatever_a_process_remembe
     pass_time(0)
     due: list[tuple[int, str]] = []
     monkeypatch.setattr(
-        queues, "send", lambda _, texts, delay: due.extend((clock.seconds() + delay, text) for text in texts)
+        queues, "send", lambda _, texts, group, delay: due.extend((clock.seconds() + delay, text) for text in texts)
     )
 
     def wait(seconds: int) -> None:

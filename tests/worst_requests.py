@@ -100,6 +100,7 @@ OVERSIZE = {
     "6 MB of text": change(STATE, filled("x" * 1_000, '{"turns":[{"x":"', '"}]}', size=6_000_000)),
     "6 MB agent": change("/v2/agents/support", filled("1", '{"vectorDb":[', size=6_000_000)),
     "0.9 MB of empty turns": change(STATE, filled("{}")),
+    "0.9 MB of turns with a message": change(STATE, filled(TURN)),
     "0.9 MB of messages in one turn": change(STATE, filled("{}", *ONE_TURN)),
     "0.9 MB of numbers": change(STATE, filled("1")),
     "0.9 MB of arrays": change(STATE, filled("[[[[]]]]", '{"turns":[{"x":[')),
@@ -107,7 +108,6 @@ OVERSIZE = {
 """Refused before they are parsed."""
 
 ACCEPTED = {
-    "0.9 MB of turns with a message": change(STATE, filled(TURN)),
     "the most messages": change(STATE, MOST_MESSAGES),
     "the most messages replace others": change(STATE, MOST_MESSAGES, change(STATE, OTHER_MESSAGES)),
     "the most messages of the user": change(STATE, filled('{"from":"human","messages":[{}]}')),

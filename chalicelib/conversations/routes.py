@@ -122,11 +122,10 @@ def list_conversations(agent_id: str) -> Response:
     else:
         agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
     agents.confirm(agent, workspace_id, agent_id)
-    rows = listing.with_metadata(entries[: listing.PAGE_SIZE])
-    shown = [*messages.take_fitting(render_metadata(store.read_metadata(row)) for row in rows)]
-    following = entries[listing.PAGE_SIZE - 1 : -1] if len(shown) == len(rows) else rows[len(shown) - 1 :]
-    more = messages.to_cursor(following[0].created) if following else None
-    return messages.list_response("Agent conversations retrieved successfully", shown, more)
+    page = entries[: listing.PAGE_SIZE]
+    shown = [render_metadata(store.read_metadata(row)) for row in listing.with_metadata(page)]
+    more = messages.to_cursor(page[-1].created) if len(entries) > len(page) else None
+    return messages.listing("Agent conversations retrieved successfully", shown, more)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])

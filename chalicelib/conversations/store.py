@@ -21,7 +21,7 @@ from chalicelib.storage import Document, encryption, json_equal
 
 # Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
 _MAX_SUMMARY = 1_024
-# Bytes, sealed and as JSON. A page of 20 must fit a response.
+# Bytes, sealed and as JSON. A page of 20 always fits a response, even if each character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
 # New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.

@@ -39,19 +39,36 @@ def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Turn stream records into delivery messages. Returns the first failed record, or an empty list.
 
     The stream repeats the batch from that record on, and the ids stay the same. Raises Unavailable if that is the whole
-    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue; the batch
-    continues.
+    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue, last of all, so
+    that a repeated batch does not send it again.
     """
+    unreadable: list[int] = []
+    failed = _enqueue_all(records, unreadable)
+    end = records.index(failed[0]) if failed else len(records)
+    for position in unreadable:
+        if position < end:
+            queue.send_to_dead_letter(storage.encode_json(_record_location(records[position])).decode())
+    return failed
+
+
+def _enqueue_all(records: Sequence[dict[str, Any]], unreadable: list[int]) -> list[dict[str, Any]]:
+    """Store and enqueue the events of all records. Appends the positions of the unreadable ones to `unreadable`."""
     # By event id, because a batch may contain a record twice.
     happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
     first: dict[str, int] = {}
     failed = []
     for position, record in enumerate(records):
         try:
-            found = _events(record)
+            found = events.from_change(change.from_record(record))
         except errors.Unavailable:
             failed = _failed(records, position)
             break
+        except Exception:
+            _log.exception(
+                "Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER
+            )
+            unreadable.append(position)
+            continue
         for event in found:
             first.setdefault(event.workspace_id, position)
             happened[event.workspace_id][event.id] = event
@@ -76,17 +93,6 @@ def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, 
         raise
     _log.exception("Cannot process the records of a batch from number %s on; the stream repeats them", position)
     return [records[position]]
-
-
-def _events(record: dict[str, Any]) -> list[events.Event]:
-    try:
-        return events.from_change(change.from_record(record))
-    except errors.Unavailable:
-        raise
-    except Exception:
-        _log.exception("Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER)
-        queue.send_to_dead_letter(storage.encode_json(_record_location(record)).decode())
-        return []
 
 
 def _record_location(record: Any) -> Document:

@@ -61,8 +61,11 @@ def read(stage: str) -> dict[str, Any]:
 
 
 def architecture(stage: str) -> str:
-    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64."""
-    return str(read(stage).get("lambda_architecture", "x86_64"))
+    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64.
+
+    Like Chalice, falls back to the value for all stages.
+    """
+    return str(read(stage).get("lambda_architecture") or _read_config().get("lambda_architecture", "x86_64"))
 
 
 def reserve(stage: str, concurrency: Mapping[str, int]) -> None:

@@ -327,6 +327,22 @@ def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_conti
     assert waiting(queue.DEAD_LETTER) == [text]
 
 
+def test_a_repeated_batch_sends_an_unreadable_message_to_the_dead_letter_queue_once(
+    stream: Stream, api: Api, inbox: Inbox
+) -> None:
+    """One of them is nested too deeply for the parser."""
+    listen(api, inbox.url())
+    happen(stream, api, "one")
+    (body,) = pipeline.take().bodies
+    batch = {"Records": [{"body": body, "messageId": "1"}, {"body": "[" * 100_000, "messageId": "2"}]}
+    for _ in range(3):
+        with refuse_operation("BatchGetItem", "ThrottlingException"), pytest.raises(errors.Unavailable):
+            functions.deliver(batch, None)
+    assert waiting(queue.DEAD_LETTER) == []
+    functions.deliver(batch, None)
+    assert len(waiting(queue.DEAD_LETTER)) == 1
+
+
 def test_the_deliveries_of_a_batch_alone_start_at_once(
     stream: Stream, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -172,6 +172,20 @@ def test_an_unreadable_record_goes_to_the_dead_letter_queue_and_the_batch_contin
     assert len(dead_letters()) == 1
 
 
+def test_a_repeated_batch_sends_an_unreadable_record_to_the_dead_letter_queue_once(
+    stream: Stream, api: Api, inbox: Inbox
+) -> None:
+    listen(api, inbox, "organisation_created")
+    organisations(api, "acme")
+    (record,) = stream.read()
+    for _ in range(3):
+        with refuse_operation("BatchWriteItem", "ThrottlingException"), pytest.raises(errors.Unavailable):
+            fan_out_records([record, 7])
+    assert dead_letters() == []
+    fan_out_records([record, 7])
+    assert len(dead_letters()) == 1
+
+
 def test_a_tampered_document_goes_to_the_dead_letter_queue_with_its_keys_and_without_its_content(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:

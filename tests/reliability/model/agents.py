@@ -1,10 +1,12 @@
 """Rules for agents and their tools."""
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 
 from chalicelib import clock
+from chalicelib.deletion import cascade
 from tests.reliability.model.answers import MADE, Document, Expected, Record, success
 from tests.reliability.model.forms import merged, merged_v2, v2_form
 from tests.reliability.model.machine import Machine, Workspace, conditions, picks, route
@@ -210,7 +212,12 @@ class Agents(Machine):
             workspace.delete_agent(agent_id)
             return Expected(success("Agent deleted successfully"))
 
-        self.ask("DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
+        answer = self.ask(
+            "DELETE /v3/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id
+        )
+        if answer.status == 200:
+            self.now += 90_000  # the delay of the second run, which releases the id
+            cascade.resume(json.dumps([self.workspace(at).id, agent_id]), 10)
 
     # ---- tools ----
 
