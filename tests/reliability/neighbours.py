@@ -52,13 +52,15 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
         _neighbour(run, quiet, urls[0], 2)  # its host proves quick
         before = _neighbour(run, quiet, urls[0], seconds)
         stopped = threading.Event()
-        disturber = threading.Thread(target=CASES[case], args=(run, noisy, urls[1:], stopped))
-        disturber.start()
-        time.sleep(1)
-        during = _neighbour(run, quiet, urls[0], seconds)
-        others = len(_arrivals(urls[0])) - len(before) - len(during)
-        stopped.set()
-        disturber.join()
+        with ThreadPoolExecutor(1) as pool:
+            disturber = pool.submit(CASES[case], run, noisy, urls[1:], stopped)
+            try:
+                time.sleep(1)
+                during = _neighbour(run, quiet, urls[0], seconds)
+                others = len(_arrivals(urls[0])) - len(before) - len(during)
+            finally:
+                stopped.set()
+            disturber.result()  # raises what the disturber raised
         return Waits(before, during, others)
 
 
@@ -99,10 +101,20 @@ def _create(run: Run, token: str, urls: list[str], stopped: threading.Event) -> 
     _listen(run, token, f"{urls[0]}/0", "message_received")
     _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
     state = {"turns": [{"from": "human", "messages": [{"type": "w"}]}]}
+
+    def create(path: str) -> None:
+        while True:
+            try:
+                _ask(run, token, "POST", path, state)
+            except OSError:  # so many connections at once exceed the backlog of the server's socket
+                time.sleep(0.1)
+            else:
+                return
+
     with ThreadPoolExecutor(CREATED) as pool:
         for round_ in itertools.count():
             paths = [f"/agents/support/interact/user-{round_}-{number}/state" for number in range(CREATED)]
-            for _ in pool.map(lambda path: _ask(run, token, "POST", path, state), paths):
+            for _ in pool.map(create, paths):
                 pass
             if stopped.wait(2):
                 return
