@@ -4,9 +4,11 @@
 batches. Contents, ids and times follow from the numbers alone.
 """
 
+import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ from botocore.config import Config
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import store
+from chalicelib.conversations import jump, store, tallies
 from chalicelib.conversations.state import State, empty
 from chalicelib.http import auth
 from chalicelib.storage import Document, client, keyring
@@ -26,7 +28,7 @@ from infra.local import children
 from tests.api import Api
 
 AGENT = "support"
-_FIRST_MILLISECONDS = 1_780_000_000_000
+FIRST_MILLISECONDS = 1_780_000_000_000
 _NOW_MILLISECONDS = 1_795_000_000_000
 _MINUTE = 60_000
 _ROWS_PER_BATCH = 250
@@ -99,12 +101,12 @@ def tenant() -> Tenant:
 
 def conversation_id(number: int) -> str:
     """Return a conversation's id: as long as the service's own, and sorted by time like them."""
-    return ids.id_at(_FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
+    return ids.id_at(FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
 
 
 def metadata(number: int) -> Document:
     """Return the metadata that a list shows: user, origin, times and counts. About 250 bytes of JSON."""
-    last = _FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
+    last = FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
     counted = {"messagesNum": 2 + number % 40, "interactionsNum": 1 + number % 20}
     times = {"ts": last - 600, "firstMessageTS": last - 590, "lastMessageTS": last, "lastModified": last}
     about = {"userName": f"{_NAMES[number % len(_NAMES)]} {number}", "origin": "web-chat"}
@@ -117,6 +119,35 @@ def fill(to: Tenant, numbers: Sequence[int]) -> None:
         saved = [pool.submit(storage.save_many, rows) for rows in _rows_of(to, numbers)]
     for one in saved:
         one.result()
+
+
+def remove(to: Tenant, numbers: Sequence[int]) -> None:
+    """Delete the stored conversations with these numbers. They have no other items than their own."""
+    keys = [store.key(to.workspace_id, AGENT, conversation_id(number)) for number in numbers]
+    storage.delete_many([key.row(key.partition, key.sort) for key in keys])
+
+
+def tally(to: Tenant, numbers: Iterable[int]) -> None:
+    """Replace the tallies by those of a tenant that has the conversations with these numbers."""
+    counts: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for quarter in (jump.quarter_of(conversation_id(number)) for number in numbers):
+        counts[tallies._DAY, quarter.day][quarter.number] += 1
+        counts[tallies._MONTH, quarter.month][quarter.day_number] += 1
+    lengths = {tallies._DAY: jump.QUARTERS, tallies._MONTH: tallies._DAYS}
+    storage.delete_many(tallies.batch_to_delete(to.workspace_id, AGENT, 1_000))
+    with storage.unit_of_work() as unit:
+        rows = [
+            tallies.TallyRow(
+                to.agent,
+                tallies._period(kind, period),
+                counts=json.dumps([counted[number] for number in range(lengths[kind])]),
+            )
+            for (kind, period), counted in counts.items()
+        ]
+        for row in rows:
+            storage.put(row)
+        unit.discard()  # which gives each row its version, as in `_rows_of`
+    storage.save_many(rows)
 
 
 def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[store.ConversationRow]]:

@@ -1,21 +1,14 @@
 """Where page N of a list begins, found by tallies: the arithmetic, against a list that is counted entry by entry."""
 
-import math
 import random
-from collections import defaultdict
 
 import pytest
 
 from chalicelib import ids
 from chalicelib.conversations import jump
 from chalicelib.conversations.jump import Depth, Jump, Quarter
+from tests.jumps import DAY, NOVEMBER, SIZE, tallied, worst_page
 from tests.selection import whole
-
-SIZE = 21
-# Bytes of an entry of the index: a summary of 600, and its keys. Read units of the rows read beside it.
-ENTRY, DAY_ROW, AGENT = 700, 0.5, 2.0
-DAY = 24 * 60 * 60 * 1000
-NOVEMBER = 1_793_491_200_000  # 2026-11-01
 
 
 def created_at(chance: random.Random, days: int, count: int) -> list[int]:
@@ -23,17 +16,6 @@ def created_at(chance: random.Random, days: int, count: int) -> list[int]:
     busy = [chance.randrange(days * DAY) for _ in range(max(1, count // 20))]
     around = [chance.choice(busy) + chance.randrange(20 * 60 * 1000) for _ in range(count)]
     return sorted((NOVEMBER + time for time in around), reverse=True)
-
-
-def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, list[int]]]:
-    """The tallies of all months, newest first, and of all days."""
-    days: dict[str, list[int]] = defaultdict(lambda: [0] * jump.QUARTERS)
-    months: dict[str, list[int]] = defaultdict(lambda: [0] * 31)
-    for time in times:
-        quarter = jump.quarter_of(ids.id_at(time, 0))
-        days[quarter.day][quarter.number] += 1
-        months[quarter.month][quarter.day_number] += 1
-    return sorted(months.items(), reverse=True), days
 
 
 def read(times: list[int], found: Jump) -> tuple[list[int], int]:
@@ -77,24 +59,6 @@ def test_a_quarter_hour_follows_from_the_time_of_a_ulid() -> None:
 
 @whole
 def test_any_page_of_a_million_conversations_costs_four_requests_and_twelve_units() -> None:
-    """A year with a daily rhythm: eight times as many conversations at noon as at night. Entries have 700 bytes."""
-    chance = random.Random(14)
-    year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
-    weights = [4.5 - 3.5 * math.cos(2 * math.pi * quarter / jump.QUARTERS) for quarter in range(jump.QUARTERS)]
-    quarters = chance.choices(range(jump.QUARTERS), weights, k=1_000_000)
-    times = sorted(
-        (chance.choice(year) + quarter * jump.QUARTER_MILLISECONDS + chance.randrange(jump.QUARTER_MILLISECONDS))
-        for quarter in quarters
-    )[::-1]
-    months, days = tallied(times)
-    month_rows = math.ceil(sum(200 + 7 * len(counts) for _, counts in months) / 4096) / 2
-    worst = 0.0
-    for depth in range(0, len(times), 20 * 37):
-        day = jump.find_day(months, depth)
-        assert day
-        found = jump.find_jump(day, days[day.day], SIZE)
-        older = found.skip + max(0, SIZE - found.newer)
-        reads = [math.ceil(entries * ENTRY / 4096) / 2 for entries in (found.newer, older) if entries]
-        assert len(reads) <= 2  # after the months, and the day with the agent
-        worst = max(worst, month_rows + DAY_ROW + AGENT + sum(reads))
-    assert worst <= 12
+    worst = worst_page(1_000_000, 37)
+    assert worst.requests <= 4
+    assert worst.read_units <= 12

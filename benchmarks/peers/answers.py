@@ -22,11 +22,11 @@ def agent(agent_id: str, document: Document) -> Document:
     return {"success": True, "message": "Agent retrieved successfully", "data": data}
 
 
-def page(conversations: Sequence[Document], more: int | str | None) -> Document:
+def page(conversations: Sequence[Document], more: str | None) -> Document:
     """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's position if the list has more."""
     answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
     if more is not None:
-        answer["nextCursor"] = base64.urlsafe_b64encode(str(more).encode()).decode().rstrip("=")
+        answer["nextCursor"] = base64.urlsafe_b64encode(more.encode()).decode().rstrip("=")
     return answer
 
 

@@ -2,13 +2,13 @@
 
 One client, created at import, with the settings of CAMS: no parameter validation, and a fixed user agent, because
 building the default for each request takes 0.8 million instructions. It sends the same requests as CAMS: one for an
-agent, two for a page, two for a state. A state's item also has the digests of received messages and the new messages
-for events, so the stored documents are the same.
+agent, two for a page, two for a state. A state's item also has the numbers of received messages and the new messages
+for events, so the stored documents are the same. The measured requests remove no message.
 """
 
-import hashlib
 import json
 import os
+import struct
 from typing import Any
 
 from botocore.config import Config
@@ -22,6 +22,7 @@ from chalicelib.storage import encryption
 _WORKSPACE = os.environ["WORKSPACE_ID"]
 _AGENTS, _CONVERSATIONS = "cams-agents", "cams-conversations"
 _PAGE = 20
+_COUNTS = struct.Struct(">II")  # the interactions and messages ever received
 _dynamodb = Session().create_client(
     "dynamodb",
     config=Config(
@@ -74,16 +75,18 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     agent = _opened_document(agent_item)
     text, _, seen = _unsealed(item, "turns").partition(b"\x00")
     metadata, turns = answers.replaced(_opened(item, "summary"), sent)
-    digests = {seen[start : start + 6] for start in range(0, len(seen), 6)}
-    human = [turn["messages"] for turn in turns if turn["messages"]["from"] == "human"]
-    digested = [(hashlib.blake2b(message["mid"].encode(), digest_size=6).digest(), message) for message in human]
-    new = [(digest, message) for digest, message in digested if digest not in digests]
+    before = json.loads(text)
+    stored = {turn["messages"]["mid"] for turn in before}
+    new = [turn["messages"] for turn in turns if turn["messages"]["mid"] not in stored]
     received = [
         {name: message[name] for name in ("mid", "type", "from")} | {"content": message["item"]["payload"]["message"]}
-        for _, message in new
+        for message in new
+        if message["from"] == "human"
     ]
+    interactions, messages = _COUNTS.unpack(seen)
+    counts = _COUNTS.pack(interactions + len(received), messages + len(new))
     for_events = {"agentName": agent["title"], "origin": metadata["origin"], "messages": received}
-    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + seen + b"".join(digest for digest, _ in new))
+    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + counts)
     _dynamodb.put_item(
         TableName=_CONVERSATIONS,
         Item={
@@ -96,7 +99,7 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
         ConditionExpression="version_tag = :as_read",
         ExpressionAttributeValues={":as_read": item["version_tag"]},
     )
-    return answers.state(agent_id, user_id, agent, metadata, turns, json.loads(text))
+    return answers.state(agent_id, user_id, agent, metadata, turns, before)
 
 
 def _agent_key(agent_id: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ lists all values, otherwise strings.
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any
@@ -107,8 +108,16 @@ class Wire(BaseModel):
 Location = tuple[int | str, ...]
 
 
+# A number is infinite only with an exponent of three digits, or with at least 210 digits.
+_MAY_BE_NON_FINITE = re.compile(
+    rb"(?:^|[:,\[])[ \t\r\n]*-?(?:NaN|Infinity|[0-9]+(?:\.[0-9]*)?[eE]\+?[0-9]{3}|[0-9]{200})"
+)
+
+
 def find_non_finite(raw: bytes) -> Iterator[Location]:
     """The locations of NaN and infinities, such as 1e999, in a JSON text; none if it is not valid JSON."""
+    if not _MAY_BE_NON_FINITE.search(raw):
+        return
     try:
         parsed = from_json(raw)
     except ValueError:

@@ -10,7 +10,8 @@ import pytest
 from benchmarks import populate, results
 from benchmarks.questions import listing
 from chalicelib import storage
-from chalicelib.conversations import store
+from chalicelib.conversations import listing as conversations
+from chalicelib.conversations import store, tallies
 from chalicelib.conversations.listing import PAGE_SIZE
 from chalicelib.conversations.state import State
 from tests.capacity import size
@@ -30,7 +31,9 @@ def engine() -> Iterator[None]:
 def tenant(engine: None) -> populate.Tenant:
     """Create a tenant with the newest of 30,000 conversations."""
     made = populate.tenant()
-    populate.fill(made, range(listing.ALL - PAGES[-1] * PAGE_SIZE, listing.ALL + 1))
+    newest = range(listing.ALL - PAGES[-1] * PAGE_SIZE, listing.ALL + 1)
+    populate.fill(made, newest)
+    populate.tally(made, newest)
     return made
 
 
@@ -73,3 +76,20 @@ def sizes(tenant: populate.Tenant) -> dict[str, int]:
     stored = {"conversation": {"S": key.partition}, "item": {"S": key.sort}}
     item = storage.sdk_client("dynamodb").get_item(TableName=store.ConversationRow.Meta.table_name, Key=stored)["Item"]
     return {name: size({name: value}) for name, value in item.items()}
+
+
+def test_tallies_of_numbers_equal_those_counted_from_the_index() -> None:
+    filled, numbers = populate.tenant(), range(1, 41)
+    populate.fill(filled, numbers)
+    populate.tally(filled, numbers)
+    written = tallies_of(filled)
+    for quarter in conversations.list_quarters(filled.workspace_id, populate.AGENT):
+        conversations.recount(filled.workspace_id, populate.AGENT, quarter)
+    assert tallies_of(filled) == written
+    assert sum(map(sum, written.values())) == 2 * len(numbers)
+
+
+def tallies_of(tenant: populate.Tenant) -> dict[str, list[int]]:
+    """Return the stored tallies by period."""
+    rows = tallies.batch_to_delete(tenant.workspace_id, populate.AGENT, 100)
+    return {row.period: row.tallies() for row in rows}

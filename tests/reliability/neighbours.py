@@ -1,11 +1,8 @@
 """How late a quiet workspace's webhooks are while another workspace misbehaves, in the local run with real receivers.
 
-python -m tests.reliability.neighbours hanging|flood [--seconds 30]
+python -m tests.reliability.neighbours CASE [--seconds 30]
 
-Prints the 99th percentile of the seconds from commit to POST: when all is quiet, and disturbed.
-
-- `hanging`: 50 endpoints accept and never answer. They are deleted and created again all the time.
-- `flood`: writes of 15,000 one-word messages are fanned out to 50 endpoints that answer at once.
+Prints the seconds from commit to POST: when all is quiet, and disturbed. `CASES` has the cases.
 """
 
 import argparse
@@ -21,6 +18,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,16 +29,17 @@ from infra.local.children import ROOT
 from tests.reliability.runs import Run, ask, begin, end, free_port
 
 ENDPOINTS = 50
+CREATED = 300
 MESSAGES = 15_000
 _INTERVAL = 0.2
 _SECONDS_TO_ARRIVE = 40
 
 
 class Waits(NamedTuple):
-    """The 99th percentiles in seconds, and the number of disturbing deliveries that arrived."""
+    """The waits in seconds, and the number of disturbing deliveries that arrived."""
 
-    quiet: float
-    disturbed: float
+    quiet: list[float]
+    disturbed: list[float]
     others: int
 
 
@@ -53,17 +52,16 @@ def measure(case: str, seconds: float, directory: Path) -> Waits:
         _neighbour(run, quiet, urls[0], 2)  # its host proves quick
         before = _neighbour(run, quiet, urls[0], seconds)
         stopped = threading.Event()
-        disturber = threading.Thread(target=CASES[case], args=(run, noisy, urls[1:], stopped))
-        disturber.start()
-        time.sleep(1)
-        during = _neighbour(run, quiet, urls[0], seconds)
-        others = len(_arrivals(urls[0])) - len(before) - len(during)
-        stopped.set()
-        disturber.join()
-        _report("quiet", before)
-        _report("disturbed", during)
-        sys.stdout.write(f"{others:,} other requests arrived\n")
-        return Waits(_percentile(before), _percentile(during), others)
+        with ThreadPoolExecutor(1) as pool:
+            disturber = pool.submit(CASES[case], run, noisy, urls[1:], stopped)
+            try:
+                time.sleep(1)
+                during = _neighbour(run, quiet, urls[0], seconds)
+                others = len(_arrivals(urls[0])) - len(before) - len(during)
+            finally:
+                stopped.set()
+            disturber.result()  # raises what the disturber raised
+        return Waits(before, during, others)
 
 
 def _hang(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
@@ -89,7 +87,55 @@ def _flood(run: Run, token: str, urls: list[str], stopped: threading.Event) -> N
     stopped.wait()
 
 
-CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {"hanging": _hang, "flood": _flood}
+def _flood_one(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
+    _listen(run, token, f"{urls[0]}/200", "message_received")
+    _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
+    turns = [{"from": "human", "messages": [{"type": "w"}] * MESSAGES}]
+    for round_ in itertools.count():
+        _ask(run, token, "POST", f"/agents/support/interact/user-{round_}/state", {"turns": turns})
+        if stopped.wait(5):
+            return
+
+
+def _create(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
+    _listen(run, token, f"{urls[0]}/0", "message_received")
+    _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
+    state = {"turns": [{"from": "human", "messages": [{"type": "w"}]}]}
+
+    def create(path: str) -> None:
+        while True:
+            try:
+                _ask(run, token, "POST", path, state)
+            except OSError:  # so many connections at once exceed the backlog of the server's socket
+                time.sleep(0.1)
+            else:
+                return
+
+    with ThreadPoolExecutor(CREATED) as pool:
+        for round_ in itertools.count():
+            paths = [f"/agents/support/interact/user-{round_}-{number}/state" for number in range(CREATED)]
+            for _ in pool.map(create, paths):
+                pass
+            if stopped.wait(2):
+                return
+
+
+def _rest(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
+    stopped.wait()
+
+
+NOTHING = "nothing"
+CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
+    NOTHING: _rest,
+    # 50 endpoints accept and never answer. They are deleted and created again all the time.
+    "hanging": _hang,
+    # A write of 15,000 one-word messages is fanned out to 50 endpoints that answer at once.
+    "flood": _flood,
+    # Such a write every five seconds, for one endpoint that answers after 200 ms.
+    "one endpoint": _flood_one,
+    # 300 conversations of one agent are created at once, again and again.
+    "creations": _create,
+}
 
 
 def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
@@ -161,14 +207,15 @@ def _arrivals(url: str) -> dict[str, float]:
         return found
 
 
-def _percentile(waits: list[float]) -> float:
+def percentile(waits: list[float]) -> float:
+    """The 99th percentile."""
     return sorted(waits)[math.ceil(0.99 * len(waits)) - 1]
 
 
 def _report(name: str, waits: list[float]) -> None:
     sys.stdout.write(
         f"{name}: {len(waits)} webhooks, median {statistics.median(waits):.3f} s, "
-        f"99th percentile {_percentile(waits):.3f} s, longest {max(waits):.3f} s\n"
+        f"99th percentile {percentile(waits):.3f} s, longest {max(waits):.3f} s\n"
     )
 
 
@@ -179,7 +226,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as directory:
-        measure(options.case, options.seconds, Path(directory) / "run")
+        waits = measure(options.case, options.seconds, Path(directory) / "run")
+    _report("quiet", waits.quiet)
+    _report("disturbed", waits.disturbed)
+    sys.stdout.write(f"{waits.others:,} other requests arrived\n")
 
 
 if __name__ == "__main__":
