@@ -1,11 +1,12 @@
 """How late a quiet workspace's webhooks are while another workspace misbehaves, in the local run with real receivers.
 
-python -m tests.reliability.neighbours hanging|flood [--seconds 30]
+python -m tests.reliability.neighbours hanging|flood|promoted [--seconds 30]
 
 Prints the 99th percentile of the seconds from commit to POST: when all is quiet, and disturbed.
 
 - `hanging`: 50 endpoints accept and never answer. They are deleted and created again all the time.
 - `flood`: writes of 15,000 one-word messages are fanned out to 50 endpoints that answer at once.
+- `promoted`: a host that has proved quick hangs from one moment to the next, with 4,000 messages to it.
 """
 
 import argparse
@@ -32,6 +33,7 @@ from tests.reliability.runs import Run, ask, begin, end, free_port
 
 ENDPOINTS = 50
 MESSAGES = 15_000
+PROMOTED_MESSAGES = 4_000
 _INTERVAL = 0.2
 _SECONDS_TO_ARRIVE = 40
 
@@ -89,7 +91,23 @@ def _flood(run: Run, token: str, urls: list[str], stopped: threading.Event) -> N
     stopped.wait()
 
 
-CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {"hanging": _hang, "flood": _flood}
+def _promote(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
+    webhook_id = _listen(run, token, f"{urls[0]}/0", "message_received")
+    _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
+    path = "/agents/support/interact"
+    _ask(run, token, "POST", f"{path}/first/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    time.sleep(2)  # the host proves quick
+    _ask(run, token, "PATCH", f"/v3/webhooks/{webhook_id}", {"webhook": {"url": f"{urls[0]}/hangs"}})
+    turns = [{"from": "human", "messages": [{"type": "w"}] * PROMOTED_MESSAGES}]
+    _ask(run, token, "POST", f"{path}/ann/state", {"turns": turns})
+    stopped.wait()
+
+
+CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
+    "hanging": _hang,
+    "flood": _flood,
+    "promoted": _promote,
+}
 
 
 def _neighbour(run: Run, token: str, url: str, seconds: float) -> list[float]:
