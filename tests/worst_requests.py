@@ -99,6 +99,7 @@ OVERSIZE = {
     "6 MB of turns with a message": change(STATE, filled(TURN, size=6_000_000)),
     "6 MB of text": change(STATE, filled("x" * 1_000, '{"turns":[{"x":"', '"}]}', size=6_000_000)),
     "6 MB agent": change("/v2/agents/support", filled("1", '{"vectorDb":[', size=6_000_000)),
+    "6 MB of escaped backslashes": change(STATE, b'{"turns":[{"x":"%s"}]}' % (b"\\\\u" * 1_950_000)),
     "0.9 MB of empty turns": change(STATE, filled("{}")),
     "0.9 MB of turns with a message": change(STATE, filled(TURN)),
     "0.9 MB of messages in one turn": change(STATE, filled("{}", *ONE_TURN)),

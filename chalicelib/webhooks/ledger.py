@@ -12,7 +12,6 @@ import heapq
 import math
 import zlib
 from collections.abc import Iterable, Iterator
-from itertools import islice
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
@@ -199,27 +198,34 @@ def list_page(
 ) -> tuple[list[DeliveryRow], str | None]:
     """Return up to `limit` deliveries of an endpoint, newest first, and the `before` of the next page.
 
-    The latter is None on the last page. Failed deliveries have an index. With another `status`, a page searches 1,000
-    deliveries, so it may be short or empty although more pages follow: these statuses change with time, or apply to
-    most deliveries. Eventually consistent.
+    The latter is None on the last page. Failed deliveries have an index. With another `status`, a page searches up to
+    1,000 deliveries, so it may be short or empty although more pages follow: these statuses change with time, or apply
+    to most deliveries. Eventually consistent.
     """
     index = "by_failure" if status == FAILED else None
-    scanned = limit if status in (None, FAILED) else _MAX_SCANNED
-    # What a partition holds of so many deliveries on average, and three standard deviations more, so that a page is
-    # almost always one request per partition.
-    share = scanned / _PARTITIONS
+    most = limit if status in (None, FAILED) else _MAX_SCANNED
+    # What a partition holds of so many deliveries on average, and three standard deviations more, so that a page of
+    # frequent deliveries is almost always one request per partition.
+    share = limit / _PARTITIONS
     size = math.ceil(share + 3 * math.sqrt(share))
     sorted_rows = [_newest_first(one, before, size, index) for one in _partitions(workspace_id, webhook_id)]
-    merged = heapq.merge(*sorted_rows, key=lambda row: row.delivery_id, reverse=True)
-    rows = list(islice(merged, scanned + 1))
-    found = [row for row in rows[:scanned] if status in (None, row.status)]
-    if len(found) > limit:
-        return found[:limit], found[limit - 1].delivery_id
-    return found, rows[scanned - 1].delivery_id if len(rows) > scanned else None
+    found: list[DeliveryRow] = []
+    last = None
+    for scanned, row in enumerate(heapq.merge(*sorted_rows, key=lambda row: row.delivery_id, reverse=True)):
+        is_wanted = status in (None, row.status)
+        if scanned == most or (is_wanted and len(found) == limit):
+            return found, last
+        if is_wanted:
+            found.append(row)
+        last = row.delivery_id
+    return found, None
 
 
 def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
-    """Yield the deliveries of a partition, `size` per request, which is made when its first delivery is needed."""
+    """Yield the deliveries of a partition, from requests that are made when their first delivery is needed.
+
+    The first has `size` deliveries, each next one four times as many, for a search for rare ones.
+    """
     while True:
         condition = DeliveryRow.delivery_id < before if before else None
         rows = storage.query(
@@ -229,3 +235,4 @@ def _newest_first(partition: str, before: str | None, size: int, index: str | No
         if len(rows) < size:
             return
         before = rows[-1].delivery_id
+        size *= 4

@@ -142,6 +142,13 @@ def test_the_limit_counts_the_requests_of_each_token_and_shows_none() -> None:
     assert not any(one["VisibilityConfig"]["SampledRequestsEnabled"] for one in (acl, rule))
 
 
+def test_the_limit_counts_all_spellings_of_a_token_together() -> None:
+    (key,) = RESOURCES["CredentialLimit"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"]["CustomKeys"]
+    transformations = key["Header"]["TextTransformations"]
+    assert [one["Type"] for one in transformations] == ["COMPRESS_WHITE_SPACE", "LOWERCASE"]
+    assert [one["Priority"] for one in transformations] == [0, 1]
+
+
 def test_the_limit_answers_as_the_throttle_does() -> None:
     acl = RESOURCES["CredentialLimit"]["Properties"]
     answer = acl["Rules"][0]["Action"]["Block"]["CustomResponse"]

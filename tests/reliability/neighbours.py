@@ -31,6 +31,7 @@ from tests.reliability.runs import Run, ask, begin, end, free_port
 ENDPOINTS = 50
 CREATED = 300
 MESSAGES = 15_000
+PROMOTED_MESSAGES = 4_000
 _INTERVAL = 0.2
 _SECONDS_TO_ARRIVE = 40
 
@@ -124,6 +125,18 @@ def _rest(run: Run, token: str, urls: list[str], stopped: threading.Event) -> No
     stopped.wait()
 
 
+def _promote(run: Run, token: str, urls: list[str], stopped: threading.Event) -> None:
+    webhook_id = _listen(run, token, f"{urls[0]}/0", "message_received")
+    _ask(run, token, "POST", "/v2/agents/support", {"title": "Support"})
+    path = "/agents/support/interact"
+    _ask(run, token, "POST", f"{path}/first/state", {"turns": [{"from": "human", "messages": [{}]}]})
+    time.sleep(2)  # the host proves quick
+    _ask(run, token, "PATCH", f"/v3/webhooks/{webhook_id}", {"webhook": {"url": f"{urls[0]}/hangs"}})
+    turns = [{"from": "human", "messages": [{"type": "w"}] * PROMOTED_MESSAGES}]
+    _ask(run, token, "POST", f"{path}/ann/state", {"turns": turns})
+    stopped.wait()
+
+
 NOTHING = "nothing"
 CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
     NOTHING: _rest,
@@ -135,6 +148,8 @@ CASES: dict[str, Callable[[Run, str, list[str], threading.Event], None]] = {
     "one endpoint": _flood_one,
     # 300 conversations of one agent are created at once, again and again.
     "creations": _create,
+    # A host that has proved quick hangs from one moment to the next, with 4,000 messages to it.
+    "promoted": _promote,
 }
 
 

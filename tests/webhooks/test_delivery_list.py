@@ -82,13 +82,31 @@ def test_listing_failed_deliveries_reads_only_those(
     assert meter.reads == 1 + 8 * 0.5
 
 
-def test_a_page_of_all_deliveries_reads_each_partition_once(api: Api, workspace: NewWorkspace, webhook_id: str) -> None:
+@pytest.mark.parametrize("query", ["", "?status=delivered"])
+def test_a_page_of_frequent_deliveries_reads_each_partition_once(
+    query: str, api: Api, workspace: NewWorkspace, webhook_id: str
+) -> None:
     newest_first = fill(workspace, webhook_id, 300, (), lambda number, one: partition(one) == number % 8)
     with metered() as meter:
-        answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries")
+        answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries{query}")
     assert [one["id"] for one in answer.data] == newest_first[:20]
     assert meter.requests == {"GetItem": 1, "Query": 8}
     assert meter.reads == 1 + 4
+
+
+def test_a_page_of_a_rare_status_examines_at_most_a_thousand_deliveries(
+    api: Api, workspace: NewWorkspace, webhook_id: str
+) -> None:
+    fill(workspace, webhook_id, 2_500, (), lambda number, one: partition(one) == number % 8)
+    with metered() as meter:
+        answer = api.get(f"/v3/webhooks/{webhook_id}/deliveries?status=unknown")
+    sys.stdout.write(f"\nan unknown one of 2,500: {units(meter)}\n")
+    assert answer.data == []
+    assert "nextCursor" in answer.json
+    # The endpoint; and of each partition 8, 32 and 128 deliveries of less than 350 bytes.
+    assert meter.requests == {"GetItem": 1, "Query": 8 * 3}
+    assert meter.reads <= 1 + 8 * (0.5 + 1.5 + 5.5)
+    assert [len(page) for page in pages(api, webhook_id, "status=unknown")] == [0, 0, 0]
 
 
 def test_pages_are_complete_if_all_deliveries_share_a_partition(
