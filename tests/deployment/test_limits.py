@@ -73,6 +73,14 @@ def test_an_operators_reserved_concurrency_is_kept(directory: Path) -> None:
     assert stage.read("prod") == {"lambda_functions": own}
 
 
+def test_a_reserved_concurrency_that_the_deployment_wrote_is_removed(directory: Path) -> None:
+    configure(directory, lambda_functions={"deliver": {"reserved_concurrency": 20}})
+    assert deployed(1_000) == {"deliver": 20, "deliver_slow": 50}
+    stage.remove("prod")
+    assert limits.reserved("prod") == {"deliver": 20}
+    assert deployed(100) == {"deliver": 20}
+
+
 def test_a_queue_invokes_a_function_as_often_as_its_reserved_concurrency_allows() -> None:
     for function in FUNCTIONS:
         if function.reserved_concurrency:
