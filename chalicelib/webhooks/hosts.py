@@ -23,7 +23,8 @@ SORT_KEY = "hosts#"
 
 _DAY = 24 * 60 * 60
 _PENALTY = 10 * 60
-# Hosts that a workspace's row remembers: as many as it may have endpoints. A forgotten host is slow, like a new one.
+# Hosts that a workspace's row remembers: as many as it may have endpoints. A forgotten host is slow, like a new one, so
+# the first to go are those with the fewest demotions.
 _REMEMBERED = 50
 
 
@@ -124,7 +125,15 @@ def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> Non
             after = change(before)
             if after != before:
                 row = row or HostsRow(workspace_id)
-                row.seal(dict([*known.items(), (host, after)][-_REMEMBERED:]))
+                row.seal({**_remembered(known), host: after})
                 storage.put(row)
 
     storage.retry_on_conflict(run)
+
+
+def _remembered(known: Mapping[str, Host]) -> Mapping[str, Host]:
+    """Return the hosts that the row keeps beside a changed one: others must not make it forget a penalty."""
+    if len(known) < _REMEMBERED:
+        return known
+    forgotten = min(known, key=lambda host: known[host].demotions)  # of equals, the least recently changed
+    return {host: state for host, state in known.items() if host != forgotten}

@@ -19,6 +19,7 @@ CHALICE_DIRECTORY = ROOT / ".chalice"
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
 _OPERATORS_SETTINGS = ("lambda_architecture", "throttle", "requests_per_credential")
+_RESERVED = "reserved_concurrency"
 _GENERATED_VARIABLES = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
 
 
@@ -73,12 +74,12 @@ def reserve(stage: str, concurrency: Mapping[str, int]) -> None:
     config = _read_config()
     functions = config["stages"][stage]["lambda_functions"]
     for name, value in concurrency.items():
-        functions[name]["reserved_concurrency"] = value
+        functions[name][_RESERVED] = value
     _write(CHALICE_DIRECTORY / _CONFIG, config)
 
 
 def remove(stage: str) -> None:
-    """Remove everything that `record` has written, after the resources have been deleted."""
+    """Remove everything that a deployment has written, after the resources have been deleted."""
     config = _read_config()
     remaining = config["stages"].get(stage, {}).get("environment_variables", {})
     for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
@@ -86,7 +87,11 @@ def remove(stage: str) -> None:
     removed = config["stages"].pop(stage, {})
     kept = {name: removed[name] for name in _OPERATORS_SETTINGS if name in removed}
     functions = removed.get("lambda_functions", {})
-    own = {name: _only_reserved(settings) for name, settings in functions.items() if _only_reserved(settings)}
+    own = {
+        name: concurrency
+        for name, settings in functions.items()
+        if (concurrency := _operators_concurrency(name, settings))
+    }
     if own:
         kept["lambda_functions"] = own
     if remaining:
@@ -98,9 +103,11 @@ def remove(stage: str) -> None:
         (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
 
 
-def _only_reserved(settings: dict[str, Any]) -> dict[str, Any]:
-    """The reserved concurrency, which is the only setting of a function that an operator may have set."""
-    return {name: value for name, value in settings.items() if name == "reserved_concurrency"}
+def _operators_concurrency(function: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The reserved concurrency that an operator set; the default is what `reserve` writes."""
+    default = next((one.reserved_concurrency for one in FUNCTIONS if one.name == function), None)
+    is_default = default is not None and settings.get(_RESERVED) == default
+    return {name: value for name, value in settings.items() if name == _RESERVED and not is_default}
 
 
 def _policy_file(stage: str, function: str) -> str:

@@ -73,6 +73,14 @@ def test_an_operators_reserved_concurrency_is_kept(directory: Path) -> None:
     assert stage.read("prod") == {"lambda_functions": own}
 
 
+def test_a_reserved_concurrency_that_the_deployment_wrote_is_removed(directory: Path) -> None:
+    configure(directory, lambda_functions={"deliver": {"reserved_concurrency": 20}})
+    assert deployed(1_000) == {"deliver": 20, "deliver_slow": 50}
+    stage.remove("prod")
+    assert limits.reserved("prod") == {"deliver": 20}
+    assert deployed(100) == {"deliver": 20}
+
+
 def test_a_queue_invokes_a_function_as_often_as_its_reserved_concurrency_allows() -> None:
     for function in FUNCTIONS:
         if function.reserved_concurrency:
@@ -186,18 +194,35 @@ def test_a_stack_keeps_the_api_of_the_limit() -> None:
 # ---- checks ---------------------------------------------------------------------------------------
 
 
+def reserving(function: str, concurrency: Any) -> dict[str, Any]:
+    return {"lambda_functions": {function: {"reserved_concurrency": concurrency}}}
+
+
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
+        ({"throttle": None}, "throttle of stage prod is None: "),
+        ({"throttle": 1_000}, "throttle of stage prod is 1000: "),
+        ({"throttle": []}, "throttle of stage prod is []: "),
         ({"throttle": {"rate": 0}}, "throttle.rate of stage prod is 0: "),
+        ({"throttle": {"rate": 0.5}}, "throttle.rate of stage prod is 0.5: "),
+        ({"throttle": {"rate": True}}, "throttle.rate of stage prod is True: "),
+        ({"throttle": {"rate": 10_001}}, "throttle.rate of stage prod is 10001: "),
+        ({"throttle": {"burst": 10_001}}, "throttle.burst of stage prod is 10001: "),
         ({"throttle": {"burst": "many"}}, "throttle.burst of stage prod is 'many': "),
         ({"throttle": {"rte": 5}}, "throttle.rte of stage prod is 5: "),
+        ({"requests_per_credential": None}, "requests_per_credential of stage prod is None: "),
+        ({"requests_per_credential": "2000"}, "requests_per_credential of stage prod is '2000': "),
         ({"requests_per_credential": 9}, "requests_per_credential of stage prod is 9: "),
         ({"requests_per_credential": -1}, "requests_per_credential of stage prod is -1: "),
-        (
-            {"lambda_functions": {"deliver": {"reserved_concurrency": 1}}},
-            "reserved_concurrency of deliver, stage prod, ",
-        ),
+        ({"requests_per_credential": 2_000_000_001}, "requests_per_credential of stage prod is 2000000001: "),
+        ({"lambda_functions": None}, "lambda_functions of stage prod is None: "),
+        ({"lambda_functions": {"deliver": None}}, "lambda_functions.deliver of stage prod is None: "),
+        ({"lambda_functions": {"delivr": {}}}, "lambda_functions.delivr of stage prod: "),
+        (reserving("deliver", 1), "reserved_concurrency of deliver, stage prod, is 1: "),
+        (reserving("deliver", 1_001), "reserved_concurrency of deliver, stage prod, is 1001: "),
+        (reserving("fan_out_agents", 0), "reserved_concurrency of fan_out_agents, stage prod, is 0: "),
+        (reserving("api_handler", "5"), "reserved_concurrency of api_handler, stage prod, is '5': "),
     ],
 )
 def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], problem: str, directory: Path) -> None:
@@ -206,7 +231,21 @@ def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], proble
     assert found.startswith(problem)
 
 
-def test_valid_settings_have_no_problem(directory: Path) -> None:
-    functions = {"deliver": {"reserved_concurrency": 2}, "deliver_slow": {"reserved_concurrency": None}}
-    configure(directory, throttle={"rate": 1, "burst": 1}, requests_per_credential=10, lambda_functions=functions)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"throttle": {"rate": 1, "burst": 1}, "requests_per_credential": 10, **reserving("deliver", 2)},
+        {"throttle": {"rate": 10_000}, "requests_per_credential": 2_000_000_000, **reserving("deliver", 1_000)},
+        {"throttle": {}, "requests_per_credential": 0, **reserving("deliver", None)},
+        reserving("fan_out_agents", 1),  # a stream does not limit the concurrency of its function
+        reserving("api_handler", 3_000),
+    ],
+)
+def test_valid_settings_have_no_problem(settings: dict[str, Any], directory: Path) -> None:
+    configure(directory, **settings)
+    assert list(limits.problems("prod")) == []
+
+
+def test_a_recorded_stage_has_no_problem() -> None:
+    deployed(1_000)
     assert list(limits.problems("prod")) == []

@@ -137,6 +137,26 @@ def test_a_workspace_remembers_the_fifty_hosts_that_changed_last(workspace: NewW
     assert len([row for row in stored()["cams-webhooks"] if row["webhook_id"]["S"] == hosts.SORT_KEY]) == 1
 
 
+def test_other_hosts_do_not_make_a_workspace_forget_a_penalty(
+    workspace: NewWorkspace, later: Callable[[int], None]
+) -> None:
+    for minutes in (10, 20, 40):
+        hosts.promote(workspace.workspace_id, HOST)
+        hosts.demote(workspace.workspace_id, HOST)
+        for number in range(60):
+            hosts.promote(workspace.workspace_id, f"{minutes}-{number}.example.com:443")
+        assert state(workspace).slow_until - clock.seconds() == pytest.approx(minutes * MINUTE, abs=5)
+        later(minutes * MINUTE + 5)
+
+
+def test_a_new_host_is_remembered_though_all_others_have_a_penalty(workspace: NewWorkspace) -> None:
+    for number in range(51):
+        hosts.promote(workspace.workspace_id, f"{number}.example.com:443")
+        hosts.demote(workspace.workspace_id, f"{number}.example.com:443")
+    hosts.promote(workspace.workspace_id, HOST)
+    assert state(workspace).is_quick
+
+
 def test_a_host_that_is_quick_for_one_workspace_is_new_for_another(
     workspace: NewWorkspace, other_workspace: NewWorkspace
 ) -> None:
