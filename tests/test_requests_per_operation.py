@@ -138,7 +138,7 @@ CASES = [
     Case(
         "conversation delete",
         "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
-        {BATCH: 1, QUERY: 1, DELETE: 1},
+        {BATCH: 1, DELETE: 1},
         values={"convo_id": "old"},
     ),
     Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),

@@ -1,6 +1,6 @@
 """The items of the conversations table. `store` and `turns` define their content."""
 
-from pynamodb.attributes import BinaryAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, BooleanAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import storage
@@ -39,6 +39,7 @@ class ConversationRow(storage.VersionedRow):
     turns = BinaryAttribute(legacy_encoding=False)
     chunks = UnicodeAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
+    has_received_items = BooleanAttribute(null=True)
 
 
 class ReceivedRow(storage.TaggedRow):

@@ -97,8 +97,10 @@ def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
 def clear_received(row: ConversationRow) -> None:
     """Delete the items of received messages now, instead of when they expire. Their keys are never used again.
 
-    One request if there are none.
+    No request if there were never any.
     """
+    if not row.has_received_items:
+        return
     found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))
     while rows := [*islice(found, _BATCH)]:
         storage.delete_many(rows)
@@ -150,6 +152,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
         row.received = sealed
         return
+    row.has_received_items = True
     first, write_id = 0, ids.new_id()
     for part in received.split(state.received, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))

@@ -14,14 +14,16 @@ _AGENTS = 100
 
 @click.group()
 def tallies() -> None:
-    """Manage tallies: how many conversations were created in each quarter hour and still exist."""
+    """Count the conversations of each quarter hour."""
 
 
 @tallies.command("recount")
 @click.option("--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this.")
 @click.option("--agent", "agent_id", metavar="AGENT_ID", callback=options.optional_text, help="Needs --workspace.")
 def recount(workspace_id: str | None, agent_id: str | None) -> None:
-    """Count all conversations again: of an agent, of all agents of a workspace, or of all workspaces.
+    """Count the conversations of agents again.
+
+    Of all workspaces, of one, or of one agent.
 
     Needed after a restore without the tallies, or if `page` of a list leads to the wrong place although nothing has
     changed for two minutes. Reads the index of every conversation. Can be interrupted and repeated at any time.

@@ -52,6 +52,7 @@ OFTEN = [*GUARDED, *[STATE] * 10, *sorted(SENDING) * 5, *["GET /v3/tokens"] * 3]
 
 # Values that each run of a request generates.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
+PARTITION = re.compile(r"(?<=[0-9a-z]{26})#(?:[0-7]|[0-9a-z]{11})(?='})")
 TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z")
 FRESH = {"version_tag", "writing", "last_used_at"}
 
@@ -160,9 +161,10 @@ class Sequence:
 
 
 def normalised(lines: list[str], known: set[str]) -> list[str]:
-    """Lines with placeholders for generated values and times."""
+    """Lines with placeholders for generated values and times, and for partitions that follow from them."""
     return sorted(
-        TIME.sub("<time>", MADE.sub(lambda one: one[0] if one[0] in known else "<new>", line)) for line in lines
+        TIME.sub("<time>", MADE.sub(lambda one: one[0] if one[0] in known else "<new>", PARTITION.sub("#<n>", line)))
+        for line in lines
     )
 
 
