@@ -130,6 +130,9 @@ ACCEPTED = {
     "the most values of an agent": Request(
         "PATCH", AGENT, filled("1", '{"agent":{"vectorDb":[', "]}}", size=MAX_VALUES * 2 - 50)
     ),
+    "the longest numbers of an agent": Request(
+        "PATCH", AGENT, filled("9" * 4_300, '{"agent":{"vectorDb":[', "]}}", size=MAX_BODY_BYTES - 10_000)
+    ),
     "the most unknown members of an agent": Request(
         "PATCH", AGENT, b'{"agent":{%s}}' % b",".join(b'"%x":1' % number for number in range(MAX_VALUES - 10))
     ),

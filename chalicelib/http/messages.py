@@ -230,10 +230,10 @@ def _raw_body() -> bytes:
 def _size(raw: bytes) -> int:
     """The bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
 
-    An escaped backslash may precede a `u`. Counted from the left, as JSON is read, the two do not overlap.
-    A malformed escape counts too little, but the parser stops there.
+    After another backslash, a \\u counts in full, because most such are no escapes. A malformed escape counts too
+    little, but the parser stops there.
     """
-    return len(raw) - 4 * raw.replace(b"\\\\", b"").count(b"\\u")
+    return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
 
 
 def _most_values(raw: bytes) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 from infra.deploy import stage
 from infra.deploy.functions import FUNCTIONS, Function
 
-# Requests per second, and at once. Even if each takes 0.7 s, the longest of all, they fit into an account's 1,000
+# Requests per second, and at once. Even if each takes 0.5 s, the longest of all, they fit into an account's 1,000
 # concurrent executions, besides the reserved ones.
 _THROTTLE = {"rate": 1000, "burst": 1000}
 # Concurrent executions that remain for all other functions of the account. Smaller accounts reserve nothing.
