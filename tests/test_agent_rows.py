@@ -171,11 +171,11 @@ def test_an_agent_that_the_index_still_lists_after_its_deletion_is_omitted(
         api.post(f"/v2/agents/{name}", {})
     listed = store.list_entries
 
-    def stale(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
-        found = listed(workspace_id, after, limit)
+    def stale(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
+        found = [*listed(workspace_id, after, limit)]
         for name in "abdef":
             api.delete(f"/v3/agents/{name}")
-        return found
+        return iter(found)
 
     monkeypatch.setattr(store, "list_entries", stale)
     first = api.get("/v3/agents?limit=2")
