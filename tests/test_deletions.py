@@ -425,7 +425,7 @@ def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
     pass_time: PassTime,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A run pauses before or after it reads a batch. Meanwhile, another completes the cascade; the id is used again."""
+    """A run pauses before or after it reads a batch. Then another completes the cascade; the id is used again."""
     fill(api)
     with monkeypatch.context() as patch:
         patch.setattr(routes, "_CASCADE_SECONDS", -1.0)
@@ -502,15 +502,15 @@ def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
 
 
 def paused_at_commit(
-    monkeypatch: pytest.MonkeyPatch, send: Callable[[], Answer], meanwhile: Callable[[], object]
+    monkeypatch: pytest.MonkeyPatch, send: Callable[[], Answer], in_between: Callable[[], object]
 ) -> Answer:
-    """Send a request whose process pauses before its first commit, until `meanwhile` is done."""
+    """Send a request whose process pauses before its first commit, until `in_between` is done."""
     commit, pauses = Unit.commit, iter([1])
 
     def pausing(unit: Unit) -> None:
         if unit._steps:
             for _ in pauses:
-                meanwhile()
+                in_between()
         commit(unit)
 
     with monkeypatch.context() as patch:
