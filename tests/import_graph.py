@@ -1,8 +1,7 @@
 """The import graph of `chalicelib`, one node per package: `python -m tests.import_graph` prints its figures.
 
-Imports inside functions and under `TYPE_CHECKING` count. Imports of a resource's `store` by `routes` do not: routes may
-use any store, and no resource imports routes. An upward edge closes a cycle: in any order of layers, it leads from a
-lower layer to a higher one.
+Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle: in any order of layers, it
+leads from a lower layer to a higher one.
 """
 
 import ast
@@ -42,9 +41,7 @@ def graph(package: Path = PACKAGE) -> Graph:
     edges: Graph = {}
     for module in package.rglob("*.py"):
         if node := node_of(name_of(module, package)):
-            is_routes = module.stem == "routes"
-            counted = (one for one in imported_by(module, package) if not (is_routes and one.endswith(".store")))
-            targets = {node_of(one) for one in counted} - {node, ""}
+            targets = {node_of(one) for one in imported_by(module, package)} - {node, ""}
             edges.setdefault(node, set()).update(targets)
     return edges
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
+
+# Upward, because an agent contains tools: only these routes need to know whether their agent exists.
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages
 from chalicelib.http.operation import operation
