@@ -13,7 +13,7 @@ from tests.api import Api
 from tests.capacity import metered
 
 COUNTS = (10, 100, 1_000, 5_000)
-OPERATIONS = ("replace", "read", "append", "rewrite")
+OPERATIONS = ("replace", "read", "append", "rewrite", "first state")
 
 Costs = dict[str, float]
 """Metric -> value."""
@@ -90,8 +90,9 @@ def case(operation: str, length: int) -> str:
 def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     """Yield each operation and its costs, for a conversation of `count` messages.
 
-    A replacement changes the last two messages, as when the user repeats the last turn. A rewrite shares no
-    message with the stored conversation. Raises AssertionError if a read returns other messages than were written.
+    A replacement changes the last two messages, as when the user repeats the last turn. A rewrite shares no message
+    with the stored conversation. A first state creates a conversation. Raises AssertionError if a read returns other
+    messages than were written.
     """
     conversation, messages = f"costs-{count}", transcript(count)
     again, more = [*messages[:-2], *other(messages, 2, 1)], other(messages, 2, 2)
@@ -102,6 +103,8 @@ def costs(store: Store, count: int) -> Iterator[tuple[str, Costs]]:
     yield "read", _cost(store, conversation, again, lambda: store.read(conversation))
     yield "append", _cost(store, conversation, [*again, *more], lambda: store.append(conversation, more))
     yield "rewrite", _cost(store, conversation, new, lambda: store.replace(conversation, new))
+    first = f"first-{count}"
+    yield "first state", _cost(store, first, messages, lambda: store.replace(first, messages))
 
 
 def _cost(store: Store, conversation: str, expected: list[Message], act: Callable[[], object]) -> Costs:

@@ -1,13 +1,14 @@
 """Create a tenant with very many conversations, writing many rows in one request.
 
 `conversations.store` builds each row as usual, in a unit of work that is discarded; this module writes the rows in
-batches. It creates the newest conversations one by one, so the agent's sequence is real. Contents, ids and times follow
-from the numbers alone.
+batches. Contents, ids and times follow from the numbers alone.
 """
 
+import json
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -17,21 +18,19 @@ from botocore.config import Config
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import store
+from chalicelib.conversations import jump, store, tallies
 from chalicelib.conversations.state import State, empty
 from chalicelib.http import auth
-from chalicelib.storage import Document, client, keyring, sequence
+from chalicelib.storage import Document, client, keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.local import children
 from tests.api import Api
 
 AGENT = "support"
-_FIRST_MILLISECONDS = 1_780_000_000_000
+FIRST_MILLISECONDS = 1_780_000_000_000
 _NOW_MILLISECONDS = 1_795_000_000_000
 _MINUTE = 60_000
-# More than the sequence row keeps by id, so that its list of recent ids is real.
-_CREATED = 33
 _ROWS_PER_BATCH = 250
 _WRITERS = 2
 # The local engine scans every entry of an index, so the service's own timeout is too short.
@@ -102,59 +101,65 @@ def tenant() -> Tenant:
 
 def conversation_id(number: int) -> str:
     """Return a conversation's id: as long as the service's own, and sorted by time like them."""
-    return ids.id_at(_FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
+    return ids.id_at(FIRST_MILLISECONDS + number * _MINUTE, number * 0x9E3779B97F4A7C15 % 2**80)
 
 
 def metadata(number: int) -> Document:
     """Return the metadata that a list shows: user, origin, times and counts. About 250 bytes of JSON."""
-    last = _FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
+    last = FIRST_MILLISECONDS // 1000 + number * _MINUTE // 1000
     counted = {"messagesNum": 2 + number % 40, "interactionsNum": 1 + number % 20}
     times = {"ts": last - 600, "firstMessageTS": last - 590, "lastMessageTS": last, "lastModified": last}
     about = {"userName": f"{_NAMES[number % len(_NAMES)]} {number}", "origin": "web-chat"}
     return {**empty(conversation_id(number)).metadata, **counted, **times, **about}
 
 
-def fill(to: Tenant, count: int) -> None:
-    """Store conversations until the agent has `count`, the newest last. The agent may already have some."""
-    last = sequence_of(to)
-    missing = count - sequence.count(last)
-    high = int(last.high) + missing
-    store_only(to, range(int(last.high) + 1, high - _CREATED + 1))
-    last.high = max(int(last.high), high - _CREATED)
-    with storage.unit_of_work():
-        storage.put(last)
-    for number in range(int(last.high) + 1, high + 1):
-        with storage.unit_of_work():
-            _create(to, number, sequence_of(to))
-
-
-def store_only(to: Tenant, numbers: Sequence[int]) -> None:
-    """Store the conversations with these numbers without changing the agent's sequence."""
+def fill(to: Tenant, numbers: Sequence[int]) -> None:
+    """Store the conversations with these numbers."""
     with ThreadPoolExecutor(_WRITERS) as pool:
         saved = [pool.submit(storage.save_many, rows) for rows in _rows_of(to, numbers)]
     for one in saved:
         one.result()
 
 
+def remove(to: Tenant, numbers: Sequence[int]) -> None:
+    """Delete the stored conversations with these numbers. They have no other items than their own."""
+    keys = [store.key(to.workspace_id, AGENT, conversation_id(number)) for number in numbers]
+    storage.delete_many([key.row(key.partition, key.sort) for key in keys])
+
+
+def tally(to: Tenant, numbers: Iterable[int]) -> None:
+    """Replace the tallies by those of a tenant that has the conversations with these numbers."""
+    counts: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    for quarter in (jump.quarter_of(conversation_id(number)) for number in numbers):
+        counts[tallies._DAY, quarter.day][quarter.number] += 1
+        counts[tallies._MONTH, quarter.month][quarter.day_number] += 1
+    lengths = {tallies._DAY: jump.QUARTERS, tallies._MONTH: tallies._DAYS}
+    storage.delete_many(tallies.batch_to_delete(to.workspace_id, AGENT, 1_000))
+    with storage.unit_of_work() as unit:
+        rows = [
+            tallies.TallyRow(
+                to.agent,
+                tallies._period(kind, period),
+                counts=json.dumps([counted[number] for number in range(lengths[kind])]),
+            )
+            for (kind, period), counted in counts.items()
+        ]
+        for row in rows:
+            storage.put(row)
+        unit.discard()  # which gives each row its version, as in `_rows_of`
+    storage.save_many(rows)
+
+
 def _rows_of(to: Tenant, numbers: Sequence[int]) -> Iterator[list[store.ConversationRow]]:
     for start in range(0, len(numbers), _ROWS_PER_BATCH):
         with storage.unit_of_work() as unit:
-            rows = [
-                _create(to, number, sequence.SequenceRow(to.agent, high=number - 1))
-                for number in numbers[start : start + _ROWS_PER_BATCH]
-            ]
-            unit.discard()  # the caller of `store_only` updates the sequence
+            rows = [_row_of(to, number) for number in numbers[start : start + _ROWS_PER_BATCH]]
+            unit.discard()  # `fill` writes the rows
         yield rows
 
 
-def sequence_of(tenant: Tenant) -> sequence.SequenceRow:
-    """Return the sequence row of the tenant's agent."""
-    found = sequence.find(tenant.workspace_id, AGENT)
-    if found is None:
-        raise LookupError("the tenant's agent is missing")
-    return found
-
-
-def _create(to: Tenant, number: int, last: sequence.SequenceRow) -> store.ConversationRow:
+def _row_of(to: Tenant, number: int) -> store.ConversationRow:
     state = State(metadata(number), b"[]")
-    return store.create(to.workspace_id, AGENT, conversation_id(number), state, last)
+    row = store.create(to.workspace_id, AGENT, conversation_id(number), state)
+    row.created = conversation_id(number)
+    return row

@@ -3,8 +3,9 @@
 python -m benchmarks.report      # from results/latest.json, without measuring
 """
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -13,6 +14,8 @@ from benchmarks.reasons import REASONS
 from benchmarks.results import Row
 
 PAGE = results.HERE.parent / "docs" / "benchmarks.md"
+# The floor of the other questions is the bare SDK.
+_FLOORS = {"fanout": "sockets"}
 START, END = "<!-- benchmarks -->\n", "<!-- end of benchmarks -->"
 
 
@@ -36,15 +39,15 @@ def with_table(page: str, rows: Sequence[Row]) -> str:
 
 def markdown(rows: Sequence[Row]) -> str:
     """Return the rows that have a goal as a Markdown table; the results file has them all."""
-    lines = ["| Case | CAMS | Compared with | Goal | Result |", "|---|---|---|---|---|"]
+    lines = ["| Case | CAMS | Compared with | Dollars per million | Goal | Result |", "|---|---|---|---|---|---|"]
+    units = {(one["case"], one["metric"]): one for one in rows if one["question"] == "state"}
     for one in rows:
         if one["goal"]:
             why = reason(one)
             verdict = "met" if one["holds"] else f"missed: {why}" if why else "missed"
             case = f"{one['question'].replace('_', ' ')}: {one['case']}, {one['metric']}"
-            lines.append(
-                f"| {case} | {_number(one['ours'], one['unit'])} | {_compared(one)} | {one['goal']} | {verdict} |"
-            )
+            values = _number(one["ours"], one["unit"]), _compared(one), _dollars(one, units)
+            lines.append(f"| {case} | {' | '.join(values)} | {one['goal']} | {verdict} |")
     return "\n".join(lines) + "\n"
 
 
@@ -82,9 +85,25 @@ def _verdict(one: Row) -> str:
 
 
 def _compared(one: Row) -> str:
-    others = {"floor": one["floor"]} if one["floor"] is not None else {}
-    named = {**others, **one["peers"]}
+    named = {name: value for name, value in _figures(one).items() if name != "CAMS"}
     return ", ".join(f"{name} {_number(value, one['unit']) or 'n/a'}" for name, value in named.items())
+
+
+def _dollars(one: Row, units: Mapping[tuple[str, str], Row]) -> str:
+    """Return what a million operations cost, CAMS first. A sum of units hides that a write costs five times a read."""
+    if one["question"] != "state" or not one["metric"].endswith(" units"):
+        return ""
+    dollars: dict[str, float] = {}
+    for metric, price in results.PRICES.items():
+        for name, count in _figures(units[one["case"], metric]).items():
+            dollars[name] = dollars.get(name, 0) + (math.nan if count is None else count * price)
+    shown = (f"{name} {'n/a' if math.isnan(value) else format(value, '.2f')}" for name, value in dollars.items())
+    return ", ".join(shown).removeprefix("CAMS ")
+
+
+def _figures(one: Row) -> dict[str, float | None]:
+    floor = {} if one["floor"] is None else {_FLOORS.get(one["question"], "floor"): one["floor"]}
+    return {"CAMS": one["ours"], **floor, **one["peers"]}
 
 
 def _number(value: float | None, unit: str) -> str:

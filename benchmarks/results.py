@@ -15,12 +15,16 @@ from typing import Any, Literal, NamedTuple, TypedDict
 HERE = Path(__file__).parent
 LATEST = HERE / "results" / "latest.json"
 
-Question = Literal["state", "overhead", "cold_start", "listing", "fanout", "growth"]
+Question = Literal["state", "overhead", "cold_start", "listing", "fanout", "growth", "scale", "neighbour"]
 Against = Literal["", "floor", "best peer", "worst peer", "A/A"]
 # Metrics that are equal in every run and can fail a commit; times are not.
 EXACT = frozenset(
     {"requests", "read units", "write units", "capacity units", "bytes", "modules", "clients", "instructions"}
 )
+
+
+# Dollars for a million units: the list price for on-demand use in us-east-1 as of 2025. A write is five times a read.
+PRICES = {"read units": 0.125, "write units": 0.625}
 
 
 class Goal(NamedTuple):

@@ -29,6 +29,11 @@ def iso(unix_seconds: int) -> str:
     return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def start_of_day(date: str) -> int:
+    """The first Unix second of a date like `2026-11-22`, in UTC."""
+    return int(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp())
+
+
 def sleep(duration: float) -> None:
     """Pause for `duration` seconds. Tests of retries replace it and do not wait."""
     time.sleep(duration)

@@ -1,4 +1,8 @@
-"""Messages to functions that run asynchronously, on the SQS queues of the template."""
+"""Messages to functions that run asynchronously, on the SQS queues of the template.
+
+They are standard queues with message groups, which makes them *fair queues*: while one group has a backlog, SQS hands
+out the messages of the other groups first. The group of a message is its workspace.
+"""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -16,15 +20,15 @@ def name(queue: str) -> str:
     return storage.table(queue)
 
 
-def send(queue: str, texts: Sequence[str], delay_seconds: int = 0) -> None:
-    """Send texts to a queue, ten per request; receivers see them after `delay_seconds` (0 to 900).
+def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
+    """Send texts of one message group, ten per request; receivers see them after `delay_seconds` (0 to 900).
 
     Raises Unavailable if the queue does not accept all of them; it may have accepted some. Delivery is at-least-once: a
     receiver must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [
-            {"Id": str(number), "MessageBody": text, "DelaySeconds": delay_seconds}
+            {"Id": str(number), "MessageBody": text, "MessageGroupId": group, "DelaySeconds": delay_seconds}
             for number, text in enumerate(texts[start : start + _BATCH])
         ]
         try:

@@ -10,6 +10,7 @@ import logging
 import sys
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import lru_cache
 from typing import Any, TextIO
 
 from chalice.app import BaseLambdaEvent, Request, Response
@@ -18,22 +19,27 @@ from chalicelib import clock, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
-_MEMBERS = "members"
 # Our own logger, and the one of the Chalice app, which logs the exceptions of views.
 LOGGERS = ("chalicelib", "cams")
+# Writes ASCII, which every encoding of the output accepts. One shared encoder saves its setup per line.
+_ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 
 _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
+def _line(level: str, members: dict[str, Any]) -> str:
+    """One JSON object: the level, the id of the request and `members`, without those that are None."""
+    line = {"level": level, "requestId": _request_id.get(), **members}
+    return _ENCODER.encode({name: value for name, value in line.items() if value is not None})
+
+
 class _JsonFormatter(logging.Formatter):
-    """Formats a log record as one JSON object: the members given to `log_metrics`, else logger and message."""
+    """Formats a log record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        line: dict[str, Any] = {"level": record.levelname, "requestId": _request_id.get()}
-        line |= getattr(record, _MEMBERS, {"logger": record.name, "message": record.getMessage()})
-        if record.exc_info:
-            line["exception"] = self.formatException(record.exc_info)
-        return json.dumps({name: value for name, value in line.items() if value is not None}, ensure_ascii=False)
+        exception = self.formatException(record.exc_info) if record.exc_info else None
+        members = {"logger": record.name, "message": record.getMessage(), "exception": exception}
+        return _line(record.levelname, members)
 
 
 class _StdoutHandler(logging.StreamHandler[TextIO]):
@@ -96,10 +102,20 @@ def set_request_id(request_id: str | None) -> None:
 
 def log_metrics(metrics: dict[str, str], **members: Any) -> None:
     """Log one line with `members`. Those named in `metrics`, which maps a name to its unit, are also metrics."""
-    definitions = [{"Name": name, "Unit": unit} for name, unit in metrics.items()]
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    declared = _declare_metrics(settings.table_prefix(), tuple(metrics.items()))
+    described = f'{{"_aws":{{"Timestamp":{clock.milliseconds()},"CloudWatchMetrics":{declared}}},'
+    # Not through the logger: its records and its search for the caller cost more than the rest of a line.
+    # One write per line, or lines of parallel deliveries would mix.
+    sys.stdout.write(f"{described}{_line('INFO', members)[1:]}\n")
+    sys.stdout.flush()
+
+
+@lru_cache
+def _declare_metrics(prefix: str, metrics: tuple[tuple[str, str], ...]) -> str:
+    """The declaration of these metrics as JSON. It is the same in every line, so it is encoded once."""
+    definitions = [{"Name": name, "Unit": unit} for name, unit in metrics]
     # A namespace per stage, such as `cams-prod`, so that an alarm of one stage does not see metrics of another.
     # No dimensions: a metric for each route or workspace would cost more than the requests.
-    directives = [{"Namespace": settings.table_prefix().removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}]
-    _log.info(
-        "", extra={_MEMBERS: {"_aws": {"Timestamp": clock.milliseconds(), "CloudWatchMetrics": directives}, **members}}
-    )
+    return _ENCODER.encode([{"Namespace": prefix.removesuffix("-"), "Dimensions": [[]], "Metrics": definitions}])

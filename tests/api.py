@@ -49,15 +49,19 @@ class Api:
 
     def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
         """Send any request; `headers` replace the default headers."""
-        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
-        sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
-        event = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)
-        event["multiValueQueryStringParameters"] = parse_qs(urlsplit(path).query, keep_blank_values=True) or None
-        response = app(event, LambdaContext("api", 256))
+        response = app(self.event(method, path, body, headers), LambdaContext("api", 256))
         text = response["body"]
         received = {name.lower(): value for name, value in response["headers"].items()}
         parsed = json.loads(text) if received.get("content-type") == "application/json" else None
         return Answer(response["statusCode"], parsed, received, text)
+
+    def event(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> dict[str, Any]:
+        """The event of a request, as the gateway sends it to the function."""
+        raw = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        sent = dict(self._headers) if raw is None else {"Content-Type": "application/json", **self._headers}
+        event: dict[str, Any] = _converter.create_lambda_event(method, path, sent if headers is None else headers, raw)
+        event["multiValueQueryStringParameters"] = parse_qs(urlsplit(path).query, keep_blank_values=True) or None
+        return event
 
 
 _converter = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_types)

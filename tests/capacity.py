@@ -12,6 +12,7 @@ An operation without a rule raises an error. The meter reads items before and af
 """
 
 import json
+import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -34,6 +35,9 @@ _NARROWING = frozenset({"ProjectionExpression", "FilterExpression", "Select"})
 _SUBSTITUTES = ("ExpressionAttributeNames", "ExpressionAttributeValues")
 
 
+_lock = threading.Lock()
+
+
 @dataclass
 class Meter:
     """Requests by operation, read units and write units."""
@@ -41,6 +45,13 @@ class Meter:
     requests: Counter[str] = field(default_factory=Counter)
     reads: float = 0
     writes: float = 0
+
+    def add(self, requests: str | None = None, reads: float = 0, writes: float = 0) -> None:
+        """Add a request or units, from any thread."""
+        with _lock:
+            self.requests.update([requests] if requests else ())
+            self.reads += reads
+            self.writes += writes
 
     @property
     def total(self) -> int:
@@ -85,7 +96,7 @@ class _Place(NamedTuple):
     strong: bool = True
 
 
-class _Recorder:
+class _Recorder(threading.local):  # each thread has one request at a time
     def __init__(self, meter: Meter, engine: Any) -> None:
         self._meter = meter
         self._engine = engine
@@ -102,18 +113,18 @@ class _Recorder:
 
     def after(self, http_response: Any, parsed: dict[str, Any], model: Any, **_: Any) -> None:
         """Add the cost of the request; a failed request counts as a request only."""
-        self._meter.requests[model.name] += 1
+        self._meter.add(requests=model.name)
         if http_response.status_code != 200:
             return
         doubled = 2 if model.name.startswith("Transact") else 1
         for place in _read(model.name, self._sent):
-            self._meter.reads += doubled * _read_units(size(self._stored(place)), strong=place.strong)
+            self._meter.add(reads=doubled * _read_units(size(self._stored(place)), strong=place.strong))
         if model.name in _RANGE_READS:
-            self._meter.reads += _read_units(self._bytes_read(model.name, parsed), strong=_is_strong(self._sent))
+            self._meter.add(reads=_read_units(self._bytes_read(model.name, parsed), strong=_is_strong(self._sent)))
         for place, old in zip(self._written(model.name), self._old, strict=True):
             new = self._stored(place)
-            self._meter.writes += doubled * _write_units(old, new)
-            self._meter.writes += sum(self._index_units(place.table, old, new))
+            index_units = sum(self._index_units(place.table, old, new))
+            self._meter.add(writes=doubled * _write_units(old, new) + index_units)
 
     def _bytes_read(self, operation: str, answer: dict[str, Any]) -> int:
         """The bytes that a query or scan read; a narrowed request is repeated without the narrowing."""

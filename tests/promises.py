@@ -41,6 +41,7 @@ PROMISES = {
     "contract": "No request causes a 500, and every answer conforms to the OpenAPI document",
     "isolated": "A caller reads and changes only records of its workspace, on routes that its credential opens",
     "history": "Each read returns one complete write, no write is lost, and lists have no gaps or duplicates",
+    "tallied": "Tallies are right once changes are quiet, whatever was repeated, reordered or interrupted",
     "limits": "Concurrent writers never exceed a limit",
     "cloud": "During cloud failures, a caller gets a correct answer or a 503 before the gateway times out",
     "kept": "An acknowledged write survives `kill -9`, also in the local run",

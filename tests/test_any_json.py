@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import TypeAdapter
 
 from app import app
+from chalicelib import errors
+from chalicelib.agents.record import AgentV3
+from chalicelib.http import messages
 from chalicelib.webhooks import change, events
 from tests.api import Api
-from tests.contract.test_members import TABLE
+from tests.contract.test_members import TABLE, document
 from tests.evidence import canonical, refused
 from tests.moto_tables import drop_history
 from tests.promises import Shown
@@ -57,7 +59,8 @@ def any_members(resource: str) -> set[str]:
     return {row["path"] for row in rows if row["type"].startswith("any") and not row.get("readOnly")}
 
 
-IN_AGENTS = sorted({*any_members("agent_v3"), *(f"tools[].fields[].{name}" for name in any_members("tool_field"))})
+# A change of an agent does not apply its `tools`.
+IN_AGENTS = sorted(any_members("agent_v3"))
 IN_FIELDS = sorted(any_members("tool_field"))
 
 
@@ -161,6 +164,23 @@ def test_unusual_values_are_stored_unchanged(holds: Any, shown: Shown) -> None:
     shown(states=sum(holds(value) for value in AWKWARD))
 
 
+def test_a_read_agent_has_the_bytes_that_encoding_it_again_would_give(api: Api, agent_id: str, shown: Shown) -> None:
+    path = "/v3/agents/support"
+    for name in ("first", "second"):
+        api.post(f"{path}/tools", {"tool": {"name": name, "fields": [{"key": "Zoë 😀 \u2028", "value": AWKWARD}]}})
+    api.patch(path, {"agent": document("agent_v3", whole=True)})
+    encoded = api.patch(path, {"agent": {**placed(IN_AGENTS, AWKWARD), "title": "Zoë 😀 \u2028 </script>"}})
+    assert encoded.data.keys() >= AgentV3.model_fields.keys()
+    expected = encoded.text.replace("Agent updated successfully", "Agent retrieved successfully", 1)
+    assert api.get(path).text == expected
+    tools = json.dumps(api.get(f"{path}/tools").data, ensure_ascii=False, separators=(",", ":"))
+    assert expected.endswith(f'"tools":{tools}}}}}')
+
+    reader = Api(api.post("/v3/tokens", {"token": {"name": "Reads", "readOnly": True}}).data["token"])
+    assert reader.get(path).text == expected.replace(f'"SECRET_API_KEY":"{encoded.data["SECRET_API_KEY"]}",', "", 1)
+    shown(states=2)
+
+
 @few
 @given(value=values)
 def test_any_value_is_stored_unchanged(value: Any, holds: Any, shown: Shown) -> None:
@@ -222,12 +242,12 @@ def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, ap
     refused(deeper, 400, "", interaction=path == STATE)
 
 
-def test_the_numbers_of_every_body_are_checked() -> None:
+def test_the_numbers_of_every_body_are_finite() -> None:
+    """Checked once for the whole body: a type that checks each of its values takes ten times as long."""
     views = [route.view_function for methods in app.routes.values() for route in methods.values()]
     bodies = {view.operation.body for view in views} - {None}
     assert len(bodies) > 10
-    adapters = {body.__name__: TypeAdapter(body) for body in bodies}
-    for adapter in adapters.values():
-        adapter.rebuild(force=True)  # builds the schema of a deferred model
-    schemas = {name: json.dumps(adapter.core_schema, default=str) for name, adapter in adapters.items()}
-    assert [name for name, schema in schemas.items() if '"type": "any"' in schema] == []
+    for body in bodies:
+        for number in ("NaN", "-Infinity", "1e999"):
+            with pytest.raises(errors.Invalid, match=r"x\.1\.y must be a finite number"):
+                messages.parse(body, b'{"x": [1, {"y": %s}]}' % number.encode())

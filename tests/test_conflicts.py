@@ -10,8 +10,7 @@ from chalicelib import errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.http import auth
-from chalicelib.storage import sequence
+from chalicelib.http import auth, etag
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
 from tests.evidence import stored
@@ -93,7 +92,7 @@ def test_a_view_that_refuses_after_staging_writes_nothing(
 
     tables = stored()
     with monkeypatch.context() as patch:
-        patch.setattr(sequence, "require_agent", refuse)
+        patch.setattr(etag, "tagged", refuse)
         assert world.send(named("tool create"), key).status == getattr(error, "STATUS_CODE", 500)
     assert stored() == tables
     assert world.send(named("tool create"), key).status == 200

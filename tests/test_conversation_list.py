@@ -1,32 +1,38 @@
-"""The list of conversations: 20 per page, newest first, each conversation once (§4.2)."""
+"""The list of conversations: 20 per page, newest first (§4.2)."""
 
 from collections.abc import Sequence
+from itertools import count, pairwise
 from typing import Any
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import clock, errors, storage
+from chalicelib import ids as identifiers
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.state import State, empty
-from chalicelib.storage import sequence
+from chalicelib.http import messages
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.selection import one_of_each
+from tests.evidence import refused
+from tests.requests import counted
+from tests.selection import one_of_each, whole
+from tests.test_clients import noise
 
 LIST = "/v2/agents/support/convos"
 
 
 @pytest.fixture(autouse=True)
-def agent(agent_id: str) -> None:
-    """The agent `support`, for every test of this module."""
+def agent(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent `support`, and a clock that advances with each reading: ULIDs of one millisecond have no order."""
+    moments = count(clock.milliseconds())
+    monkeypatch.setattr(clock, "milliseconds", lambda: next(moments))
 
 
 def create(workspace: NewWorkspace, number: int) -> None:
     for index in range(number):
-        last: Any = sequence.find(workspace.workspace_id, "support")
         state = State({**empty(f"c{index}").metadata, "ts": index}, b"[]")
         with storage.unit_of_work():
-            store.create(workspace.workspace_id, "support", f"c{index}", state, last)
+            store.create(workspace.workspace_id, "support", f"c{index}", state)
 
 
 def ids(conversations: Sequence[dict[str, Any]]) -> list[str]:
@@ -76,11 +82,18 @@ def test_the_last_page_has_no_cursor(api: Api, workspace: NewWorkspace) -> None:
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize(
-    "cursor", ["x", "MA", "eA", "%ff", "LTE"], ids=["not encoded", "0", "a letter", "no text", "-1"]
+    "position",
+    ["x", "20", identifiers.new_id()[:-1], identifiers.new_id() + "0", identifiers.new_id().upper(), "8" + "0" * 25],
+    ids=["a letter", "a number", "too short", "too long", "upper case", "too late"],
 )
-def test_a_malformed_cursor_is_refused_or_gives_an_empty_page(cursor: str, api: Api) -> None:
-    answer = api.get(f"{LIST}?cursor={cursor}")
-    assert answer.status == 400 or answer.data == []
+def test_a_cursor_that_is_no_position_is_refused(position: str, api: Api) -> None:
+    refused(api.get(f"{LIST}?cursor={messages.to_cursor(position)}"), 400, "cursor")
+
+
+@one_of_each(lambda: None)
+@pytest.mark.parametrize("cursor", ["x", "%ff", identifiers.new_id()], ids=["not encoded", "no text", "a plain ULID"])
+def test_a_malformed_cursor_is_refused(cursor: str, api: Api) -> None:
+    refused(api.get(f"{LIST}?cursor={cursor}"), 400, "cursor")
 
 
 def test_the_list_of_an_unknown_agent_is_404(api: Api) -> None:
@@ -100,47 +113,113 @@ def test_an_entry_shows_the_current_metadata(api: Api) -> None:
     assert (entry["userName"], entry["origin"]) == ("Anna", "chatapp")
 
 
-@pytest.mark.parametrize("behind", [1, 7, 20], ids=["one", "a few", "a whole page"])
-def test_conversations_that_the_index_does_not_show_yet_are_on_the_page(
-    behind: int, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+def test_pages_and_cursors_have_every_conversation_once_after_deletions(api: Api, workspace: NewWorkspace) -> None:
+    create(workspace, 50)
+    left = newest_first(50)
+    for gone in ("c49", "c42", "c41", "c28", "c0"):
+        assert api.delete(f"/v3/agents/support/convos/{gone}").status == 200
+        left.remove(gone)
+    pages = [api.get(f"{LIST}?page={page}") for page in (1, 2, 3)]
+    assert ids([one for page in pages for one in page.data]) == left
+    for page, following in pairwise(pages):
+        assert api.get(f"{LIST}?cursor={page.json['nextCursor']}").data == following.data
+    assert "nextCursor" not in pages[-1].json
+
+
+def test_a_page_far_behind_the_end_is_empty(api: Api, workspace: NewWorkspace) -> None:
+    create(workspace, 3)
+    assert api.get(f"{LIST}?page=999999999").data == []
+
+
+def test_skipping_in_several_requests_reaches_the_same_page(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     create(workspace, 45)
-    real = store._indexed
-
-    def lagging_index(agent: str, numbers: range) -> dict[int, Any]:
-        return {number: row for number, row in real(agent, numbers).items() if number <= 45 - behind}
-
-    monkeypatch.setattr(store, "_indexed", lagging_index)
-    assert ids(api.get(LIST).data) == newest_first(45)[:20]
+    monkeypatch.setattr(listing, "_CHUNK", 30)
+    assert ids(api.get(f"{LIST}?page=3").data) == newest_first(45)[40:]
 
 
-def test_a_page_is_503_rather_than_short_when_the_index_is_far_behind(
-    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cursor_costs_the_same_at_any_depth(api: Api, workspace: NewWorkspace) -> None:
     create(workspace, 60)
-    monkeypatch.setattr(store, "_indexed", lambda agent, numbers: {})
-    monkeypatch.setattr(storage, "pause", lambda attempt: None)
-    assert api.get(f"{LIST}?page=3").status == 503
+    costs, cursor = [], ""
+    for _ in range(3):
+        with counted() as requests:
+            answer = api.get(LIST + cursor)
+        costs.append(dict(requests))
+        cursor = f"?cursor={answer.json.get('nextCursor')}"
+    assert costs == [{"BatchGetItem": 1, "Query": 1}] * 3
 
 
-@one_of_each(lambda high: high > 20)
-@pytest.mark.parametrize("high", [0, 1, 19, 20, 21, 40, 41, 1001])
-def test_the_pages_have_every_number_once(high: int) -> None:
-    pages = [listing.Numbers(high).page(page) for page in range(1, high // 20 + 2)]
-    assert [number for page in pages for number in page] == list(range(high, 0, -1))
-    assert all(len(page) == 20 for page in pages[:-1])
+def test_metadata_that_is_too_long_for_the_index_is_read_in_one_request(api: Api, workspace: NewWorkspace) -> None:
+    create(workspace, 5)
+    names = {"c1": noise(1_500), "c3": noise(2_000)}
+    for conversation_id, name in names.items():
+        path = f"/agents/support/interact/{conversation_id}/state"
+        assert api.post(path, {"metadata": {"userName": name}}).status == 200
+    with counted() as requests:
+        shown = {one["ID"]: one.get("userName") for one in api.get(LIST).data}
+    assert list(shown) == newest_first(5)
+    assert {name: value for name, value in shown.items() if value} == names
+    assert requests == {"BatchGetItem": 2, "Query": 1}
 
 
-def test_a_page_does_not_wait_for_a_conversation_that_is_deleted_concurrently(
+@pytest.mark.parametrize("lengths", [(10, 2_000), (2_000, 10), (2_000, 3_000)], ids=["longer", "shorter", "still long"])
+def test_metadata_is_stored_once_and_in_the_index_only_if_short(
+    lengths: tuple[int, int], api: Api, workspace: NewWorkspace
+) -> None:
+    for length in lengths:
+        name = noise(length)
+        api.post("/agents/support/interact/ann/state", {"metadata": {"userName": name}})
+        row: Any = storage.find(*store.key(workspace.workspace_id, "support", "ann")[:3])
+        assert (row.summary is None, row.metadata is None) == (length > 1_024, length <= 1_024)
+        assert store.read_metadata(row)["userName"] == name
+        assert api.get(LIST).data[0]["userName"] == name
+
+
+def test_a_conversation_that_is_deleted_while_the_list_is_read_is_left_out(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create(workspace, 3)
-    real = store._indexed
+    create(workspace, 21)
+    api.post("/agents/support/interact/c5/state", {"metadata": {"userName": noise(2_000)}})
+    with_metadata = listing.with_metadata
 
-    def delete_first(agent: str, numbers: Sequence[int]) -> dict[int, Any]:
-        monkeypatch.setattr(store, "_indexed", real)
-        assert api.delete("/v3/agents/support/convos/c1").status == 200
-        return real(agent, numbers)
+    def delete_first(entries: Any) -> Any:
+        assert api.delete("/v3/agents/support/convos/c5").status == 200
+        return with_metadata(entries)
 
-    monkeypatch.setattr(store, "_indexed", delete_first)
-    assert ids(api.get(LIST).data) == ["c2", "c0"]
+    monkeypatch.setattr(listing, "with_metadata", delete_first)
+    answer = api.get(LIST)
+    monkeypatch.setattr(listing, "with_metadata", with_metadata)
+    assert ids(answer.data) == [one for one in newest_first(21)[:20] if one != "c5"]
+    assert ids(api.get(f"{LIST}?cursor={answer.json['nextCursor']}").data) == ["c0"]
+
+
+@whole
+def test_a_page_of_the_largest_metadata_fits_an_answer(api: Api) -> None:
+    names = ["\N{GRINNING FACE}" * 15_900, '"' * 31_500]  # each character becomes twelve bytes, or four
+    for number in range(20):
+        path = f"/agents/support/interact/c{number}/state"
+        assert api.post(path, {"metadata": {"userName": names[number % 2]}}).status == 200
+        assert api.post(path, {"metadata": {"userName": names[number % 2] * 2}}).status == 413
+    assert [one["userName"] for one in api.get(LIST).data] == names[::-1] * 10
+
+
+def test_an_unchanged_summary_keeps_its_bytes(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sealing again would change them, and each change of an index's entry costs a write unit."""
+    monkeypatch.setattr(clock, "milliseconds", lambda: 1_795_000_000_000)
+    summaries = set()
+    for text in ("Hello", "Hallo"):
+        turns = [{"from": "bot", "messages": [{"mid": "m", "item": {"text": text}}]}]
+        assert api.post("/agents/support/interact/ann/state", {"turns": turns}).status == 200
+        row: Any = storage.find(*store.key(workspace.workspace_id, "support", "ann")[:3])
+        summaries.add(row.summary)
+    assert len(summaries) == 1
+
+
+def test_a_row_of_the_index_cannot_be_saved(workspace: NewWorkspace) -> None:
+    create(workspace, 1)
+    (row,) = listing._older(workspace.workspace_id, "support", None, 1)
+    with pytest.raises((storage.ConditionFailed, errors.ApiError, ValueError)), storage.unit_of_work():
+        storage.put(row)

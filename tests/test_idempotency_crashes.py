@@ -28,7 +28,7 @@ from tests.webhooks import pipeline
 KEY = "crash"
 TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
-SEALED = {"document", "metadata", "turns", "load", "convo", "received", "part"}
+SEALED = {"document", "metadata", "summary", "turns", "load", "convo", "received", "part"}
 
 pytestmark = pytest.mark.promise("repeated")
 

@@ -135,6 +135,20 @@ def test_a_body_is_optional_only_if_the_document_declares_it(operation: Operatio
     assert (status == 200) is not operation.description["requestBody"]["required"]
 
 
+@one_of_each(lambda operation: operation.description["requestBody"]["description"])
+@pytest.mark.parametrize("operation", WITH_BODY, ids=named)
+def test_a_body_has_at_most_the_documented_size(operation: Operation, api: Api, agent_id: str) -> None:
+    found = re.findall(r"[\d,]*\d", operation.description["requestBody"]["description"])
+    max_bytes, max_values = (int(number.replace(",", "")) for number in found)
+    for body, more, name in (
+        (b"[]".ljust(max_bytes), b" ", "bytes"),
+        (b"[" + b"," * (max_values - 1), b",", "members"),
+    ):
+        assert api.call(operation.method, operation.address(), body).status == 400
+        answer = api.call(operation.method, operation.address(), body + more)
+        assert (answer.status, name in answer.json["message"]) == (413, True)
+
+
 @one_of_each(lambda operation: operation.method)
 @pytest.mark.parametrize("operation", WITH_BODY, ids=named)
 def test_the_document_and_the_service_refuse_an_unknown_member(operation: Operation, api: Api, agent_id: str) -> None:

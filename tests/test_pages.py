@@ -133,3 +133,15 @@ def test_a_cursor_after_the_last_record_returns_an_empty_page(listed: Listed) ->
 
 def test_a_page_of_an_unknown_agent_s_tools_is_a_404(api: Api) -> None:
     assert refused(api.get("/v3/agents/unknown/tools?limit=1"), 404) == "There is no such agent."
+
+
+def test_a_list_too_large_for_an_answer_is_not_read_to_its_end(listed: Listed) -> None:
+    """20 MB are stored, but a response has at most 6, and one request reads 1."""
+    for number in range(52):
+        listed.create(number, b64encode(random.Random(number).randbytes(280_000)).decode())
+    with counted() as requests:
+        assert listed.get().status == 413
+    assert requests["Query"] <= 8
+    with counted() as requests:
+        assert 10 < len(listed.get("?limit=50").data) < 20
+    assert requests["Query"] <= 8

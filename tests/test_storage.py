@@ -9,7 +9,6 @@ from botocore.exceptions import ClientError
 from chalicelib import clock, errors, storage
 from chalicelib.organisations import store
 from chalicelib.organisations.store import OrganisationRow
-from chalicelib.storage import sequence
 from chalicelib.storage.client import connection
 from tests.writes import delete_now, put_now
 
@@ -159,19 +158,6 @@ def test_a_function_is_retried_after_a_conflict_up_to_ten_times(monkeypatch: pyt
     with pytest.raises(errors.Stale):
         storage.retry_on_conflict(conflict)
     assert len(runs) == 10
-
-
-def test_conflicts_of_one_kind_do_not_use_up_the_runs_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A creation may take many runs to get a number; a conflict of its own row then still has ten."""
-    monkeypatch.setattr(clock, "sleep", lambda duration: None)
-    conflicts = [*[sequence.NumberTaken() for _ in range(20)], *[storage.ConditionFailed() for _ in range(9)]]
-
-    def create() -> str:
-        if conflicts:
-            raise conflicts.pop(0)
-        return "created"
-
-    assert storage.retry_on_conflict(create) == "created"
 
 
 def test_a_batch_with_unprocessed_items_left_raises_unavailable(row: OrganisationRow) -> None:

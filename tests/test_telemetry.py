@@ -1,6 +1,7 @@
 """Logs and metrics: JSON lines that an operator can search, without customer data or secrets."""
 
 import json
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -63,7 +64,7 @@ def test_a_refused_request_logs_a_line_with_its_id(api: Api, status: int, lines:
 def test_a_failure_logs_its_traceback_with_the_id_of_the_request(
     api: Api, agent_id: str, lines: Lines, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(agents, "read", lambda *_: 1 / 0)
+    monkeypatch.setattr(agents, "find_with_tools", lambda *_: 1 / 0)
     lines()
     answer = api.get("/v3/agents/support")
     failure, line = lines()
@@ -119,6 +120,22 @@ def test_a_line_outside_a_request_has_no_id(lines: Lines) -> None:
     telemetry.log_metrics({"failed": "Count"}, failed=1)
     (line,) = lines()
     assert {name for name in line if name != "_aws"} == {"level", "failed"}
+
+
+def test_any_text_stays_in_one_line_of_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    text = 'é 😀 "\\ \n \u2028 \x00'
+    telemetry.log_metrics({"failed": "Count"}, failed=1, type=text)
+    logging.getLogger("chalicelib").error(text)
+    printed = capsys.readouterr().out
+    metrics, error = (json.loads(line) for line in printed.splitlines())
+    assert printed.isascii()
+    assert (metrics["type"], error["message"]) == (text, text)
+
+
+def test_the_local_run_can_turn_the_lines_off(lines: Lines, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, telemetry.__name__):
+        telemetry.log_metrics({"failed": "Count"}, failed=1)
+    assert lines() == []
 
 
 def test_each_stage_has_its_own_metrics_namespace(lines: Lines, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def followed(api: Api, endpoint: str, query: str) -> list[list[Any]]:
 
 def expire_event(workspace: NewWorkspace, delivery: Any) -> None:
     """Delete the event, as its TTL does after thirty days."""
-    row = storage.find(*ledger.event_key(workspace.workspace_id, delivery["eventId"]))
+    row = storage.find(*ledger.event_key(workspace.workspace_id, delivery["eventId"])[:3])
     assert row is not None
     delete_now(row)
 

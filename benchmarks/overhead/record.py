@@ -94,7 +94,8 @@ def _fill(longest: int, native: bool) -> str:
     document = api.patch(f"/v3/agents/{AGENT}", {"agent": cases.agent()}).data
     if native:
         native_store.create_tables()
-        native_store.put_agent(AGENT, {name: value for name, value in document.items() if name not in ("ID", "id")})
+        shown = ("ID", "id", "tools")  # not stored
+        native_store.put_agent(AGENT, {name: value for name, value in document.items() if name not in shown})
     lengths = dict(enumerate((length for length in (SMALL, LONG, FURTHER) if length <= longest), start=1))
     for number in range(1, CONVERSATIONS + 1):
         user_id = user(lengths[number]) if number in lengths else f"visitor-{number}"
@@ -103,7 +104,8 @@ def _fill(longest: int, native: bool) -> str:
         body = {"turns": turns, "metadata": cases.metadata(number)}
         answer = api.post(f"/agents/{AGENT}/interact/{user_id}/state", body).json
         if native and lengths.get(number) != FURTHER:
-            native_store.put_conversation(AGENT, user_id, number, answer["chatState"], answer["turns"])
+            created = _item(user_id)["created"]["S"]
+            native_store.put_conversation(AGENT, user_id, created, answer["chatState"], answer["turns"])
     # An unused token, so that the recording includes the update of `lastUsedAt`.
     return workspaces.issue(made.workspace_id, tokens.WORKSPACE, "benchmark", None).token
 
@@ -112,7 +114,11 @@ def _stored(case: cases.Case) -> dict[str, Any] | None:
     """Return the CAMS item that a case writes. The native item is written only once."""
     if case.method == "GET":
         return None
-    conversation = "#".join((os.environ["WORKSPACE_ID"], *case.values.values()))
+    return _item(case.values["user_id"])
+
+
+def _item(user_id: str) -> dict[str, Any]:
+    conversation = "#".join((os.environ["WORKSPACE_ID"], AGENT, user_id))
     key = {"conversation": {"S": conversation}, "item": {"S": "conversation"}}
     item: dict[str, Any] = _dynamodb().get_item(TableName=_CONVERSATIONS, Key=key)["Item"]
     return item

@@ -59,10 +59,11 @@ class Engine:
 
 def playable(recording: Recording) -> dict[_RequestKey, AWSResponse]:
     """Return the replies as the SDK's response objects."""
-    return {key: _response(*reply) for key, reply in recording.replies.items()}
+    return {key: response(*reply) for key, reply in recording.replies.items()}
 
 
-def _response(status: int, headers: dict[str, str], body: bytes) -> AWSResponse:
+def response(status: int, headers: dict[str, str], body: bytes) -> AWSResponse:
+    """Return a reply as the SDK's response object."""
     made = AWSResponse("", status, headers, None)
     made._content = body
     return made

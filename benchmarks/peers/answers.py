@@ -18,15 +18,15 @@ _V2 = frozenset(AgentV2.model_fields)
 
 def agent(agent_id: str, document: Document) -> Document:
     """GET /v3/agents/{agent_id}."""
-    data = {"ID": agent_id, "id": agent_id, **document}
+    data = {"ID": agent_id, "id": agent_id, "tools": [], **document}
     return {"success": True, "message": "Agent retrieved successfully", "data": data}
 
 
-def page(conversations: Sequence[Document], more: int | None) -> Document:
-    """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's number if the list has more."""
+def page(conversations: Sequence[Document], more: str | None) -> Document:
+    """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's position if the list has more."""
     answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
     if more is not None:
-        answer["nextCursor"] = base64.urlsafe_b64encode(str(more).encode()).decode().rstrip("=")
+        answer["nextCursor"] = base64.urlsafe_b64encode(more.encode()).decode().rstrip("=")
     return answer
 
 

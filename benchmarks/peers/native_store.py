@@ -1,6 +1,6 @@
 """The three operations with native maps: boto3's resource and tables of plain items.
 
-There is no encryption and no events. A page is one query of an index by number. A state and its agent are read in one
+There is no encryption and no events. A page is one query of an index by creation. A state and its agent are read in one
 batch, and the state is written with optimistic locking.
 """
 
@@ -23,15 +23,15 @@ _conversations = _dynamodb.Table(_CONVERSATIONS)
 def create_tables() -> None:
     """Create the tables and the index for the pages."""
     _create(_AGENTS, {"agent_id": "S"})
-    by_number = {
-        "IndexName": "by_number",
+    by_creation = {
+        "IndexName": "by_creation",
         "KeySchema": [
             {"AttributeName": "agent_id", "KeyType": "HASH"},
-            {"AttributeName": "number", "KeyType": "RANGE"},
+            {"AttributeName": "created", "KeyType": "RANGE"},
         ],
         "Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["metadata"]},
     }
-    _create(_CONVERSATIONS, {"agent_id": "S", "user_id": "S"}, {"number": "N"}, GlobalSecondaryIndexes=[by_number])
+    _create(_CONVERSATIONS, {"agent_id": "S", "user_id": "S"}, {"created": "S"}, GlobalSecondaryIndexes=[by_creation])
 
 
 def put_agent(agent_id: str, document: Document) -> None:
@@ -39,9 +39,9 @@ def put_agent(agent_id: str, document: Document) -> None:
     _agents.put_item(Item={"agent_id": agent_id, "document": to_decimals(document)})
 
 
-def put_conversation(agent_id: str, user_id: str, number: int, metadata: Document, turns: list[Document]) -> None:
+def put_conversation(agent_id: str, user_id: str, created: str, metadata: Document, turns: list[Document]) -> None:
     """Store a conversation."""
-    item = {"agent_id": agent_id, "user_id": user_id, "number": number, "version": 1}
+    item = {"agent_id": agent_id, "user_id": user_id, "created": created, "version": 1}
     _conversations.put_item(Item=item | {"metadata": to_decimals(metadata), "turns": to_decimals(turns)})
 
 
@@ -53,16 +53,16 @@ def agent(agent_id: str) -> Document:
     return document
 
 
-def page(agent_id: str) -> tuple[list[Document], int | None]:
-    """Return the first page, newest first, and its last number if there are more."""
+def page(agent_id: str) -> tuple[list[Document], str | None]:
+    """Return the first page, newest first, and the position of its last entry if there are more."""
     found = _conversations.query(
-        IndexName="by_number",
+        IndexName="by_creation",
         KeyConditionExpression=Key("agent_id").eq(agent_id),
         ScanIndexForward=False,
         Limit=_PAGE,
     )
     items = from_decimals(found["Items"])
-    return [item["metadata"] for item in items], items[-1]["number"] if "LastEvaluatedKey" in found else None
+    return [item["metadata"] for item in items], items[-1]["created"] if "LastEvaluatedKey" in found else None
 
 
 def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:

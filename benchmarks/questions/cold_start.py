@@ -2,8 +2,9 @@
 
 Every start is a process with one package and the standard library. The floor is the SDK's published core, compiled. It
 creates the database's client, and reads one item where the others read an agent. CAMS also looks up the credential and
-decrypts the data key in that read. "Without bytecode" is the default of the packaging tools. Python then compiles all
-sources at every start, because a function cannot write files.
+decrypts the data key in that read. The package of CAMS has a trimmed SDK (`infra.package.trim`), so the same client is
+also measured with the trimmed SDK; the goals compare with the published one. "Without bytecode" is the default of the
+packaging tools. Python then compiles all sources at every start, because a function cannot write files.
 """
 
 import json
@@ -29,7 +30,7 @@ from tests.reliability.engine_fixture import client
 
 TITLE = "Cold start: CPU before the first answer, and package size"
 
-OURS, FLOOR, AGAIN = "ours", "floor", "A/A"
+OURS, FLOOR, AGAIN, TRIMMED = "ours", "floor", "A/A", "trimmed SDK"
 CLIENT, READ, SOURCES = "import and client", "first agent read", "first agent read, without bytecode"
 VERSUS_IDLE = "first agent read, compared with an idle client"
 # The requirements of each peer, then the module and handler of each package.
@@ -48,7 +49,6 @@ EVENTS = {
     "cascade": ("chalicelib.deletion.functions", "resume_cascade"),
 }
 MOST_INSTRUCTIONS, MOST_CPU, MOST_OF_EVENTS = 1.25, 1.15, 1.10
-MOST_BYTES = 6_500_000
 _LIMITS = dict.fromkeys((READ, VERSUS_IDLE), (MOST_INSTRUCTIONS, MOST_CPU)) | dict.fromkeys(
     EVENTS, (MOST_OF_EVENTS, MOST_OF_EVENTS)
 )
@@ -76,12 +76,13 @@ def measure(run: Run) -> list[Row]:
         made = _build(run, peers, Path(name))
         situation = prepare(run.engine, made[OURS].compiled)
         counts = _counts(made, peers, situation)
-        starts = _starts(made, peers, situation, (READ,) if run.quick else (CLIENT, READ, *EVENTS))
-        sources = {} if run.quick else _starts(made, peers, situation, (SOURCES,))
+        others = [] if run.quick else [TRIMMED, *peers]
+        starts = _starts(made, others, situation, (READ,) if run.quick else (CLIENT, READ, *EVENTS))
+        sources = {} if run.quick else _starts(made, others, situation, (SOURCES,))
         return [
-            *_instructions(run, starts, peers),
-            *_cpu(run, starts, peers, _QUICK_ROUNDS if run.quick else _ROUNDS),
-            *(_cpu(run, sources, peers, _SOURCES_ROUNDS) if sources else ()),
+            *_instructions(run, starts, others),
+            *_cpu(run, starts, others, _QUICK_ROUNDS if run.quick else _ROUNDS),
+            *(_cpu(run, sources, others, _SOURCES_ROUNDS) if sources else ()),
             *counts,
         ]
 
@@ -101,7 +102,7 @@ def prepare(engine: Engine, package: Path) -> Situation:
 def start_of(name: str, package: Path, case: str, situation: Situation) -> Start:
     """Return the start of a contender in a case."""
     module, handler = EVENTS.get(case) or _HANDLERS.get(name, ("", ""))
-    if name in (FLOOR, AGAIN):
+    if name in (FLOOR, AGAIN, TRIMMED):
         code = _BARE if case == CLIENT else _BARE_READ
     elif case == CLIENT:
         code = f"import {module}"
@@ -124,11 +125,14 @@ def _copy(agent: dict[str, Any], sdk: Any) -> None:
 
 def _build(run: Run, peers: Sequence[str], directory: Path) -> dict[str, Package]:
     made = {}
-    for name in run.each([OURS, FLOOR, *peers], "packages", str):
+    sdks = [FLOOR] if run.quick else [FLOOR, TRIMMED]
+    for name in run.each([OURS, *sdks, *peers], "packages", str):
         if name == OURS:
             made[name] = packages.ours(directory, sources=not run.quick)
         elif name == FLOOR:
             made[name] = packages.bare()
+        elif name == TRIMMED:
+            made[name] = packages.trimmed(directory)
         else:
             made[name] = packages.peer(_HANDLERS[name][0], PEERS[name])
     return made
@@ -151,11 +155,14 @@ def _counts(made: Mapping[str, Package], peers: Sequence[str], situation: Situat
             1,
             {name: _end(one)["clients"]["DynamoDB"] for name, one in ran.items()},
         ),
-        "bytes": ("package, zipped", MOST_BYTES, {name: made[name].size for name in ran}),
     }
+    sizes = {name: made[name].size for name in ran}
     return [
-        _row(case, metric, "bytes" if metric == "bytes" else "", values, None, peers, Goal("<=", most))
-        for metric, (case, most, values) in counted.items()
+        *(
+            _row(case, metric, "", found, None, peers, Goal("<=", most))
+            for metric, (case, most, found) in counted.items()
+        ),
+        _row("package, zipped", "bytes", "bytes", sizes, None, peers),
     ]
 
 
@@ -176,7 +183,7 @@ def _starts(
 
 def _instructions(run: Run, starts: Mapping[Key, Start], peers: Sequence[str]) -> list[Row]:
     counts = processes.instructions(list(starts.values()), lambda names: run.each(names, "instructions", str))
-    found = _with_idle_floor(dict(zip(starts, counts, strict=True)))
+    found = _with_bare_clients(dict(zip(starts, counts, strict=True)))
     return [
         _row(case, "instructions", "M", _of(found, case), found[_floor(case), FLOOR], peers, *_goals(case, 0))
         for case in _cases(found)
@@ -188,7 +195,7 @@ def _cpu(run: Run, starts: Mapping[Key, Start], peers: Sequence[str], rounds: in
     repeated = _cases(starts)[-1] if READ not in _cases(starts) else READ
     both = {**starts, (repeated, AGAIN): starts[repeated, FLOOR]}
     measured = processes.cpu_seconds(list(both.values()), run.each(range(rounds), "rounds of CPU time"))
-    seconds = _with_idle_floor(dict(zip(both, measured, strict=True)))
+    seconds = _with_bare_clients(dict(zip(both, measured, strict=True)))
     ratios = {
         (case, name): [one / floor for one, floor in zip(taken, seconds[_floor(case), FLOOR], strict=True)]
         for (case, name), taken in seconds.items()
@@ -203,11 +210,17 @@ def _cpu(run: Run, starts: Mapping[Key, Start], peers: Sequence[str], rounds: in
     ]
 
 
-def _with_idle_floor(values: dict[Key, Value]) -> dict[Key, Value]:
-    """Add the first reads as compared with an idle client, if that floor was measured."""
-    contenders = {name: one for (case, name), one in values.items() if case == READ and name not in (FLOOR, AGAIN)}
-    reads = {(VERSUS_IDLE, name): one for name, one in contenders.items()}
-    return {**values, **reads} if (CLIENT, FLOOR) in values else values
+def _with_bare_clients(values: dict[Key, Value]) -> dict[Key, Value]:
+    """Add the first reads as compared with an idle client, and the trimmed SDK to the cases that use its idle client.
+
+    The quick run has no idle client, and adds nothing.
+    """
+    if (CLIENT, FLOOR) not in values:
+        return values
+    bare = (FLOOR, AGAIN, TRIMMED)
+    reads = {(VERSUS_IDLE, name): one for (case, name), one in values.items() if case == READ and name not in bare}
+    idle = {(case, TRIMMED): values[CLIENT, TRIMMED] for case in (VERSUS_IDLE, *EVENTS)}
+    return {**values, **reads, **idle}
 
 
 def _goals(case: str, number: int) -> list[Goal]:

@@ -93,7 +93,7 @@ def _tls(run: Run) -> Iterator[Row]:
 
 
 def _memory(run: Run) -> Iterator[Row]:
-    names = [senders.OURS] if run.quick else [senders.OURS, "requests", "aiohttp"]
+    names = [senders.OURS] if run.quick else [senders.OURS, senders.FLOOR, "requests", "aiohttp"]
     grown = {}
     with receiver.running(process.RECEIVERS_CORE) as port:
         hosts = [f"http://{host}:{port}" for host in receiver.HOSTS]

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from boto3.dynamodb.types import TypeSerializer
 
 from benchmarks import populate, transcripts
+from benchmarks.costs import UNITS, Costs, cost, succeeded, warm_up
 from benchmarks.populate import Tenant
 from benchmarks.results import Goal, Row, row
 from chalicelib import storage
 from chalicelib.conversations import store
 from chalicelib.conversations.listing import PAGE_SIZE
 from tests.api import Answer
-from tests.capacity import metered, size
+from tests.capacity import size
 
 if TYPE_CHECKING:  # the tests do not install the suite's terminal output
     from benchmarks.run import Run
@@ -35,9 +36,7 @@ _LIST = f"/v2/agents/{populate.AGENT}/convos"
 _STATE = f"/agents/{populate.AGENT}/interact"
 _AT_ONCE = 10_000
 _LARGEST_ITEM = 400 * 1024
-_UNITS = {"requests": "", "read units": "", "write units": "", "bytes": "bytes"}
-
-Costs = dict[str, float]
+_UNITS = {**UNITS, "bytes": "bytes"}
 
 
 class Operation(NamedTuple):
@@ -52,10 +51,12 @@ def measure(run: "Run") -> list[Row]:
     """Return the rows: each operation at each number of conversations, then one conversation at each size."""
     counts, sizes = (QUICK_COUNTS, QUICK_SIZES) if run.quick else (COUNTS, SIZES)
     with populate.service(run.engine.url) as tenant:
-        of_tenant = {}
+        of_tenant, stored = {}, 0
         for count in run.each(_with_progress(counts), "tenant of", lambda count: f"{count:,} conversations"):
-            populate.fill(tenant, count)
+            populate.fill(tenant, range(stored + 1, count + 1))
+            stored = count
             if count in counts:
+                populate.tally(tenant, range(1, count + 1))
                 of_tenant[count] = dict(tenant_costs(tenant, count))
         of_conversation = {
             kb: dict(conversation_costs(kb)) for kb in run.each(sizes, "conversation of", "{} KB".format)
@@ -78,8 +79,8 @@ def position(case: str) -> tuple[str, int, str] | None:
 def tenant_costs(tenant: Tenant, count: int) -> Iterator[tuple[str, Costs]]:
     """Yield each operation and its costs for a tenant with `count` conversations. Adds one conversation."""
     for operation in _operations(tenant, count):
-        _warm(tenant)
-        costs = _cost(operation.send)
+        warm_up(tenant)
+        costs = cost(operation.send)
         if count >= operation.since:
             yield operation.name, costs
 
@@ -93,13 +94,13 @@ def conversation_costs(kb: int) -> Iterator[tuple[str, Costs]]:
     messages = transcripts.transcript_of(kb * 1024)
     path = f"{_STATE}/ann/state"
     for sent in (messages[:-4], messages[:-2]):
-        _succeeded(tenant.api.post(path, {"turns": transcripts.turns(sent)}))
-    yield "state append", _cost(lambda: tenant.api.post(path, {"turns": transcripts.turns(messages)}))
+        succeeded(tenant.api.post(path, {"turns": transcripts.turns(sent)}))
+    yield "state append", cost(lambda: tenant.api.post(path, {"turns": transcripts.turns(messages)}))
     yield "state", {"bytes": _stored(tenant, "ann")}
-    yield "state read", _cost(lambda: tenant.api.post(path, {}))
-    yield LIST, _cost(lambda: tenant.api.get(_LIST))
+    yield "state read", cost(lambda: tenant.api.post(path, {}))
+    yield LIST, cost(lambda: tenant.api.get(_LIST))
     others = {"turns": transcripts.turns(_others(messages, kb * 1024))}
-    yield "state replace", _cost(lambda: tenant.api.post(path, others))
+    yield "state replace", cost(lambda: tenant.api.post(path, others))
 
 
 def native_costs(kb: int) -> dict[tuple[str, str], float | None]:
@@ -141,23 +142,6 @@ def _operations(tenant: Tenant, count: int) -> list[Operation]:
         Operation("analytics write", lambda: api.post(f"/v2/agents/support/analytics/{old}", {"record": "convo"})),
         Operation("lead create", lambda: api.post("/v3/leads", lead)),
     ]
-
-
-def _cost(send: Callable[[], Answer]) -> Costs:
-    with metered() as meter:
-        _succeeded(send())
-    return {"requests": meter.total, "read units": meter.reads, "write units": meter.writes}
-
-
-def _succeeded(answer: Answer) -> None:
-    if answer.status != 200:
-        raise AssertionError(answer.text)
-
-
-def _warm(tenant: Tenant) -> None:
-    """Cache the caller and the agent, which a process looks up every 30 seconds."""
-    _succeeded(tenant.api.get("/v2/clients"))
-    _succeeded(tenant.api.post(f"/v2/agents/{populate.AGENT}/analytics/warm", {"record": "load"}))
 
 
 def _others(messages: list[transcripts.Message], most: int) -> list[transcripts.Message]:

@@ -23,8 +23,19 @@ OURS, FLOOR, AGAIN = "ours", "floor", "floor, second run"
 QUICK_COUNTS = (COUNTS[0], COUNTS[2])
 TIMED = OPERATIONS[:3]
 LARGEST = 2 * 1024 * 1024
-_GOALS_AT = 1_000
-_CAPACITY = [Goal("<=", 0.333, "best peer"), Goal("<=", 0.1, "worst peer")]
+_WRITTEN = {"read units": [Goal("<=", 1.5)], "write units": [Goal("<=", 3)]}
+_LONG_CAPACITY = {"capacity units": [Goal("<=", 0.333, "best peer"), Goal("<=", 0.1, "worst peer")]}
+# Operation and length -> metric -> goals. Ten messages cost a bare item, its index entry and half a unit for the agent.
+_GOALS: dict[tuple[str, int], dict[str, list[Goal]]] = {
+    ("read", 10): {"read units": [Goal("<=", 1.5)]},
+    ("replace", 10): _WRITTEN,
+    ("first state", 10): _WRITTEN,
+    ("read", 100): {"capacity units": [Goal("<=", 1, "worst peer")]},
+    ("replace", 100): {"capacity units": [Goal("<=", 1, "best peer")]},
+    ("read", 1_000): _LONG_CAPACITY,
+    ("replace", 1_000): _LONG_CAPACITY,
+    ("append", 1_000): _LONG_CAPACITY,
+}
 _ROUNDS, _LONG_ROUNDS, _QUICK_ROUNDS = 5, 3, 3
 _LONG = 1_000
 # Start and relative precision of the search for the largest conversation.
@@ -99,18 +110,18 @@ def _count_rows(length: int, operations: Sequence[str], found: dict[str, dict[st
     for operation, metric in product(operations, ("requests", "read units", "write units", "capacity units")):
         values = {name: one[operation][metric] if operation in one else None for name, one in found.items()}
         ours, floor = values.pop(OURS), values.pop(FLOOR)
-        goals = _goals(metric, operation, found) if length == _GOALS_AT and operation in TIMED else []
+        goals = _goals(operation, length, metric, found)
         rows.append(row("state", case(operation, length), metric, "", ours, peers=values, floor=floor, goals=goals))
     return rows
 
 
-def _goals(metric: str, operation: str, found: dict[str, dict[str, Costs]]) -> list[Goal]:
-    """Return the goals: capacity against the best and worst peer, requests against the peer with the best capacity."""
-    if metric == "capacity units":
-        return _CAPACITY
-    units = {name: one[operation]["capacity units"] for name, one in found.items() if operation in one}
-    best = min(units.keys() - {OURS, FLOOR}, key=lambda name: (units[name], name))
-    return [Goal("<=", 1, best)] if metric == "requests" else []
+def _goals(operation: str, length: int, metric: str, found: dict[str, dict[str, Costs]]) -> list[Goal]:
+    """Return the goals. Long conversations take no more requests than the peer with the best capacity."""
+    if length == _LONG and metric == "requests" and operation in TIMED:
+        units = {name: one[operation]["capacity units"] for name, one in found.items() if operation in one}
+        best = min(units.keys() - {OURS, FLOOR}, key=lambda name: (units[name], name))
+        return [Goal("<=", 1, best)]
+    return _GOALS.get((operation, length), {}).get(metric, [])
 
 
 def _latency_rows(name: str, found: dict[str, latency.Ratio], peers: list[str]) -> list[Row]:

@@ -15,14 +15,15 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 import chalice
 
-from infra.package import build, wheels
+from infra.package import build, trim, wheels
 from infra.package.__main__ import zipped
+from infra.package.wheels import File
 
 CACHE = build.ROOT / "build" / "benchmarks"
 # As in the deployed package: Python does not compare the bytecode with the source.
@@ -87,6 +88,12 @@ def bare() -> Package:
     return _installed(_pinned(["botocore"]))
 
 
+def trimmed(directory: Path) -> Package:
+    """Build the SDK's core in `directory`, without the files and data that the deployed package omits."""
+    _install(_pinned(["botocore"]), directory / "trimmed", trim.trim_files)
+    return Package(directory / "trimmed", (directory / "trimmed" / "package.zip").stat().st_size)
+
+
 def _pinned(names: Sequence[str]) -> list[str]:
     return [f"{name}=={importlib.metadata.version(name)}" for name in names]
 
@@ -104,11 +111,13 @@ def _installed(requirements: Sequence[str]) -> Package:
     return Package(place, (place / "package.zip").stat().st_size)
 
 
-def _install(requirements: Sequence[str], place: Path) -> None:
+def _install(
+    requirements: Sequence[str], place: Path, select: Callable[[Iterator[File]], Iterator[File]] = iter
+) -> None:
     made = Package(place, 0)
     place.mkdir()
     (place / "requirements.txt").write_text("\n".join(requirements), encoding="utf-8")
-    for file in wheels.of(place / "requirements.txt", wheels.HERE, build.ROOT / "requirements-bench.lock"):
+    for file in select(wheels.of(place / "requirements.txt", wheels.HERE, build.ROOT / "requirements-bench.lock")):
         (made.sources / file.path).parent.mkdir(parents=True, exist_ok=True)
         (made.sources / file.path).write_bytes(file.content)
     shutil.make_archive(str(place / "package"), "zip", made.sources)

@@ -25,7 +25,7 @@ from chalicelib.http.wire import (
     find_non_finite,
     read_only,
 )
-from chalicelib.tools.models import Tool
+from chalicelib.tools.models import NewTool, Tool
 
 Document = dict[str, Any]
 
@@ -189,7 +189,7 @@ class AgentV3(SharedMembers):
     tabs: list[Open] | None = None
     kbTagsDataMap: list[Open] | None = None
     voiceplatform: Open = None
-    tools: list[Tool] | None = None
+    tools: list[Tool] | None = read_only()
     # Nested objects
     vg_kb_llm: options.KnowledgeBaseModel | None = None
     photoappOptions: options.PhotoappOptions | None = None
@@ -210,8 +210,20 @@ class AgentV3(SharedMembers):
     nodesSettings: NodesSettings | None = None
 
 
+class NewAgent(AgentV3):
+    """A new agent. Its `tools` are created with it."""
+
+    tools: list[NewTool] | None = None  # type: ignore[assignment]
+
+
+class NewAgentIn(Wire):
+    """The body of POST /v3/agents."""
+
+    agent: NewAgent
+
+
 class AgentIn(Wire):
-    """The body of POST and PATCH /v3/agents."""
+    """The body of PATCH /v3/agents/{agent_id}. `tools` are accepted and ignored."""
 
     agent: AgentV3
 

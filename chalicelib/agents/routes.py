@@ -1,16 +1,18 @@
 """Agents over HTTP (§4.1, §4.2)."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, ids
+from chalicelib import errors, ids, storage
 from chalicelib.agents import store
-from chalicelib.http import auth, cors, etag, messages, pages
+from chalicelib.http import auth, cors, etag, messages, pages, spliced
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
+from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
     from chalicelib.agents import record
@@ -20,14 +22,21 @@ else:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"agentPlatform": "vg"}
+_TOOLS_IGNORED = errors.Issue(path="agent.tools", message="is not applied; change each tool at /v3/tools/{tool_id}")
+_WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
 @operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT")
 def read_agent(agent_id: str) -> Response:
-    """Read an agent in the v3 form."""
-    row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.success("Agent retrieved successfully", _render(agent_id, row.open())), row)
+    """Read an agent in the v3 form, with its tools.
+
+    If the tools are too large for the response, `tools` is absent, and `message` says so: list them in pages.
+    """
+    found = store.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = store.require_found(found.agent)
+    text = _encode(_visible(row.open())) if auth.caller().read_only else row.text()
+    return _success("Agent retrieved successfully", row, text, found)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -35,43 +44,57 @@ def read_agent(agent_id: str) -> Response:
 def list_agents() -> Response:
     """List the agents of the workspace in the v3 form, ordered by id.
 
-    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`.
+    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`. A
+    new or changed agent may appear in the list a second later.
     """
-    fetch = partial(store.list_page, auth.caller().workspace_id)
-    return pages.page("Agents retrieved successfully", fetch, lambda row: _render(row.agent_id, row.open()))
+    fetch = partial(store.list_entries, auth.caller().workspace_id)
+    return pages.page("Agents retrieved successfully", fetch, _render, store.read_entries)
 
 
 @routes.route("/v3/agents", methods=["POST"])
 @operation(
-    body="record.AgentIn",
+    body="record.NewAgentIn",
     data="record.AgentV3",
     creates=True,
     raises=(store.KeyTaken, errors.TooLarge),
     examples="agents.CREATE_AGENT",
 )
 def create_agent() -> Response:
-    """Create an agent. The service generates its id and, unless the body has one, its `SECRET_API_KEY`."""
-    body: record.AgentIn = messages.body()
-    agent_id = ids.new_id()
-    row, document = store.create(auth.caller().workspace_id, agent_id, record.merge_v3(_DEFAULTS, body.agent))
-    return etag.tagged(messages.success("Agent created successfully", _v3_form(agent_id, document)), row)
+    """Create an agent, and its tools if the body has any.
+
+    The service generates its id and, unless the body has one, its `SECRET_API_KEY`.
+    """
+    body: record.NewAgentIn = messages.body()
+    workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
+    given = record.merge_v3(_DEFAULTS, body.agent)
+    given.pop("tools", None)
+    row, document = store.create(workspace_id, agent_id, given)
+    created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
+    made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
+    return _success("Agent created successfully", row, _encode(document), made)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
 @operation(
     body="record.AgentIn",
     data="record.AgentV3",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, store.KeyTaken, errors.TooLarge),
     examples="agents.CHANGE_AGENT",
 )
 def change_agent(agent_id: str) -> Response:
-    """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member."""
+    """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
+
+    `tools` is not applied, and `warnings` says so: change each tool by its own route.
+    """
     change: record.AgentIn = messages.body()
-    row = etag.require_match(store.find(auth.caller().workspace_id, agent_id), "agent")
+    found = store.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = etag.require_match(found.agent, "agent")
     before = row.open()
     after = store.save(row, before, record.merge_v3(before, change.agent))
-    return etag.tagged(messages.success("Agent updated successfully", _v3_form(agent_id, after)), row)
+    warnings = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
+    return _success("Agent updated successfully", row, _encode(after), found, warnings)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -106,13 +129,33 @@ def save_agent(agent_id: str) -> Response:
     return etag.tagged(messages.success(f"Agent {verb} successfully", record.v2_form(document)), row)
 
 
-def _render(agent_id: str, document: Document) -> Document:
-    """The v3 form. A read-only token does not see the agent key, which would allow writes."""
-    rendered = _v3_form(agent_id, document)
+def _success(
+    message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
+) -> Response:
+    """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
+    agent = spliced.with_members(_ids(row.agent_id), text)
+    items = (spliced.with_members({"id": tool.tool_id}, tool.text()) for tool in found.tools)
+    whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
+    if whole is None:
+        message += _WITHOUT_TOOLS
+    return etag.tagged(spliced.success(message, whole or agent, warnings), row, found.tools)
+
+
+def _render(row: store.AgentRow) -> Document:
+    """The v3 form in a list, which has no tools."""
+    return {**_ids(row.agent_id), **_visible(row.open())}
+
+
+def _visible(document: Document) -> Document:
+    """The document as the caller sees it. A read-only token does not see the agent key, which would allow writes."""
     if auth.caller().read_only:
-        rendered.pop("SECRET_API_KEY", None)
-    return rendered
+        document.pop("SECRET_API_KEY", None)
+    return document
 
 
-def _v3_form(agent_id: str, document: Document) -> Document:
-    return {"ID": agent_id, "id": agent_id, **document}
+def _ids(agent_id: str) -> dict[str, str]:
+    return {"ID": agent_id, "id": agent_id}
+
+
+def _encode(document: Document) -> str:
+    return storage.encode_json(document).decode()

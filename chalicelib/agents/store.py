@@ -1,19 +1,33 @@
-"""Agents in the database: one sealed document each, in the partition of the workspace.
+"""Agents in the database: one sealed document each, in a partition with the agent's tools (`rows`).
 
-Each agent also has a sequence row (`storage.sequence`), which numbers its conversations. The row exists exactly as long
-as the agent, so every write of the agent's records is conditional on it.
+A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
+delete is complete (`deletion.cascade`). Except for `find_tombstone`, this module treats it as absent.
+
+An index lists the agents of a workspace. Its entries have a sealed summary instead of the document, so that finding a
+page costs the same for agents of any size. It is eventually consistent.
 """
 
-from pynamodb.attributes import UnicodeAttribute
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import NamedTuple
 
 from chalicelib import clock, errors, storage
+from chalicelib.agents import rows
+from chalicelib.agents.rows import AgentOrToolRow
+from chalicelib.agents.rows import AgentRow as AgentRow
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.storage import Document, DocumentRow, json_equal, sequence
+from chalicelib.storage import Document, json_equal
+from chalicelib.tools.store import ToolRow
 
 # Characters of a title that other records copy.
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
+# The members of a summary. Texts are cut to this many characters, so that an entry of the index is about 1 KB.
+_SUMMARY = ("title", "description", "starred", "deployed", "lastModified")
+_MAX_SUMMARY_TEXT = 200
+# Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
+_PORTION = 20
 # A transaction is limited to 100 items, and a credential is two items.
 _CREDENTIALS_PER_TRANSACTION = 40
 _CACHE_MILLISECONDS = 30_000
@@ -22,19 +36,33 @@ _CACHE_SIZE = 10_000
 _known_agents: dict[tuple[str, str], int] = {}
 
 
-class AgentRow(DocumentRow):
-    """An agent. Its document has the members of the v3 form except the id."""
+class AgentAndTools(NamedTuple):
+    """An agent, or None, and its tools, oldest first. `is_complete` if these are all its tools."""
 
-    class Meta:
-        table_name = storage.table("agents")
+    agent: AgentRow | None
+    tools: list[ToolRow]
+    is_complete: bool = True
 
-    workspace = UnicodeAttribute(hash_key=True)
-    agent_id = UnicodeAttribute(range_key=True)
+
+def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
+    """The agent and its tools. One request; if they have more than 1 MB, tools are missing."""
+    partition, item = rows.key(workspace_id, agent_id)
+    found, is_complete = storage.query_once(AgentOrToolRow, partition)
+    tools = [row for row in found if isinstance(row, ToolRow) and row.agent_id == agent_id]
+    agents = [row for row in found if isinstance(row, AgentRow) and row.item == item and not row.is_tombstone]
+    return AgentAndTools(agents[0] if agents else None, tools, is_complete)
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
     """The agent, or None if it does not exist in the workspace. One request."""
-    return storage.find(AgentRow, workspace_id, agent_id)
+    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
+    return None if row is None or row.is_tombstone else row
+
+
+def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
+    """The tombstone of a deleted agent whose cascade is not complete, or None. One request."""
+    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
+    return row if row is not None and row.is_tombstone else None
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
@@ -42,9 +70,20 @@ def read(workspace_id: str, agent_id: str) -> AgentRow:
     return require_found(find(workspace_id, agent_id))
 
 
+def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
+    """The agent, at half the price of `read`; a change of the last second may be missing. Raises NotFound."""
+    row = storage.find(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
+    return confirm(row, workspace_id, agent_id)
+
+
+def confirm(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
+    """`row` of an eventually consistent read. Without an agent, reads again: it may be new. Raises NotFound."""
+    return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
+
+
 def require_found(row: AgentRow | None) -> AgentRow:
-    """`row`, if it is not None. Raises NotFound."""
-    if row is None:
+    """`row`, if it is an agent. Raises NotFound."""
+    if row is None or row.is_tombstone:
         raise errors.NotFound.of("agent")
     return row
 
@@ -58,7 +97,7 @@ def display_name(agent: Document) -> str | None:
 def require_known(workspace_id: str, agent_id: str) -> None:
     """Raise NotFound for an unknown agent. Known agents are cached for 30 seconds, which saves frequent writes a read.
 
-    If another process deletes the agent in that time, a record may be written that the cascade does not delete.
+    If another process deletes the agent in that time, the second run of the cascade deletes what is written for it.
     """
     now = clock.milliseconds()
     if not 0 <= now - _known_agents.get((workspace_id, agent_id), 0) < _CACHE_MILLISECONDS:
@@ -69,14 +108,32 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """The key of the agent, for `storage.find_many`."""
-    return storage.Key(AgentRow, workspace_id, agent_id)
+    """The key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
+    return storage.Key(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
 
 
-def list_page(workspace_id: str, after: str | None, limit: int) -> list[AgentRow]:
-    """Up to `limit` agents after the id `after`, ordered by id."""
+def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
+    """Up to `limit` entries of the index after the agent id `after`, ordered by id; for `read_entries`."""
     condition = AgentRow.agent_id > after if after else None
-    return storage.query(AgentRow, workspace_id, condition, limit=limit)
+    return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
+
+
+def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
+    """The position of each entry with its agent; None for one that was deleted in the meantime.
+
+    One request per 20 agents, sent when the first of them is needed: a reader that stops does not pay for the rest.
+    Eventually consistent, as the index is.
+    """
+    remaining = iter(entries)
+    while portion := [*islice(remaining, _PORTION)]:
+        keys = [storage.Key(AgentRow, entry.partition, entry.item, consistent=False) for entry in portion]
+        for entry, row in zip(portion, storage.find_many(keys), strict=True):
+            yield entry.position, None if row is None or row.is_tombstone else row
+
+
+def read_summary(entry: AgentRow) -> Document:
+    """The summary of an agent, or of an entry of the index."""
+    return storage.unseal(entry, "summary")
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
@@ -89,10 +146,9 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     issued = _credential(workspace_id, agent_id, token if tokens.kind(token or "") == tokens.AGENT else None)
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
-    row = AgentRow(workspace_id, agent_id)
-    row.seal(whole)
-    storage.put(row)
-    sequence.create(workspace_id, agent_id, AgentBeingDeleted())
+    row = AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
+    _seal(row, whole)
+    storage.put(row, error=_creation_error)
     if whole[_SECRET] == issued.token:
         credentials.stage(issued, KeyTaken())
     return row, whole
@@ -106,30 +162,28 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
     if json_equal(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
-    row.seal(after)
+    _seal(row, after)
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
     return after
 
 
 def delete(row: AgentRow) -> None:
-    """Stage the deletion of an agent; its sequence row becomes a tombstone.
-
-    Raises ConditionFailed if another request deleted the agent first.
-    """
-    last = sequence.find(row.workspace_id, row.agent_id)
-    if last is None:
-        raise storage.ConditionFailed()
-    storage.delete(row)
-    sequence.mark_deleted(last)
+    """Stage the deletion of an agent: `row` becomes its tombstone."""
+    row.document = row.summary = row.workspace = None
+    row.deleted_at = clock.seconds()
+    storage.put(row)
     _known_agents.pop((row.workspace_id, row.agent_id), None)
 
 
-def revoke_all(workspace_id: str, agent_id: str) -> None:
-    """Revoke all keys of an agent, including those in their overlap, each in its own unit of work."""
-    for credential in credentials.list_active(workspace_id, tokens.AGENT, agent_id):
-        with storage.unit_of_work():
-            credentials.revoke(credential)
+def delete_tombstone(row: AgentRow) -> None:
+    """Stage the removal of a tombstone. From then on, the id can be used again."""
+    storage.delete(row)
+
+
+def list_keys(workspace_id: str, agent_id: str) -> list[credentials.CredentialRow]:
+    """All keys of an agent, including those in their overlap."""
+    return credentials.list_active(workspace_id, tokens.AGENT, agent_id)
 
 
 @storage.in_unit_of_work
@@ -144,7 +198,9 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
     """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raises NotFound."""
     _clear_key(workspace_id, agent_id)
-    revoke_all(workspace_id, agent_id)
+    for credential in list_keys(workspace_id, agent_id):
+        with storage.unit_of_work():
+            credentials.revoke(credential)
 
 
 @storage.in_unit_of_work
@@ -158,7 +214,10 @@ class AgentBeingDeleted(errors.Conflict):
     """An agent with this id is still being deleted, with its records."""
 
     code = "AGENT_BEING_DELETED"
-    sentence = "The agent with this id is still being deleted; try again in a minute, or use another id."
+    sentence = (
+        "The agent with this id is still being deleted; try again in two minutes, or use another id. If it lasts "
+        "longer, send the deletion again."
+    )
 
 
 class KeyTaken(errors.Conflict):
@@ -166,6 +225,18 @@ class KeyTaken(errors.Conflict):
 
     code = "KEY_TAKEN"
     sentence = "SECRET_API_KEY is already in use, or was replaced on this agent; send a different key."
+
+
+def _seal(row: AgentRow, document: Document) -> None:
+    """Seal the document and its summary. `lastModified` is in both, so each save writes the index's entry."""
+    row.seal(document)
+    members = {name: document[name] for name in _SUMMARY if name in document}
+    cut = {name: value[:_MAX_SUMMARY_TEXT] if isinstance(value, str) else value for name, value in members.items()}
+    row.summary = storage.seal(row, "summary", cut)
+
+
+def _creation_error(item: storage.Item | None) -> errors.ApiError:
+    return AgentBeingDeleted() if item and "deleted_at" in item else storage.ConditionFailed()
 
 
 def _credential(workspace_id: str, agent_id: str, token: str | None) -> credentials.Issued:
@@ -187,13 +258,13 @@ def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: in
         credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
     is_agent_key = before is not None and tokens.kind(before) == tokens.AGENT
     old = credentials.find_active(tokens.fingerprint(before)) if before and is_agent_key else None
-    if old is not None and (old.workspace, old.agent_id) == row.keys:
+    if old is not None and (old.workspace, old.agent_id) == (row.workspace_id, row.agent_id):
         credentials.retire(old, overlap)
 
 
 def _stage_revocation(workspace_id: str, agent_id: str) -> None:
     """Stage the revocation of all keys of an agent. If they exceed one transaction, the oldest are revoked at once."""
-    keys = credentials.list_active(workspace_id, tokens.AGENT, agent_id)
+    keys = list_keys(workspace_id, agent_id)
     for oldest in keys[:-_CREDENTIALS_PER_TRANSACTION]:
         with storage.unit_of_work():
             credentials.revoke(oldest)

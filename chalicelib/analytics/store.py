@@ -56,6 +56,11 @@ def records(row: AnalyticsRow) -> list[Document]:
     return [unseal(row, kind) for kind in ("load", "convo") if getattr(row, kind) is not None]
 
 
+def delete(row: AnalyticsRow) -> None:
+    """Stage the deletion of an item as it was read. The commit raises ConditionFailed if it was written since."""
+    storage.delete(row, unchanged_since_read(row))
+
+
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
     """Up to `limit` items of an agent, for the cascading delete."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

@@ -5,6 +5,7 @@ so two clients cannot take the same email concurrently. Its key is a hash, so th
 """
 
 import hashlib
+from collections.abc import Iterator
 
 from pynamodb.attributes import UnicodeAttribute
 
@@ -53,10 +54,10 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return row
 
 
-def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> list[ClientRow]:
+def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
     """Up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
     condition = ClientRow.client_id > after if after else None
-    return storage.query(ClientRow, workspace_id, condition, limit=limit)
+    return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:

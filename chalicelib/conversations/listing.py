@@ -1,46 +1,111 @@
-"""Which conversations are on page N: arithmetic on an agent's sequence numbers. Pure.
+"""The list of an agent's conversations: an index by creation, newest first, eventually consistent.
 
-Conversations have the numbers 1 to `high`, except for holes, the numbers of deleted ones. The list is newest first. So
-the numbers of a page are known without reading the pages before it.
+The index alone answers a cursor and the first pages. A later page begins where the tallies say (`jump`).
 """
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib import ids, storage
+from chalicelib.conversations import jump, tallies
+from chalicelib.conversations.jump import Jump, Quarter
+from chalicelib.conversations.rows import HEAD, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
+_LIMIT = PAGE_SIZE + 1  # one more entry shows that another page follows
+# Entries before a page that needs no tallies, and before one that the tallies do not reach: a new agent has none yet.
+_SHALLOW = 60
+_UNTALLIED = 1_000
+_CHUNK = 1_000  # entries per request
 
 
-class Numbers(NamedTuple):
-    """The numbers of an agent's conversations: 1 to `high` without `holes`, which are ranges in ascending order."""
+def list_after(agent: storage.Key, workspace_id: str, agent_id: str, cursor: str) -> tuple[Any, list[ConversationRow]]:
+    """Return the row with the key `agent`, and up to 21 entries created before the ULID `cursor`. Two requests."""
+    (row,) = storage.find_many([agent])
+    return row, _older(workspace_id, agent_id, cursor, _LIMIT)
 
-    high: int
-    holes: Sequence[tuple[int, int]] = ()
 
-    def page(self, page: int) -> list[int]:
-        """Return the numbers on page `page` (from 1), newest first; empty after the last page."""
-        return self._numbers(self.high, (page - 1) * PAGE_SIZE)
+def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -> tuple[Any, list[ConversationRow]]:
+    """Return the row with the key `agent`, and up to 21 entries from the beginning of a page (from 1) on.
 
-    def below(self, number: int) -> list[int]:
-        """Return the next page of numbers below `number`, newest first."""
-        return self._numbers(min(self.high, number - 1), 0)
+    Two requests up to 60 entries deep. After that four, and one more for each 1,000 conversations of a quarter hour.
+    Pages overlap, or leave a gap, by what was created or deleted in the last two minutes and is not counted yet.
+    """
+    depth = (page - 1) * PAGE_SIZE
+    months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
+    position = jump.find_day(months, depth)
+    keys = [agent, tallies.day_key(workspace_id, agent_id, position.day)] if position else [agent]
+    row, *day = storage.find_many(keys)
+    if position:
+        quarters = day[0].tallies() if day[0] else []
+        return row, _from_jump(workspace_id, agent_id, jump.find_jump(position, quarters, _LIMIT))
+    if depth > _UNTALLIED:
+        return row, []
+    return row, _read(_query_older, storage.key(workspace_id, agent_id), None, depth, _LIMIT)
 
-    def _numbers(self, top: int, skip: int) -> list[int]:
-        numbers: list[int] = []
-        for high, low in self._runs(top):
-            skipped = min(skip, high - low + 1)
-            skip -= skipped
-            wanted = PAGE_SIZE - len(numbers)
-            numbers += range(high - skipped, max(low - 1, high - skipped - wanted), -1)
-            if len(numbers) == PAGE_SIZE:
-                break
-        return numbers
 
-    def _runs(self, top: int) -> Iterator[tuple[int, int]]:
-        """Yield the runs of numbers between the holes as (high, low), from `top` down."""
-        for first, last in reversed(self.holes):
-            if first <= top:
-                if last < top:
-                    yield top, last + 1
-                top = min(top, first - 1)
-        if top >= 1:
-            yield top, 1
+def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the entries, with metadata that is too long for the index read by key in one request.
+
+    A conversation that was deleted in the meantime is left out.
+    """
+    long = [entry.conversation for entry in entries if entry.summary is None]
+    rows_of_long = storage.find_many([storage.Key(ConversationRow, one, HEAD, consistent=False) for one in long])
+    found = dict(zip(long, rows_of_long, strict=True))
+    rows = (found.get(entry.conversation) if entry.summary is None else entry for entry in entries)
+    return [row for row in rows if row]
+
+
+def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
+    """Count the conversations that were created in a quarter hour again. Three requests, and one more per MB."""
+    start = quarter.start()
+    within = ConversationRow.created.between(ids.id_at(start, 0), ids.id_at(start + jump.QUARTER_MILLISECONDS, 0))
+    agent = storage.key(workspace_id, agent_id)
+    tallies.recount(
+        workspace_id, agent_id, quarter, lambda: storage.count(ConversationRow, agent, within, index="by_creation")
+    )
+
+
+def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
+    """Return the quarter hours of an agent that have a conversation or a tally, oldest first.
+
+    Reads the whole index of the agent, in requests of up to 1 MB.
+    """
+    found, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
+    while entries := _older(workspace_id, agent_id, cursor, _CHUNK):
+        found |= {jump.quarter_of(entry.created) for entry in entries}
+        cursor = entries[-1].created
+    return sorted(found)
+
+
+def _from_jump(workspace_id: str, agent_id: str, found: Jump) -> list[ConversationRow]:
+    agent = storage.key(workspace_id, agent_id)
+    newer = min(found.newer, _LIMIT)
+    entries = _read(_query_newer, agent, ids.id_at(found.boundary, 0), found.newer - newer, newer)[::-1]
+    return entries + _read(_query_older, agent, ids.id_at(found.boundary, 0), found.skip, _LIMIT - newer)
+
+
+def _older(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[ConversationRow]:
+    return _query_older(storage.key(workspace_id, agent_id), before, limit)
+
+
+_Query = Callable[[str, str | None, int], list[ConversationRow]]
+
+
+def _read(query: _Query, agent: str, start: str | None, skip: int, limit: int) -> list[ConversationRow]:
+    """Up to `limit` entries after `skip` others. One request per 1,000 entries, which bounds the memory."""
+    while skip + limit > _CHUNK:
+        skipped = query(agent, start, _CHUNK - limit)
+        if not skipped:
+            return []
+        skip, start = skip - len(skipped), skipped[-1].created
+    return query(agent, start, skip + limit)[skip:] if limit else []
+
+
+def _query_older(agent: str, before: str | None, limit: int) -> list[ConversationRow]:
+    condition = ConversationRow.created < before if before else None
+    return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
+
+
+def _query_newer(agent: str, after: str | None, limit: int) -> list[ConversationRow]:
+    return storage.query(ConversationRow, agent, ConversationRow.created > after, index="by_creation", limit=limit)

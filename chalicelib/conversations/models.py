@@ -1,8 +1,8 @@
 """Wire models of conversations: metadata, turns and messages, and the state route's request and answer."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects the one of `typing`
 
 from chalicelib.agents.record import AgentV2
@@ -28,9 +28,10 @@ Message = TypedDict(
 )
 """A message (§2.7). `mid` is its id; the service generates one if it is missing."""
 
-TurnIn = TypedDict(
-    "TurnIn", {"from": OptionalText, "messages": list[Message] | None, "ts": OptionalNumber}, total=False
-)
+# Of a list of invalid messages or turns, only the first is reported: there may be a million.
+_Messages = Annotated[list[Message], Field(fail_fast=True)]
+
+TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None, "ts": OptionalNumber}, total=False)
 """A turn in a request (§2.7). `ts` defaults to the time of the write."""
 
 TurnOut = TypedDict("TurnOut", {"from": OptionalText, "messages": Message, "ts": OptionalNumber}, total=False)
@@ -76,7 +77,7 @@ class Deletion(Wire):
 class StateIn(Wire):
     """The body of the state route (§4.3). Without any member, the route only reads."""
 
-    turns: list[TurnIn] | None = None
+    turns: Annotated[list[TurnIn], Field(fail_fast=True)] | None = None
     delete: Deletion | None = None
     metadata: ConvoMeta | None = None
 

@@ -116,7 +116,8 @@ def _senders(turns: Iterable[Document]) -> dict[str, bool]:
 
 def _digest(mid: str, from_user: bool) -> bytes:
     digest = _EMPTY_DIGEST.copy()
-    digest.update((f"human {mid}" if from_user else mid).encode())
+    # The first byte separates the two kinds: a caller that chooses ids must not get the digest of the other kind.
+    digest.update((f"u{mid}" if from_user else f"o{mid}").encode())
     return digest.digest()
 
 

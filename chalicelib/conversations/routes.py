@@ -8,11 +8,11 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.answer import render_metadata, state_answer
-from chalicelib.conversations.state import State, apply, check_limits, empty, prepare
+from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
-from chalicelib.storage import Document, sequence
+from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.agents import record
@@ -27,6 +27,8 @@ routes = Blueprint(__name__)
 @operation(
     body="models.StateIn",
     body_optional=True,
+    max_bytes=MAX_BODY_BYTES,
+    max_values=MAX_BODY_VALUES,
     whole="models.StateOut",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
@@ -37,13 +39,14 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     """Read or change the state of a conversation.
 
     Without any member, the request only reads. A change is applied in this order: `turns` replaces all turns, `delete`
-    removes messages, `metadata` merges. The first change creates the conversation.
+    removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
+    and 30,000 messages.
 
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.
     """
     asked: models.StateIn = messages.body()
-    agent, row, last = _load(agent_id, user_id, asked)
+    agent, row = _load(agent_id, user_id)
     etag.check_preconditions(row)
 
     now = clock.seconds()
@@ -58,25 +61,20 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     if after is not before:
         name = agents.display_name(agent)
         if row is None:
-            last = sequence.require_active(last)
-            row = store.create(auth.caller().workspace_id, agent_id, user_id, after, last, name)
+            row = store.create(auth.caller().workspace_id, agent_id, user_id, after, name)
         else:
             store.save(row, before, after, name)
     return etag.tagged(answer, row)
 
 
-def _load(
-    agent_id: str, user_id: str, asked: "models.StateIn"
-) -> tuple[Document, store.ConversationRow | None, sequence.SequenceRow | None]:
-    """Read the agent, the conversation and, for a change, the agent's sequence row in one request. Raises NotFound."""
+def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow | None]:
+    """Read the agent eventually and the conversation strongly consistently, in one request. Raises NotFound."""
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
-    if asked.model_fields_set:
-        keys.append(sequence.key(workspace_id, agent_id))
-    agent_row, row, *sequence_row = storage.find_many(keys)
-    agent = agents.require_found(agent_row).open()
+    agent_row, row = storage.find_many(keys)
+    agent = agents.confirm(agent_row, workspace_id, agent_id).open()
     messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
-    return agent, row, *(sequence_row or [None])
+    return agent, row
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
@@ -95,8 +93,8 @@ def create_conversation(agent_id: str) -> Response:
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
     state = empty(conversation_id)
     state = State({**state.metadata, **counts, **given}, state.turns)
-    last = sequence.read(workspace_id, agent_id)
-    row = store.create(workspace_id, agent_id, conversation_id, state, last)
+    agents.read_eventually(workspace_id, agent_id)
+    row = store.create(workspace_id, agent_id, conversation_id, state)
     created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
     return etag.tagged(messages.success("Conversation created successfully", created), row)
 
@@ -112,19 +110,22 @@ def list_conversations(agent_id: str) -> Response:
     """List the conversations of an agent, newest first, 20 per page.
 
     Send the `nextCursor` of an answer as `cursor` to continue after its last conversation. New conversations do not
-    affect a cursor; they do shift the pages of `page`.
+    affect a cursor; they do shift the pages of `page`. A new conversation may appear in the list a second later.
+
+    After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
+    gap by later changes; use the cursor to get every conversation.
     """
-    cursor, page = messages.cursor(), messages.page()
-
-    def select(numbers: listing.Numbers) -> list[int]:
-        return numbers.page(page) if cursor is None else _after(cursor, numbers)
-
-    conversations, last = store.list_page(auth.caller().workspace_id, agent_id, select)
-    return messages.listing(
-        "Agent conversations retrieved successfully",
-        [render_metadata(one) for one in conversations],
-        None if last is None else messages.to_cursor(str(last)),
-    )
+    workspace_id, cursor = auth.caller().workspace_id, _cursor()
+    key = agents.key(workspace_id, agent_id)
+    if cursor is None:
+        agent, entries = listing.list_page(key, workspace_id, agent_id, messages.page())
+    else:
+        agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
+    agents.confirm(agent, workspace_id, agent_id)
+    page = entries[: listing.PAGE_SIZE]
+    shown = [render_metadata(store.read_metadata(row)) for row in listing.with_metadata(page)]
+    more = messages.to_cursor(page[-1].created) if len(entries) > len(page) else None
+    return messages.listing("Agent conversations retrieved successfully", shown, more)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
@@ -132,12 +133,17 @@ def list_conversations(agent_id: str) -> Response:
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. Later conversations move up in the list; the id can be used again."""
     workspace_id = auth.caller().workspace_id
-    last = sequence.read(workspace_id, agent_id)
-    store.delete(etag.require_match(store.find(workspace_id, agent_id, convo_id), "conversation"), last)
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)]
+    agent, row = storage.find_many(keys)
+    agents.confirm(agent, workspace_id, agent_id)
+    found = etag.require_match(row, "conversation")
+    store.clear_received(found)
+    store.delete(found)
     return messages.success("Conversation deleted successfully")
 
 
-def _after(cursor: str, numbers: listing.Numbers) -> list[int]:
-    if not cursor.isdecimal() or int(cursor) > numbers.high:
+def _cursor() -> str | None:
+    cursor = messages.cursor()
+    if cursor is not None and not ids.ULID.fullmatch(cursor):
         raise messages.invalid_cursor()
-    return numbers.below(int(cursor))
+    return cursor

@@ -1,6 +1,6 @@
 """The items of the conversations table. `store` and `turns` define their content."""
 
-from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, BooleanAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import storage
@@ -8,32 +8,38 @@ from chalicelib import storage
 HEAD = "conversation"
 
 
-class ByNumber(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
-    """An index of an agent's conversations by number."""
+class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
+    """An index of an agent's conversations by creation. A row from it has no turns, so it must never be saved."""
 
     class Meta:
-        index_name = "by_number"
-        projection = IncludeProjection(["metadata"])
+        index_name = "by_creation"
+        projection = IncludeProjection(["summary"])
 
     agent = UnicodeAttribute(hash_key=True)
-    number = NumberAttribute(range_key=True)
+    created = UnicodeAttribute(range_key=True)
 
 
 class ConversationRow(storage.VersionedRow):
-    """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones."""
+    """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones.
+
+    `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the index has too,
+    otherwise in `metadata`.
+    """
 
     class Meta:
         table_name = storage.table("conversations")
 
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=HEAD)
-    by_number = ByNumber()
+    by_creation = ByCreation()
     agent = UnicodeAttribute()
-    number = NumberAttribute()
-    metadata = BinaryAttribute(legacy_encoding=False)
+    created = UnicodeAttribute()
+    summary = BinaryAttribute(legacy_encoding=False, null=True)
+    metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)
     chunks = UnicodeAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
+    has_received_items = BooleanAttribute(null=True)
 
 
 class ReceivedRow(storage.TaggedRow):

@@ -21,9 +21,15 @@ if TYPE_CHECKING:  # event functions import this module and must not load pydant
 
 # In bytes. An answer has the new turns and, if they fit, the old ones; Lambda limits a response to 6 MB.
 LIMIT = 2 * 1024 * 1024
+# With metadata and the ids of messages to delete.
+MAX_BODY_BYTES = LIMIT + 150_000
+MAX_BODY_VALUES = 160_000
+# Turns and messages of a state; an empty message takes three bytes in a request.
+MAX_MESSAGES = 30_000
 NO_TURNS = b"[]"
 NOTHING_SEEN = Seen()
 _MID_FIRST = {"mid": ""}
+_SORTED = json.JSONEncoder(sort_keys=True, check_circular=False)  # json.dumps would make one for each message
 
 
 class State(NamedTuple):
@@ -53,6 +59,8 @@ def prepare(asked: "StateIn", now: int) -> Change:
     """
     if asked.turns is None:
         return Change(asked)
+    if sum(len(turn.get("messages") or ()) or 1 for turn in asked.turns) > MAX_MESSAGES:
+        raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
     turns = _answer_form(asked.turns, now)
     return Change(asked, turns, _json(turns))
 
@@ -183,7 +191,7 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], given: 
     A transcript that is sent again without ids gets the same ids, so its messages are not new.
     """
     # The turn's `ts` does not count: only answers have one (§2.7), and a turn that is sent back is not new.
-    text = json.dumps([turn.get("from"), {**message, "mid": None}], sort_keys=True).encode()
+    text = _SORTED.encode([turn.get("from"), {**message, "mid": None}]).encode()
     while True:
         occurrences[text] += 1
         digest = hashlib.blake2b(text + str(occurrences[text]).encode(), digest_size=9).digest()

@@ -1,27 +1,28 @@
 """Conversations in the database.
 
 One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`turns`), written in the
-same transaction. An index orders an agent's conversations by number and projects only the metadata.
+same transaction. An index lists an agent's conversations by creation (`listing`) and projects only short metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
 Messages that are too long or too many for it get items of their own, in the same transaction.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.conversations import received, turns
-from chalicelib.conversations.listing import Numbers
 from chalicelib.conversations.rows import HEAD
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
 from chalicelib.conversations.state import NO_TURNS, State
-from chalicelib.storage import Document, encryption, sequence
+from chalicelib.storage import Document, encryption, json_equal
 
-# Bytes, sealed and as JSON. One query of the index returns up to 1 MB, which must hold a page of 20.
+# Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
+_MAX_SUMMARY = 1_024
+# Bytes, sealed and as JSON. A page of 20 always fits a response, even if each character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
 # New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
@@ -29,8 +30,9 @@ _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
 # In one write, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * received.MAX_MESSAGES
+_RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
-_ATTEMPTS = 6
+_BATCH = 25  # of received items, which may be large, in memory
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
@@ -47,9 +49,8 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
 
 
 def read_metadata(row: ConversationRow) -> Document:
-    """Return the metadata of a row, from the table or from its index."""
-    metadata: Document = json.loads(encryption.unseal(row.workspace_id, row.associated_data("metadata"), row.metadata))
-    return metadata
+    """Return the metadata of a row from the table, or from the index if it has a summary."""
+    return storage.unseal(row, "metadata" if row.summary is None else "summary")
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
@@ -65,44 +66,44 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raises TooLarge for metadata that is too large."""
-    _seal_metadata(row, after.metadata)
+    if not json_equal(before.metadata, after.metadata):  # sealing again would change the index's entry
+        _seal_metadata(row, after.metadata)
     storage.put(row)
     if (after.turns, after.seen) != (before.turns, before.seen):
         turns.stage(row, before.turns, after)
     _stage_received(row, after, agent_name)
 
 
-def find(workspace_id: str, agent_id: str, conversation_id: str) -> ConversationRow | None:
-    """Return the conversation, or None. One request."""
-    return storage.find(ConversationRow, storage.key(workspace_id, agent_id, conversation_id), HEAD)
-
-
-def delete(row: ConversationRow, last: sequence.SequenceRow) -> None:
-    """Stage the deletion of a conversation with its turns; its number becomes a hole."""
+def delete(row: ConversationRow) -> None:
+    """Stage the deletion of a conversation with its turns. `clear_received` deletes its other items."""
     storage.delete(row)
     for chunk in turns.chunk_rows(row):
         storage.delete(chunk)
-    sequence.record_hole(last, int(row.number))
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ConversationRow]:
-    """Return up to `limit` conversations of an agent from the index, to delete. The index is eventually consistent."""
-    return storage.query(ConversationRow, storage.key(workspace_id, agent_id), index="by_number", limit=limit)
+def batch_to_delete(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
+    """Return up to `limit` entries of the index, oldest first, that were created after `after`; for `read_all`."""
+    condition = ConversationRow.created > after if after else None
+    agent = storage.key(workspace_id, agent_id)
+    return storage.query(ConversationRow, agent, condition, index="by_creation", limit=limit)
 
 
-def clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
-    """Delete a conversation of a deleted agent immediately, whatever its size; return whether it existed.
+def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the conversations of these entries of the index that still exist. One request per 100."""
+    found = storage.find_many([storage.Key(ConversationRow, entry.conversation, HEAD) for entry in entries])
+    return [row for row in found if row]
 
-    Its own item is deleted last, because the other items are found through it, and only as it was read. Raises
-    ConditionFailed if a request that read the agent before its deletion has changed it.
+
+def clear_received(row: ConversationRow) -> None:
+    """Delete the items of received messages now, instead of when they expire. Their keys are never used again.
+
+    No request if there were never any.
     """
-    found = storage.query(ConversationRow, storage.key(workspace_id, agent_id, conversation_id))
-    own = [row for row in found if row.item == HEAD]
-    storage.delete_many([row for row in found if row.item != HEAD])
-    for row in own:
-        with storage.unit_of_work():
-            storage.delete(row)
-    return bool(own)
+    if not row.has_received_items:
+        return
+    found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))
+    while rows := [*islice(found, _BATCH)]:
+        storage.delete_many(rows)
 
 
 def create(
@@ -110,59 +111,33 @@ def create(
     agent_id: str,
     conversation_id: str,
     state: State,
-    last: sequence.SequenceRow,
     agent_name: str | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation with the number after `last`. The commit raises NotFound if the agent was deleted."""
+    """Stage a new conversation of an existing agent. The commit raises ConditionFailed if it exists already."""
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
-    row.agent = storage.key(workspace_id, agent_id)
+    row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
     _seal_metadata(row, state.metadata)
     storage.put(row)
     turns.stage(row, NO_TURNS, state)
     _stage_received(row, state, agent_name)
-    row.number = sequence.advance(last, conversation_id)
     return row
-
-
-def list_page(
-    workspace_id: str, agent_id: str, select: Callable[[Numbers], list[int]]
-) -> tuple[list[Document], int | None]:
-    """Return the metadata of all conversations whose numbers `select` picks, newest first, and the last number if older
-    ones follow.
-
-    Two requests, and a third for new conversations that the index does not contain yet: the sequence row names the
-    newest ones. If the index lacks older ones, the call retries. Raises NotFound for an unknown agent, and Unavailable
-    if the index stays behind.
-    """
-    for attempt in range(_ATTEMPTS):
-        last = sequence.read(workspace_id, agent_id)
-        # Select again at each attempt: a conversation that was deleted in between never appears.
-        known = Numbers(int(last.high), sequence.holes(last))
-        numbers = select(known)
-        rows = _indexed(storage.key(workspace_id, agent_id), numbers)
-        ids = [sequence.recent_id(last, number) for number in numbers if number not in rows]
-        keys = [key(workspace_id, agent_id, conversation_id) for conversation_id in ids if conversation_id]
-        rows |= {int(row.number): row for row in storage.find_many(keys) if row}
-        if all(number in rows for number in numbers):
-            next_before = numbers[-1] if numbers and known.below(numbers[-1]) else None
-            return [read_metadata(rows[number]) for number in numbers], next_before
-        storage.pause(attempt)
-    raise errors.Unavailable("The list of conversations is not up to date yet; try again.")
-
-
-def _indexed(agent: str, numbers: Sequence[int]) -> dict[int, ConversationRow]:
-    if not numbers:
-        return {}
-    between = ConversationRow.number.between(numbers[-1], numbers[0])
-    rows = storage.query(ConversationRow, agent, between, index="by_number", newest_first=True)
-    return {int(row.number): row for row in rows}
 
 
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
-    row.metadata = encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
-    if len(row.metadata) > _MAX_METADATA or len(payload) > _MAX_METADATA_JSON:
-        raise errors.TooLarge("metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
+    if len(payload) > _MAX_METADATA_JSON:
+        raise _too_large()
+    summary = encryption.seal(row.workspace_id, row.associated_data("summary"), payload)
+    if len(summary) <= _MAX_SUMMARY:
+        row.summary, row.metadata = summary, None
+        return
+    row.summary, row.metadata = None, encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
+    if len(row.metadata) > _MAX_METADATA:
+        raise _too_large()
+
+
+def _too_large() -> errors.TooLarge:
+    return errors.TooLarge("metadata must be at most 64,000 bytes of JSON, and 32,000 bytes compressed.")
 
 
 def _stage_received(row: ConversationRow, state: State, agent_name: str | None) -> None:
@@ -177,6 +152,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
         row.received = sealed
         return
+    row.has_received_items = True
     first, write_id = 0, ids.new_id()
     for part in received.split(state.received, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
@@ -184,7 +160,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
-    own = ReceivedRow(row.conversation, storage.key("received", write_id, f"{document['first']:06}"))
+    own = ReceivedRow(row.conversation, storage.key(_RECEIVED, write_id, f"{document['first']:06}"))
     own.received = _seal_received(own, document)
     own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return own

@@ -116,7 +116,7 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
     for consistent in (False, True):
         left = [index for index in wanted if index not in found]
         stored: list[ChunkRow | None] = storage.find_many(
-            [storage.Key(ChunkRow, *_chunk_row(row, index).keys) for index in left], consistent=consistent
+            [storage.Key(ChunkRow, row.conversation, _chunk_name(index), consistent) for index in left]
         )
         for index, one in zip(left, stored, strict=True):
             if one and one.writing == wanted[index].write_id:
@@ -136,4 +136,8 @@ def _new_chunk(row: ConversationRow, index: int, write_id: str, text: bytes) -> 
 
 
 def _chunk_row(row: ConversationRow, index: int) -> ChunkRow:
-    return ChunkRow(row.conversation, f"turns#{index:02}")
+    return ChunkRow(row.conversation, _chunk_name(index))
+
+
+def _chunk_name(index: int) -> str:
+    return f"turns#{index:02}"

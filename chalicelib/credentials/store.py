@@ -158,9 +158,13 @@ def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRo
 
 @storage.in_unit_of_work
 def revoke(row: CredentialRow) -> None:
-    """Delete a credential. Processes that cached it accept it for up to 30 seconds more."""
+    """Delete a credential. Processes that cached it accept it for up to 30 seconds more.
+
+    The same token may have been stored again, as another credential: that one stays.
+    """
     storage.delete(_entry(row))
-    storage.delete(row)
+    unchanged = CredentialRow.credential_id == row.credential_id
+    storage.delete(row, unchanged | CredentialRow.credential_id.does_not_exist())
 
 
 @storage.in_unit_of_work

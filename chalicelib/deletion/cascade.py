@@ -1,101 +1,136 @@
 """The cascading deletion of an agent and all its records, however many there are.
 
-One transaction deletes the agent and turns its sequence row into a tombstone. From then on the agent is not found, and
-nothing can be created for it. The tombstone reserves the id until the cascade is complete, so that the cascade never
-deletes records of a new agent with this id. The cascade deletes in batches and can stop and resume at any point. Its
-queue message is sent before the transaction, so that a crash cannot leave the cascade unfinished.
+One conditional write turns the agent into a tombstone. From then on, a read does not find the agent. A process that
+read it before may still write records for it, so the cascade runs twice. The first run is part of the request. The
+second starts when no such process is left, and a complete second run deletes the tombstone.
+
+The tombstone reserves the id until then. A run reads a batch of records, then the tombstone, then deletes the batch: if
+the tombstone still exists, no new agent with this id existed when the batch was read. The cascade can stop and resume
+at any point. Its queue message is sent before the agent is deleted, so that a crash cannot leave it unfinished.
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
 from chalicelib import clock, errors, queues, storage
 from chalicelib.agents import store
+from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations import tallies
+from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
-from chalicelib.storage import sequence
 from chalicelib.tools import store as tools
 
 CASCADES = "cascades"
 _BATCH = 100
-# The delay of the first message: the request has then stopped its part of the cascade.
-_RESUME_SECONDS = 60
+_CONVERSATIONS = 10  # a long conversation takes several requests
+# No process writes for the agent any longer: the tombstone is stored at most 27 s after its `deleted_at` (the SDK's
+# attempts), a process remembers an agent for 30 s, and a request lasts up to 29 s. The rest is the lag of the index.
+_SECOND_RUN_SECONDS = 90
 _RETRY_SECONDS = 10
-# How long the index may lag behind the table: it may miss a conversation created just before the deletion.
-_INDEX_LAG_SECONDS = 60
 
-
-Check = Callable[[store.AgentRow | None], store.AgentRow | None]
+Check = Callable[[AgentRow | None], AgentRow | None]
+_Row = TypeVar("_Row", bound=storage.Row)
 
 
 def delete(workspace_id: str, agent_id: str, seconds: float, check: Check) -> bool:
-    """Delete an agent, and its records for up to `seconds`; return whether the cascade is complete.
+    """Delete an agent, and its records for up to `seconds`; return whether none is left.
 
     `check` gets the agent as it was read, or None, and may raise to refuse the deletion. Raises NotFound, and
-    ConditionFailed if another write came before the deletion. Once the agent is deleted, it never raises
-    ConditionFailed: the caller would run it again, and a second run may find a new agent with this id.
+    ConditionFailed if another write came before the deletion.
     """
-    _delete_agent(workspace_id, agent_id, check)
-    try:
-        return _cascade(workspace_id, agent_id, seconds)
-    except storage.ConditionFailed:  # another write came first ten times; the queue resumes the cascade
-        return False
+    row = check(store.find(workspace_id, agent_id))
+    if row is None:
+        row = store.find_tombstone(workspace_id, agent_id)
+        if row is None:
+            raise errors.NotFound.of("agent")
+    else:
+        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], workspace_id, _SECOND_RUN_SECONDS)
+        with storage.unit_of_work():
+            store.delete(row)
+    return _run(row, seconds)
 
 
 def resume(message: str, seconds: float) -> None:
-    """Resume the cascade that a queue message names for up to `seconds`; send the message again if it is not complete.
+    """Do the second run of the cascade that a queue message names, for up to `seconds`.
 
-    Raises ValueError or TypeError for a malformed message.
+    Sends the message again if it is too early for that, or if the run is not complete. Raises ValueError or TypeError
+    for a malformed message.
     """
     workspace_id, agent_id = json.loads(message)
-    if not _cascade(workspace_id, agent_id, seconds):
-        queues.send(CASCADES, [message], _RETRY_SECONDS)
-
-
-def _delete_agent(workspace_id: str, agent_id: str, check: Check) -> None:
-    row = check(store.find(workspace_id, agent_id))
-    if row is not None:
-        queues.send(CASCADES, [json.dumps([workspace_id, agent_id])], _RESUME_SECONDS)
-        with storage.unit_of_work():
-            store.delete(row)
-        store.revoke_all(workspace_id, agent_id)
-    elif sequence.find_tombstone(workspace_id, agent_id) is None:
-        raise errors.NotFound.of("agent")
-
-
-def _cascade(workspace_id: str, agent_id: str, seconds: float) -> bool:
-    end, conversations_found = clock.monotonic() + seconds, 0
-    tombstone = sequence.find_tombstone(workspace_id, agent_id)
+    tombstone = store.find_tombstone(workspace_id, agent_id)
     if tombstone is None:
-        return True
-    for found in _delete_batches(workspace_id, agent_id, tombstone):
-        conversations_found += found
+        return
+    if wait := _seconds_to_second_run(tombstone):
+        queues.send(CASCADES, [message], workspace_id, wait)
+    elif not _run(tombstone, seconds):
+        queues.send(CASCADES, [message], workspace_id, _RETRY_SECONDS)
+
+
+def _seconds_to_second_run(tombstone: AgentRow) -> int:
+    return max(0, int(tombstone.deleted_at) + _SECOND_RUN_SECONDS - clock.seconds())
+
+
+def _run(tombstone: AgentRow, seconds: float) -> bool:
+    """Delete the agent's keys and records for up to `seconds`; return whether none is left.
+
+    A complete second run deletes the tombstone. Never raises ConditionFailed: the caller would run again, and might
+    find a new agent with this id.
+    """
+    complete, is_second = True, not _seconds_to_second_run(tombstone)
+    end = clock.monotonic() + seconds
+    for delete_batch in _batches(tombstone.workspace_id, tombstone.agent_id):
+        if not _is_stored(tombstone):
+            return True
+        try:
+            delete_batch()
+        except storage.ConditionFailed:  # a process that remembers the agent has changed a record
+            complete = False
         if clock.monotonic() > end:
             return False
-    # Some conversations are missing: an earlier run deleted them, or the index does not contain them yet.
-    if conversations_found < sequence.count(tombstone) and clock.seconds() < tombstone.closed_at + _INDEX_LAG_SECONDS:
-        return False
-    store.revoke_all(workspace_id, agent_id)
-    with storage.unit_of_work():
-        # If another run completed the cascade first, a new agent with this id may already have a sequence row.
-        storage.delete(tombstone, sequence.SequenceRow.closed_at == tombstone.closed_at)
-    return True
+    if complete and is_second:
+        with suppress(storage.ConditionFailed), storage.unit_of_work():  # another run may be first
+            store.delete_tombstone(tombstone)
+    return complete
 
 
-def _delete_batches(workspace_id: str, agent_id: str, tombstone: sequence.SequenceRow) -> Iterator[bool]:
-    """Delete the records of an agent in batches. Yields True for each deleted conversation, else False."""
-    for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete, analytics.batch_to_delete):
+def _is_stored(tombstone: AgentRow) -> bool:
+    stored = store.find_tombstone(tombstone.workspace_id, tombstone.agent_id)
+    return stored is not None and stored.version_tag == tombstone.version_tag
+
+
+def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
+    """Read the agent's keys and records in batches, and yield for each the function that deletes it.
+
+    The ids of credentials, tools and leads are never used again. Other records are deleted only as they were read.
+    """
+    keys = store.list_keys(workspace_id, agent_id)
+    for start in range(0, len(keys), _BATCH):
+        yield partial(_delete_each, keys[start : start + _BATCH], credentials.revoke)
+    for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete):
         while rows := batch_to_delete(workspace_id, agent_id, _BATCH):
-            storage.delete_many(rows)
-            yield False
-    for conversation_id in tombstone.recent.split():
-        if _clear(workspace_id, agent_id, conversation_id):
-            yield True
-    while conversation_rows := conversations.batch_to_delete(workspace_id, agent_id, _BATCH):
-        for row in conversation_rows:  # the index may still contain one that was deleted
-            yield _clear(*storage.split_key(row.conversation))
+            yield partial(storage.delete_many, rows)
+    while records := analytics.batch_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(_delete_each, records, analytics.delete)
+    while counts := tallies.batch_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(_delete_each, counts, tallies.delete)
+    after = None
+    while entries := conversations.batch_to_delete(workspace_id, agent_id, after, _CONVERSATIONS):
+        # The index may still contain conversations that were deleted.
+        yield partial(_delete_each, conversations.read_all(entries), _delete_conversation)
+        after = entries[-1].created
 
 
-def _clear(workspace_id: str, agent_id: str, conversation_id: str) -> bool:
-    return storage.retry_on_conflict(lambda: conversations.clear(workspace_id, agent_id, conversation_id))
+def _delete_each(rows: Sequence[_Row], delete_row: Callable[[_Row], None]) -> None:
+    for row in rows:
+        with storage.unit_of_work():
+            delete_row(row)
+
+
+def _delete_conversation(row: conversations.ConversationRow) -> None:
+    conversations.clear_received(row)  # before the conversation itself, through which they are found
+    conversations.delete(row)

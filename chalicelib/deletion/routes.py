@@ -24,7 +24,7 @@ def delete_agent(agent_id: str) -> Response:
 
     The agent is gone immediately. The request deletes its records for up to ten seconds. If that is not enough,
     `message` says so, and the deletion continues in the background. Sending the request again continues it at once.
-    The id cannot be used again until the deletion is complete.
+    The id cannot be used again for two minutes, or until the deletion is complete.
     """
     done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
     return messages.success(

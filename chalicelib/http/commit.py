@@ -12,7 +12,7 @@ from collections.abc import Callable
 from chalice.app import Request, Response
 
 from chalicelib import errors, queues, storage
-from chalicelib.http import idempotency
+from chalicelib.http import auth, idempotency
 
 _GetResponse = Callable[[Request], Response]
 
@@ -54,5 +54,5 @@ def _run(request: Request, get_response: _GetResponse, key: idempotency.Key | No
         elif key is not None:
             idempotency.stage(key, response, unit.messages)
     for queue, text in unit.messages:
-        queues.send(queue, [text])
+        queues.send(queue, [text], auth.caller().workspace_id)
     return response

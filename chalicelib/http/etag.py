@@ -1,11 +1,17 @@
 """Optimistic locking over HTTP: the `ETag` of a response, and the preconditions `If-Match` and `If-None-Match`.
 
-See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response.
-It costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
+See RFC 9110, section 13. The ETag is the record's version tag (`storage.TaggedRow`), not a hash of the response. It
+costs nothing and is the same in every form of the record. A view reads the record, checks the headers and stages a
 conditional write, so no other write can come in between.
+
+A response that shows further records with the record, such as the tools of an agent, adds a dot and a digest of their
+version tags. A `GET` with `If-None-Match` compares the whole tag. `If-Match` compares the part before the dot: a change
+of a tool does not refuse a change of the agent.
 """
 
+import hashlib
 import re
+from collections.abc import Sequence
 from typing import TypeVar
 
 from chalice.app import Response
@@ -22,16 +28,22 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
 _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
+# The digest in a tag.
+_SHOWN = re.compile(r'\.[0-9a-f]*(?="$)')
 _RULE = "must be * or a list of quoted tags, as in the ETag header"
 
 
-def tagged(response: Response, row: storage.TaggedRow | None) -> Response:
-    """`response` with the ETag of its record; 304 without a body if the `If-None-Match` of a GET has this tag."""
+def tagged(response: Response, row: storage.TaggedRow | None, shown: Sequence[storage.TaggedRow] = ()) -> Response:
+    """`response` with the ETag of its record and of the records `shown` with it.
+
+    304 without a body if the `If-None-Match` of a GET has this tag.
+    """
     if row is None:
         return response
-    if messages.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), row):
-        return Response("", {"ETag": _tag(row)}, status_code=304)
-    response.headers["ETag"] = _tag(row)
+    tag = _tag(row, shown)
+    if messages.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), tag):
+        return Response("", {"ETag": tag}, status_code=304)
+    response.headers["ETag"] = tag
     return response
 
 
@@ -45,10 +57,10 @@ def require_match(row: Tagged | None, kind: str) -> Tagged:
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """`row`, or None if the record does not exist. Raises PreconditionFailed, and Invalid for a malformed header."""
-    expected = _header_tags(IF_MATCH)
+    expected = _record_tags(IF_MATCH)
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
-    if row is not None and _matches_weakly(_header_tags(IF_NONE_MATCH), row):
+    if row is not None and _matches_weakly(_record_tags(IF_NONE_MATCH), _tag(row)):
         raise errors.PreconditionFailed(f"{IF_NONE_MATCH} matches the existing record; read it and try again.")
     return row
 
@@ -76,13 +88,22 @@ def _pins_a_version() -> bool:
     return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
-def _tag(row: storage.TaggedRow) -> str:
-    return f'"{row.version_tag}"'
+def _tag(row: storage.TaggedRow, shown: Sequence[storage.TaggedRow] = ()) -> str:
+    if not shown:
+        return f'"{row.version_tag}"'
+    digest = hashlib.blake2b("".join(one.version_tag for one in shown).encode(), digest_size=8).hexdigest()
+    return f'"{row.version_tag}.{digest}"'
 
 
-def _matches_weakly(tags: list[str] | None, row: storage.TaggedRow) -> bool:
-    """Whether the tags contain `*` or the row's tag, by weak comparison (RFC 9110, section 8.8.3.2)."""
-    return bool({_ANY, _tag(row)} & {tag.removeprefix("W/") for tag in tags or ()})
+def _matches_weakly(tags: list[str] | None, tag: str) -> bool:
+    """Whether the tags contain `*` or this tag, by weak comparison (RFC 9110, section 8.8.3.2)."""
+    return bool({_ANY, tag} & {one.removeprefix("W/") for one in tags or ()})
+
+
+def _record_tags(name: str) -> list[str] | None:
+    """The tags in a header without the digests of the records that were shown with the record."""
+    tags = _header_tags(name)
+    return tags and [_SHOWN.sub("", tag) for tag in tags]
 
 
 def _header_tags(name: str) -> list[str] | None:

@@ -123,7 +123,7 @@ def replay(stored: AnswerRow) -> Response:
     """The stored response, marked as a replay. Sends its queue messages again, in case the first attempt failed."""
     answer = stored.open()
     for queue, text in answer["messages"]:
-        queues.send(queue, [text])
+        queues.send(queue, [text], stored.workspace_id)
     sealed = _read_pieces(stored) if stored.body is None else stored.body
     body = encryption.unseal(stored.workspace_id, stored.associated_data("body"), sealed).decode()
     return Response(body, {**answer["headers"], REPLAYED: "true"}, answer["status"])
@@ -164,7 +164,7 @@ def _write_pieces(row: AnswerRow, sealed: bytes) -> None:
 
 
 def _read_pieces(row: AnswerRow) -> bytes:
-    keys = [storage.Key(PieceRow, *one.keys) for one in _piece_rows(row)]
+    keys = [storage.Key(PieceRow, one.request, one.part) for one in _piece_rows(row)]
     return b"".join(one.piece for one in storage.find_many(keys))
 
 

@@ -7,7 +7,7 @@ value. Models are imported only to parse a body, because they add half as much a
 import base64
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from chalicelib.http.wire import Location, Wire
 
 Model = TypeVar("Model", bound="Wire")
+_Record = TypeVar("_Record")
 
 # Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
-# Bytes. The response of a Lambda function is limited to 6 MB; `_ENVELOPE` leaves room for the envelope and headers.
+# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope and headers.
 RESPONSE_LIMIT = 6_000_000
-_ENVELOPE = 10_000
+ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
+# Pydantic describes all its errors, or none. Each takes about half a kilobyte.
+_MAX_ERRORS = 1_000
 
 
 class _Exchange:
@@ -96,13 +99,15 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
+    # Here, because a member that accepts any JSON accepts them.
+    for location in find_non_finite(raw):
+        raise errors.Invalid.member(_path(location), "must be a finite number")
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
+        if error.error_count() > _MAX_ERRORS:
+            raise errors.Invalid(f"The body violates {error.error_count():,} rules.") from None
         details = error.errors(include_url=False, include_context=False, include_input=False)
-    # Report NaN and infinities here: for a member that accepts any JSON, pydantic reports one error per JSON type.
-    for location in find_non_finite(raw):
-        raise errors.Invalid.member(_path(location), "must be a finite number")
     raise _invalid(details)
 
 
@@ -173,8 +178,13 @@ def text_response(text: str) -> Response:
     """
     # Only a list requested without `limit` can become that large.
     if not fits(text):
-        raise errors.TooLarge("The response is too large; request it in pages with limit.")
+        raise response_too_large()
     return Response(text, headers=dict(_JSON))
+
+
+def response_too_large() -> errors.TooLarge:
+    """The error for a list that does not fit in a response."""
+    return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
 def success(message: str, data: Any = None) -> Response:
@@ -187,18 +197,6 @@ def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
     """The success envelope of a list, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
-
-
-def take_fitting(records: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The longest beginning of `records` that fits in a response; at least one record, which always fits."""
-    taken: list[dict[str, Any]] = []
-    size = 0
-    for record in records:
-        size += len(json.dumps(storage.encode_json(record).decode()))
-        if taken and size > RESPONSE_LIMIT - _ENVELOPE:
-            break
-        taken.append(record)
-    return taken
 
 
 def fits(text: str, room: int = 0) -> bool:
@@ -215,6 +213,10 @@ def _read_body(declared: "operation.operation") -> Any:
     raw = _raw_body()
     if not raw and declared.body_optional:
         return declared.body()
+    if len(raw) > declared.max_bytes and _size(raw) > declared.max_bytes:
+        raise errors.TooLarge(f"The body must be at most {declared.max_bytes:,} bytes.")
+    if len(raw) > declared.max_values and _most_values(raw) > declared.max_values:  # each takes a byte or more
+        raise errors.TooLarge(f"The body must have at most {declared.max_values:,} members and elements.")
     if not _is_json(request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
     return parse(declared.body, raw)
@@ -223,6 +225,20 @@ def _read_body(declared: "operation.operation") -> Any:
 def _raw_body() -> bytes:
     raw = request().raw_body
     return raw if isinstance(raw, bytes) else raw.encode()
+
+
+def _size(raw: bytes) -> int:
+    """The bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
+
+    After another backslash, a \\u counts in full, because most such are no escapes. A malformed escape counts too
+    little, but the parser stops there.
+    """
+    return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
+
+
+def _most_values(raw: bytes) -> int:
+    """The most values that a JSON text can have: each follows one of these characters. Those in strings count, too."""
+    return sum(map(raw.count, (b",", b"[", b"{")))
 
 
 def _is_json(content_type: str) -> bool:

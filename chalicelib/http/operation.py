@@ -18,6 +18,11 @@ from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from chalicelib.errors import ApiError
 
+# Bytes of a request body, by default: enough for the largest record that can be stored.
+MAX_BODY_BYTES = 2_000_000
+# Members and elements of a request body, by default. Each takes up to a kilobyte of memory while it is validated.
+MAX_BODY_VALUES = 80_000
+
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
@@ -28,12 +33,14 @@ class operation:  # noqa: N801 - it is used as a decorator
     """Declare an endpoint. The view's docstring is its description.
 
     - `body`: the model of the request body, such as `"models.Client"`. With `body_optional`, an empty body means `{}`.
+    - `max_bytes`, `max_values`: the most bytes, members and elements of a request body, checked before it is parsed.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `whole`: the type of a response without envelope.
     - `query`, `headers`: the names of the query parameters and headers.
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
+    - `warns`: the response can have `warnings`, which name members of the body that were not applied.
     - `always`: members that are always in the response although the type does not require them.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.
@@ -44,19 +51,23 @@ class operation:  # noqa: N801 - it is used as a decorator
         *,
         body: str | None = None,
         body_optional: bool = False,
+        max_bytes: int = MAX_BODY_BYTES,
+        max_values: int = MAX_BODY_VALUES,
         data: str | None = None,
         whole: str | None = None,
         query: tuple[str, ...] = (),
         headers: tuple[str, ...] = (),
         raises: tuple[type[ApiError], ...] = (),
         creates: bool = False,
+        warns: bool = False,
         always: tuple[str, ...] = (),
         examples: str | None = None,
         tag: str = "",
     ) -> None:
         self._body, self._data, self._whole = body, data, whole
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
-        self.creates, self.always, self.examples, self.tag = creates, always, examples, tag
+        self.max_bytes, self.max_values = max_bytes, max_values
+        self.creates, self.warns, self.always, self.examples, self.tag = creates, warns, always, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
         """Wrap the view; `current()` returns this declaration while it runs."""

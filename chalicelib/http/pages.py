@@ -1,36 +1,75 @@
 """List responses with cursor pagination; some lists of §4 are returned whole unless a page is requested.
 
-A list view passes two callables: `fetch(after, limit)` returns up to `limit` rows after the sort key `after`, and
-`render(row)` returns one record.
+A list view passes two callables: `fetch(after, limit)` yields up to `limit` rows after the position `after`, and
+`render(row)` returns one record. A list of an index also passes `read(entries)`: it yields the position of each entry
+with its row, or with None for a record that was deleted in the meantime. Reading stops when the response is full.
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib.http import messages
+from chalicelib.http import messages, spliced
 from chalicelib.storage import AnyRow
 
 Render = Callable[[AnyRow], dict[str, Any]]
+Found = Iterator[tuple[str, AnyRow | None]]
 
 
-def page(message: str, fetch: Callable[[str | None, int], list[AnyRow]], render: Render[AnyRow]) -> Response:
+def _as_read(rows: Iterable[AnyRow]) -> Found[AnyRow]:
+    return ((row.position, row) for row in rows)
+
+
+def page(
+    message: str,
+    fetch: Callable[[str | None, int], Iterator[AnyRow]],
+    render: Render[AnyRow],
+    read: Callable[[Iterable[AnyRow]], Found[AnyRow]] = _as_read,
+) -> Response:
     """The page that `limit` and `cursor` request, shorter if the response would be too large. Raises Invalid."""
     limit = messages.limit()
     rows = fetch(messages.cursor(), limit + 1)
-    records = messages.take_fitting(map(render, rows[:limit]))
-    more = messages.to_cursor(rows[len(records) - 1].keys[-1]) if len(rows) > len(records) else None
-    return messages.listing(message, records, more)
+    taken = _take(read(islice(rows, limit)), render)
+    has_more = taken.is_full or next(rows, None) is not None
+    return spliced.list_response(message, taken.records, messages.to_cursor(taken.last) if has_more else None)
 
 
 def all_or_page(
-    message: str, fetch: Callable[[str | None, int | None], list[AnyRow]], render: Render[AnyRow]
+    message: str, fetch: Callable[[str | None, int | None], Iterator[AnyRow]], render: Render[AnyRow]
 ) -> Response:
     """A page if the query has `limit` or `cursor`, otherwise all records.
 
     Raises Invalid, and TooLarge if the records do not fit in a response.
     """
     if messages.query_value("limit") is None and messages.query_value("cursor") is None:
-        return messages.success(message, [*map(render, fetch(None, None))])
+        taken = _take(_as_read(fetch(None, None)), render)
+        if taken.is_full:
+            raise messages.response_too_large()
+        return spliced.list_response(message, taken.records, None)
     return page(message, fetch, render)
+
+
+class _Taken(NamedTuple):
+    """Records that fit in a response, as JSON; the position of the last row used; whether a record did not fit."""
+
+    records: list[str]
+    last: str
+    is_full: bool
+
+
+def _take(found: Found[AnyRow], render: Render[AnyRow]) -> _Taken:
+    positions, rendered = [""], 0
+
+    def records() -> Iterator[dict[str, Any]]:
+        nonlocal rendered
+        for position, row in found:
+            positions.append(position)
+            if row is not None:
+                rendered += 1
+                yield render(row)
+
+    taken = [*spliced.take_fitting(records())]
+    is_full = rendered > len(taken)
+    return _Taken(taken, positions[-2] if is_full else positions[-1], is_full)

@@ -1,5 +1,6 @@
 """Leads over HTTP. The specification has no routes for leads (§6). Leads are immutable."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def create_lead() -> Response:
     body: models.LeadIn = messages.body()
     lead = {**_DEFAULTS, **body.lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
-    name = agents.display_name(agents.read(workspace_id, agent_id).open())
+    name = agents.display_name(agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, {**lead, "agentName": name} if name else lead)
     return etag.tagged(messages.success("Lead created successfully", _render(row)), row)
 
@@ -42,8 +43,7 @@ def create_lead() -> Response:
 @operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
-    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
-    return pages.page("Leads retrieved successfully", fetch, _render)
+    return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
@@ -60,6 +60,17 @@ def delete_lead(lead_id: str) -> Response:
     """Delete a lead."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
     return messages.success("Lead deleted successfully")
+
+
+def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.LeadRow]:
+    workspace_id = auth.caller().workspace_id
+    rows = store.list_page(workspace_id, agent_id, before, limit)
+    first = next(rows, None)
+    if first is None:
+        agents.read(workspace_id, agent_id)  # 404 for an unknown agent
+        return
+    yield first
+    yield from rows
 
 
 def _render(row: store.LeadRow) -> Document:

@@ -1,9 +1,11 @@
 """Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, parent_scoped_ids, sequence
+from chalicelib.storage import Document, DocumentRow, parent_scoped_ids
 
 
 class LeadRow(DocumentRow):
@@ -29,22 +31,18 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
     return row
 
 
-def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> list[LeadRow]:
-    """Up to `limit` leads of an agent before the id `before`, newest first. Raises NotFound for an unknown agent."""
+def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
+    """Up to `limit` leads of an agent before the id `before`, newest first."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
-    rows = storage.query(LeadRow, partition, condition, limit=limit, newest_first=True)
-    if not rows:
-        sequence.read(workspace_id, agent_id)
-    return rows
+    return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
 
 
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
-    """Stage a new lead. The commit raises NotFound for an unknown agent."""
+    """Stage a new lead of an existing agent."""
     row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
     row.seal({**document, "createdAt": clock.milliseconds()})
     storage.put(row)
-    sequence.require_agent(workspace_id, agent_id)
     return row
 
 

@@ -43,8 +43,9 @@ as you read it. Numbers, strings and booleans are never converted.
 **Concurrent changes.** A response with one record has the header `ETag`, which changes with each save of the record.
 Send the ETag back as `If-Match`; if the record has changed since, the write fails with 412 and changes nothing.
 `If-None-Match: *` creates a record only if it does not exist. A `GET` with the ETag in `If-None-Match` gives 304 if
-the record has not changed. Both forms of an agent have the same ETag. The ETag of a state belongs to the conversation
-alone, so a change of its agent does not change it.
+the record has not changed. Both forms of an agent have the same ETag. With tools, the ETag of the v3 form has a second
+part, which changes with the tools; `If-Match` ignores it. The ETag of a state belongs to the conversation alone, so a
+change of its agent does not change it.
 
 **Retries.** A `POST` or `PATCH` with the header `Idempotency-Key` takes effect once. If you get no response, send the
 same request again with the same key: for 24 hours you get the same response, with `Idempotency-Replayed: true`. Use a
@@ -168,7 +169,8 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         "schema": built.bodies[view.name],
         **_examples({key: (one, one.request) for key, one in examples.items()}),
     }
-    return {"required": not view.operation.body_optional, "content": {_JSON: content}}
+    limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
+    return {"description": limits, "required": not view.operation.body_optional, "content": {_JSON: content}}
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
@@ -208,6 +210,12 @@ def _envelope(view: _View, data: Schema) -> Schema:
         properties["nextCursor"] = {
             "type": "string",
             "description": "The `cursor` of the next page; absent on the last page.",
+        }
+    if view.operation.warns:
+        properties["warnings"] = {
+            "type": "array",
+            "items": error_responses.ISSUE,
+            "description": "The members of the body that were not applied; absent if there are none.",
         }
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

@@ -28,6 +28,17 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # The causes of a 409, each with its own code.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
+# An issue of an error, or a warning of a success.
+ISSUE: Schema = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "The dotted path of the member."},
+        "message": {"type": "string", "description": "The rule."},
+    },
+    "required": ["path", "message"],
+    "additionalProperties": False,
+}
+
 
 def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
     """The same error on the interaction route, with the platform if the agent has been read before the error."""
@@ -117,7 +128,7 @@ def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool)
         403: guarded,
         409: repeatable,
         412: etag.IF_MATCH in declared.headers,
-        413: get_origin(declared.data) is list,
+        413: takes_body or get_origin(declared.data) is list,
         415: takes_body,
         500: guarded,
         503: guarded,
@@ -168,16 +179,8 @@ def schemas() -> dict[str, Schema]:
             },
             "issues": {
                 "type": "array",
-                "description": "The violated rules.",
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "description": "The dotted path of the member."},
-                        "message": {"type": "string", "description": "The violated rule."},
-                    },
-                    "required": ["path", "message"],
-                    "additionalProperties": False,
-                },
+                "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
+                "items": ISSUE,
             },
             "limit": _LIMIT_SCHEMA,
         },

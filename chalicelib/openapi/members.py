@@ -57,22 +57,28 @@ _WEBHOOK = {
     "enabled": note("Whether the endpoint receives events. `true` by default."),
 }
 
+_AGENT_V3: dict[str, Note] = {
+    **_AGENT,
+    "createdAtUNIX": _UNIX,
+    "lastModified": _UNIX,
+    "region": known("eu"),
+    "customThemeJSONString": note("The theme as JSON text."),
+    "messagesLimit": note(
+        "The maximum number of messages in a conversation (429 beyond it). 0 or less means no limit."
+    ),
+    "nodes": note("Merged into the stored nodes by `id`."),
+}
+
 NOTES: dict[str, dict[str, Note]] = {
     "AgentV2": {
         **_AGENT,
         "customThemeJSONString": note("The theme as an object. Requests may send its JSON text instead."),
     },
     "AgentV3": {
-        **_AGENT,
-        "createdAtUNIX": _UNIX,
-        "lastModified": _UNIX,
-        "region": known("eu"),
-        "customThemeJSONString": note("The theme as JSON text."),
-        "messagesLimit": note(
-            "The maximum number of messages in a conversation (429 beyond it). 0 or less means no limit."
-        ),
-        "nodes": note("Merged into the stored nodes by `id`."),
+        **_AGENT_V3,
+        "tools": note("The agent's tools, oldest first. Absent in a list, and if they are too large for the response."),
     },
+    "NewAgent": {**_AGENT_V3, "tools": note("Created with the agent.")},
     "KnowledgeBaseModel": {"searchMethod": known("smart"), "modelId": _MODEL},
     "Ui": {"widgetType": known("direct-chat")},
     "Internal": {"accountCreationConfig": known("v2"), "websocketServer": known("edge")},
@@ -175,8 +181,7 @@ NULL_IN_RESPONSES: dict[str, tuple[str, ...]] = {
     "Delivery": ("responseStatus", "durationMs", "error"),
 }
 
-# Members that a response always has when the model is its `data`, besides those that the model requires. They do not
-# apply to tools inside an agent record, which are stored as sent.
+# Members that a response always has when the model is its `data`, besides those that the model requires.
 ALWAYS_PRESENT: dict[str, tuple[str, ...]] = {
     "AgentV3": ("ID", "id", "createdAtUNIX", "lastModified"),
     "Tool": ("id", "agentId", "userId", "createdAt", "updatedAt"),

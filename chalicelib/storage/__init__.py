@@ -1,13 +1,13 @@
 """The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This module is the package's public interface. Callers import the modules `sequence`, `parent_scoped_ids`, `keyring`,
-`client` and `encryption` directly.
+This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client` and
+`encryption` directly.
 """
 
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client
 from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
-from chalicelib.storage.reads import find, find_many, find_serializable, query, scan
+from chalicelib.storage.reads import count, find, find_many, find_serializable, iterate, query, query_once, scan
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
 from chalicelib.storage.unit import (
@@ -33,6 +33,7 @@ __all__ = [
     "SealedRow",
     "TaggedRow",
     "VersionedRow",
+    "count",
     "current_unit",
     "delete",
     "delete_many",
@@ -41,12 +42,14 @@ __all__ = [
     "find_many",
     "find_serializable",
     "in_unit_of_work",
+    "iterate",
     "json_equal",
     "key",
     "pause",
     "put",
     "put_first",
     "query",
+    "query_once",
     "require",
     "retry_on_conflict",
     "save_many",

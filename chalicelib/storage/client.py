@@ -122,10 +122,6 @@ class ConditionFailed(errors.Stale, ChaliceUnhandledError):
     It is also a ChaliceUnhandledError because Chalice passes those to the middleware instead of handling them.
     """
 
-    # The maximum number of runs, and the highest backoff step (the `attempt` of `retries.pause`).
-    runs = 10
-    longest_backoff = 7
-
 
 class Rejected(Exception):
     """A condition of a write failed. Only `storage.unit` handles it.

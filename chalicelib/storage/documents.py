@@ -42,11 +42,17 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
     return sealed
 
 
+def unseal_text(row: Row, attribute: str) -> str:
+    """The JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
+
+    Raises encryption.DecryptionError.
+    """
+    return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute)).decode()
+
+
 def unseal(row: Row, attribute: str) -> Document:
     """The document in a sealed attribute of an item. Raises encryption.DecryptionError."""
-    document: Document = json.loads(
-        encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute))
-    )
+    document: Document = json.loads(unseal_text(row, attribute))
     return document
 
 
@@ -62,6 +68,10 @@ class SealedRow(Row):
     def open(self) -> Document:
         """The decrypted document."""
         return unseal(self, "document")
+
+    def text(self) -> str:
+        """The JSON text of the decrypted document, for a response that returns it unchanged."""
+        return unseal_text(self, "document")
 
 
 class DocumentRow(SealedRow, VersionedRow):

@@ -67,6 +67,11 @@ class Row(Model):
         """The workspace id in the partition key."""
         return split_key(self.keys[0])[0]
 
+    @property
+    def position(self) -> str:
+        """What the cursor of a list holds to continue after this item: its sort key."""
+        return self.keys[-1]
+
     def associated_data(self, attribute: str) -> str:
         """The associated data (AAD) of a sealed attribute: its table, item key and name."""
         return "/".join((self.Meta.table_name, *self.keys, attribute))
@@ -87,8 +92,12 @@ class VersionedRow(TaggedRow):
 
 
 class Key(NamedTuple):
-    """The key of one item: its row class, partition key and sort key."""
+    """The key of one item: its row class, partition key and sort key.
+
+    `find_many` reads the item strongly consistently, or eventually consistently at half the price.
+    """
 
     row: type[Row]
     partition: str
     sort: str | None = None
+    consistent: bool = True

@@ -14,7 +14,6 @@ module detects that: the stored version tag is the one that the write itself set
 consumes twice the write units of its items.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -38,6 +37,7 @@ from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
 _MAX_STEPS = 100  # DynamoDB's limit of items per transaction
 _ATTEMPTS = 12  # of one request while other transactions hold its items
+_RUNS = 10  # of a function whose conditions fail
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
@@ -168,18 +168,14 @@ def current_unit() -> Unit:
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
     """The result of `action`, which reads, decides and writes. Runs it again, with backoff, after a ConditionFailed.
 
-    Raises the conflict after its maximum number of runs, ten by default. Each kind of conflict is counted on its own.
+    Raises the conflict of the tenth run.
     """
-    conflicts: Counter[type[ConditionFailed]] = Counter()
-    while True:
+    for run in range(1, _RUNS):
         try:
             return action()
-        except ConditionFailed as conflict:
-            kind = type(conflict)
-            conflicts[kind] += 1
-            if conflicts[kind] >= conflict.runs:
-                raise
-            pause(min(conflicts[kind], conflict.longest_backoff))
+        except ConditionFailed:
+            pause(run)
+    return action()
 
 
 def in_unit_of_work(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -232,7 +228,12 @@ def delete(row: Row, condition: Condition | None = None, error: Failure | None =
 def require(key: Key, condition: Condition, error: Failure | None = None) -> None:
     """Stage a condition on an item that the unit does not write."""
     current_unit().stage(
-        Step("ConditionCheck", lambda: key.row.get_operation_kwargs_from_class(*key[1:], condition), None, error)
+        Step(
+            "ConditionCheck",
+            lambda: key.row.get_operation_kwargs_from_class(key.partition, key.sort, condition),
+            None,
+            error,
+        )
     )
 
 

@@ -1,11 +1,15 @@
 """Tools over HTTP (§4.1)."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, ids
+from chalicelib import errors
+
+# Upward, because an agent contains tools: only these routes need to know whether their agent exists.
+from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
@@ -16,8 +20,6 @@ if TYPE_CHECKING:
 
 routes = Blueprint(__name__)
 
-_DEFAULTS = {"method": "GET"}
-
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
 @operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="tools.LIST_TOOLS")
@@ -27,7 +29,7 @@ def list_tools(agent_id: str) -> Response:
     Without `limit` and `cursor` the response has all tools. With either it has a page, and `nextCursor` unless it is
     the last page.
     """
-    fetch = partial(store.list_page, auth.caller().workspace_id, agent_id)
+    fetch = partial(_fetch, agent_id)
     return pages.all_or_page("Tools retrieved successfully", fetch, lambda row: _render(row.tool_id, row.open()))
 
 
@@ -42,7 +44,9 @@ def list_tools(agent_id: str) -> Response:
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
     body: models.ToolIn = messages.body()
-    row = store.create(auth.caller().workspace_id, agent_id, _with_field_ids(body.tool.merge_into(_DEFAULTS)))
+    workspace_id = auth.caller().workspace_id
+    agents.read_eventually(workspace_id, agent_id)
+    (row,) = store.create(workspace_id, agent_id, [body.tool.merge_into(store.DEFAULTS)])
     return etag.tagged(messages.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 
@@ -70,7 +74,7 @@ def change_tool(tool_id: str) -> Response:
     change: models.ToolChange = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
-    after = store.save(row, before, _with_field_ids(change.tool.merge_into(before)))
+    after = store.save(row, before, change.tool.merge_into(before))
     return etag.tagged(messages.success("Tool updated successfully", _render(tool_id, after)), row)
 
 
@@ -82,12 +86,16 @@ def delete_tool(tool_id: str) -> Response:
     return messages.success("Tool deleted successfully")
 
 
+def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[store.ToolRow]:
+    workspace_id = auth.caller().workspace_id
+    rows = store.list_page(workspace_id, agent_id, after, limit)
+    first = next(rows, None)
+    if first is None:
+        agents.read(workspace_id, agent_id)  # 404 for an unknown agent
+        return
+    yield first
+    yield from rows
+
+
 def _render(tool_id: str, document: Document) -> Document:
     return {"id": tool_id, **document}
-
-
-def _with_field_ids(document: Document) -> Document:
-    fields = document.get("fields")
-    if fields is None:
-        return document
-    return {**document, "fields": [{**field, "id": field.get("id") or ids.new_id()} for field in fields]}

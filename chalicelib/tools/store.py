@@ -1,24 +1,44 @@
-"""Tools in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
+"""Tools in the database: one sealed document each, in the partition of their agent (`agents.rows`).
+
+A tool's id begins with the prefix of that partition (`parent_scoped_ids`), so one request finds a tool by its id.
+"""
+
+from collections.abc import Iterator, Sequence
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids, sequence
+from chalicelib import clock, errors, ids, storage
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
+
+# The members of a new tool that the caller leaves out.
+DEFAULTS = {"method": "GET"}
+_TOOL = "tool"
 
 
 class ToolRow(DocumentRow):
-    """A tool. Its document has the members of the wire model except the id."""
+    """A tool of the agent `agent_id`. Its document has the members of the wire model except the id."""
 
     class Meta:
-        table_name = storage.table("tools")
+        table_name = storage.table("agents")
 
-    agent_tools = UnicodeAttribute(hash_key=True)
-    tool_id = UnicodeAttribute(range_key=True)
+    partition = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    agent_id = UnicodeAttribute()
+
+    @property
+    def tool_id(self) -> str:
+        """The tool's id."""
+        return storage.split_key(self.item)[1]
+
+    @property
+    def position(self) -> str:
+        """The tool's id, which the sort key contains."""
+        return self.tool_id
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
     """The tool, or None if it does not exist. One request."""
-    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), tool_id)
+    return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.key(_TOOL, tool_id))
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
@@ -29,30 +49,33 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
     return row
 
 
-def list_page(workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None) -> list[ToolRow]:
-    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all.
-
-    One request per MB. Raises NotFound for an unknown agent.
-    """
-    condition = ToolRow.tool_id > after if after else None
-    rows = storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), condition, limit=limit)
-    if not rows:
-        sequence.read(workspace_id, agent_id)
-    return rows
+def list_page(
+    workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
+) -> Iterator[ToolRow]:
+    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
+    # All tools sort after the prefix alone. Another agent's tools are here only if both have the same prefix.
+    condition = ToolRow.item > storage.key(_TOOL, after or "")
+    return storage.iterate(ToolRow, partition, condition, only=ToolRow.agent_id == agent_id, limit=limit)
 
 
-def create(workspace_id: str, agent_id: str, document: Document) -> ToolRow:
-    """Stage a new tool. The commit raises NotFound for an unknown agent."""
-    row = ToolRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
+def create(workspace_id: str, agent_id: str, documents: Sequence[Document]) -> list[ToolRow]:
+    """Stage new tools of an agent. Their ids sort in this order. A field without an id gets one."""
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
     now = clock.iso(clock.seconds())
-    row.seal({**document, "agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now})
-    storage.put(row)
-    sequence.require_agent(workspace_id, agent_id)
-    return row
+    service_set = {"agentId": agent_id, "userId": workspace_id, "createdAt": now, "updatedAt": now}
+    created = []
+    for tool_id, document in zip(sorted(parent_scoped_ids.new_id(agent_id) for _ in documents), documents, strict=True):
+        row = ToolRow(partition, storage.key(_TOOL, tool_id), agent_id=agent_id)
+        row.seal({**_with_field_ids(document), **service_set})
+        storage.put(row)
+        created.append(row)
+    return created
 
 
 def save(row: ToolRow, before: Document, after: Document) -> Document:
-    """Stage a changed document and return it. An unchanged document is not written."""
+    """Stage a changed document and return it. An unchanged document is not written. A field without an id gets one."""
+    after = _with_field_ids(after)
     if json_equal(after, before):
         return before
     after = {**after, "updatedAt": clock.iso(clock.seconds())}
@@ -68,4 +91,11 @@ def delete(row: ToolRow) -> None:
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """Up to `limit` tools of an agent, for the cascading delete."""
-    return storage.query(ToolRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)
+    return [*list_page(workspace_id, agent_id, limit=limit)]
+
+
+def _with_field_ids(document: Document) -> Document:
+    fields = document.get("fields")
+    if fields is None:
+        return document
+    return {**document, "fields": [{**field, "id": field.get("id") or ids.new_id()} for field in fields]}

@@ -5,28 +5,68 @@ claim; nothing retries after it (at-most-once delivery, §6 rule 3).
 """
 
 import logging
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent import futures
 from contextlib import suppress
 from contextvars import copy_context
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from chalicelib import clock, errors, storage, telemetry
 from chalicelib.storage import Document
-from chalicelib.webhooks import endpoints, ledger, queue, sender, signature
+from chalicelib.webhooks import endpoints, hosts, ledger, queue, sender, signature
 from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)
 
-# A receiver that takes longer is slow: its endpoint moves to the slow queue.
+# A host that takes longer hangs, and moves to the slow queue. An answer before promotes it.
 SLOW_SECONDS = 2.0
 _POLL_SECONDS = 0.25
-# Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow.
+# Deliveries that start between two polls. The CPU time of hundreds at once would make every receiver look slow. The
+# batches of a process share them: a Lambda process has one batch, the local run many.
 _STARTS = 25
+_starting: set[int] = set()  # the batches that have not started all of their deliveries
 # Shared by all batches of a queue, because starting a thread costs a third of a delivery. A Lambda process may have
 # 1,024 threads and 1,024 open files, which bounds the number of deliveries at a time. In the local run one process
 # serves both queues: slow receivers must not take the threads of the others.
 threads = {name: futures.ThreadPoolExecutor(900, "delivery") for name in (queue.FAST, queue.SLOW)}
+
+
+_Host = tuple[str, str]
+"""A workspace and one of its hosts."""
+
+
+class _Posting(NamedTuple):
+    """A POST that is running, since a time of the monotonic clock."""
+
+    host: _Host
+    since: float
+
+
+class _Observed:
+    """What the deliveries of a batch show about their hosts."""
+
+    def __init__(self) -> None:
+        self.posting: dict[queue.Delivery, _Posting] = {}
+        self.quick: set[_Host] = set()
+        self.hanging: set[_Host] = set()
+        self._recorded: set[tuple[Callable[[str, str], None], _Host]] = set()
+
+    def record(self) -> None:
+        """Promote the hosts that have proved quick, and demote those that hang: each once per batch.
+
+        A host is demoted while it still hangs, so that new events do not queue up behind it. After a hang, the batch
+        does not promote the host: other answers of it may be quick.
+        """
+        late = clock.monotonic() - SLOW_SECONDS
+        self.hanging |= {one.host for one in list(self.posting.values()) if one.since <= late}
+        demoted = {(hosts.demote, host) for host in self.hanging}
+        promoted = {(hosts.promote, host) for host in list(self.quick) if host not in self.hanging}
+        for change, host in (demoted | promoted) - self._recorded:
+            with suppress(errors.ApiError):  # the next poll tries again
+                change(*host)
+                self._recorded.add((change, host))
 
 
 class _Ready(NamedTuple):
@@ -35,8 +75,16 @@ class _Ready(NamedTuple):
     delivery: queue.Delivery
     is_requested: bool
     endpoint: Document
+    host: _Host
+    state: hosts.Host
     event: ledger.EventRow | None
     secret: str
+
+
+_Running = dict[futures.Future[Any], queue.Message]
+"""The work of a batch that has been started, and the message that it is part of."""
+_Waiting = tuple[queue.Message, _Ready]
+"""A delivery that has not been started."""
 
 
 def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Message]:
@@ -47,35 +95,68 @@ def deliver(messages: Sequence[queue.Message], queue_name: str) -> list[queue.Me
     """
     submit = threads[queue_name].submit
     batch = list(dict.fromkeys(messages))
-    posting: dict[queue.Delivery, float] = {}
-    running: dict[futures.Future[Any], queue.Message] = {}
-    moved: set[tuple[str, str]] = set()
+    observed = _Observed()
+    running: _Running = {}
+
+    def start(message: queue.Message, work: Callable[..., Any], *arguments: Any) -> None:
+        running[submit(copy_context().run, work, *arguments)] = message
+
     try:
         for message in batch:
-            running[submit(copy_context().run, _read, message, queue_name)] = message
+            start(message, _read, message, queue_name)
         futures.wait(running)
-        reads = [(read, message) for read, message in running.items() if read.exception() is None]
-        waiting = [(message, ready) for read, message in reads for ready in read.result()]
+        waiting = _in_turns(running)
+        _starting.add(id(batch))
         while True:
-            for message, ready in waiting[:_STARTS]:
-                running[submit(copy_context().run, _deliver, ready, posting)] = message
-            del waiting[:_STARTS]
+            share = max(1, _STARTS // (len(_starting) or 1))
+            for message, ready in waiting[:share]:
+                start(message, _deliver, ready, observed)
+            del waiting[:share]
+            if not waiting:
+                _starting.discard(id(batch))
             unfinished = futures.wait(running, min(_POLL_SECONDS, SLOW_SECONDS)).not_done
+            observed.record()
+            if queue_name == queue.FAST:
+                for message, rest in _remove_hanging(waiting, observed.hanging).items():
+                    start(message, queue.send, rest.workspace_id, [rest], queue.SLOW)
             if not (waiting or unfinished):
                 break
-            # Move a slow endpoint while its receiver still hangs, so that new events do not queue up behind it.
-            late = clock.monotonic() - SLOW_SECONDS
-            slow = {(one.workspace_id, one.webhook_id) for one, since in list(posting.items()) if since <= late}
-            for endpoint in slow - moved:
-                with suppress(errors.ApiError):
-                    endpoints.move_to_slow_queue(*endpoint)
-            moved |= slow
     finally:
+        _starting.discard(id(batch))
         futures.wait(running)  # Lambda freezes the process, threads included, when the invocation ends
     return _failures(running, len(batch))
 
 
-def _failures(finished: dict[futures.Future[Any], queue.Message], total: int) -> list[queue.Message]:
+def _in_turns(reads: _Running) -> list[_Waiting]:
+    """Return the deliveries of all messages read, in turns by workspace, then by message.
+
+    So one delivery does not wait for the hundreds of a neighbour in its batch.
+    """
+    by_workspace: defaultdict[str, list[list[_Waiting]]] = defaultdict(list)
+    for read, message in reads.items():
+        if read.exception() is None:
+            by_workspace[message.workspace_id].append([(message, ready) for ready in read.result()])
+    return _alternate(_alternate(lists) for lists in by_workspace.values())
+
+
+def _alternate(lists: Iterable[list[_Waiting]]) -> list[_Waiting]:
+    return [one for turn in zip_longest(*lists) for one in turn if one is not None]
+
+
+def _remove_hanging(waiting: list[_Waiting], hanging: set[_Host]) -> Mapping[queue.Message, queue.Message]:
+    """Remove the deliveries to hosts that hang. Returns what is left of each of their messages, for the slow queue.
+
+    None of these deliveries has started, so none is claimed.
+    """
+    event_ids: defaultdict[queue.Message, list[str]] = defaultdict(list)
+    for message, ready in waiting:
+        if ready.host in hanging:
+            event_ids[message].append(ready.delivery.event_id)
+    waiting[:] = [(message, ready) for message, ready in waiting if ready.host not in hanging]
+    return {message: message._replace(event_ids=tuple(rest)) for message, rest in event_ids.items()}
+
+
+def _failures(finished: _Running, total: int) -> list[queue.Message]:
     failures: dict[queue.Message, BaseException] = {}
     for one, message in finished.items():
         if error := one.exception():
@@ -90,10 +171,11 @@ def _failures(finished: dict[futures.Future[Any], queue.Message], total: int) ->
 def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
     """Return the deliveries of a message that are to be sent now."""
     deliveries = message.deliveries
-    webhook, workspace, *events = storage.find_many(
+    webhook, workspace, known, *events = storage.find_many(
         [
             endpoints.key(message.workspace_id, message.webhook_id),
             workspaces.key(message.workspace_id),
+            hosts.key(message.workspace_id),
             *(ledger.event_key(message.workspace_id, one.event_id) for one in deliveries),
         ]
     )
@@ -102,18 +184,20 @@ def _read(message: queue.Message, queue_name: str) -> list[_Ready]:
     endpoint = webhook.open()
     if not (message.is_requested or endpoints.is_subscribed(endpoint, message.type)):
         return []
-    if queue_name == queue.FAST and webhook.is_slow:
-        queue.send([message], queue.SLOW)
+    host = (message.workspace_id, hosts.name(endpoint["url"]))
+    state = hosts.find(hosts.read(known), endpoint["url"])
+    if queue_name == queue.FAST and not state.is_quick:
+        queue.send(message.workspace_id, [message], queue.SLOW)
         return []
     secret = workspace.open()["workspaceSecret"]
     return [
-        _Ready(one, message.is_requested, endpoint, event, secret)
+        _Ready(one, message.is_requested, endpoint, host, state, event, secret)
         for one, event in zip(deliveries, events, strict=True)
     ]
 
 
-def _deliver(ready: _Ready, posting: dict[queue.Delivery, float]) -> None:
-    """Make one delivery. While the POST is running, `posting` holds its start on the monotonic clock."""
+def _deliver(ready: _Ready, observed: _Observed) -> None:
+    """Make one delivery."""
     delivery = ready.delivery
     row = ledger.new(*delivery)
     # The API already shows the delivery as expired, so the customer may have requested another one.
@@ -127,9 +211,13 @@ def _deliver(ready: _Ready, posting: dict[queue.Delivery, float]) -> None:
         elif is_late:
             ledger.expire(row, "The delivery waited for more than 4 days; request a redelivery.")
         else:
-            posting[delivery] = clock.monotonic()
+            observed.posting[delivery] = _Posting(ready.host, clock.monotonic())
             outcome = _post(delivery, ready.endpoint, event, ready.secret)
-            del posting[delivery]
+            del observed.posting[delivery]
+            if outcome.duration_ms >= SLOW_SECONDS * 1000:
+                observed.hanging.add(ready.host)
+            elif outcome.status is not None and ready.state.awaits_promotion:
+                observed.quick.add(ready.host)
             ledger.record_outcome(row, outcome)
             _log_metrics(delivery, outcome)
     except errors.ApiError:

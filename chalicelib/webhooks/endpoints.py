@@ -1,10 +1,12 @@
 """Webhook endpoints in the database: one sealed document each."""
 
-from pynamodb.attributes import NumberAttribute, UnicodeAttribute
+from typing import Any
+
+from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, json_equal
-from chalicelib.webhooks import signature
+from chalicelib.webhooks import hosts, signature
 
 # How long an old secret still signs after a rotation, and how many secrets sign at most.
 _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -12,8 +14,6 @@ _MAX_SECRETS = 8
 # Per workspace. Fan-out reads all of them for every batch of changes.
 MAX_ENDPOINTS = 50
 _LOCK = "lock"
-# How long an endpoint stays on the slow queue.
-_SLOW_SECONDS = 600
 # Clock skew between machines, and the stream's times, which may be rounded to seconds.
 _TOLERANCE_MILLISECONDS = 5_000
 
@@ -26,23 +26,15 @@ class WebhookRow(DocumentRow):
 
     workspace = UnicodeAttribute(hash_key=True)
     webhook_id = UnicodeAttribute(range_key=True)
-    slow_until = NumberAttribute(null=True)
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether the endpoint is on the slow queue."""
-        return self.slow_until is not None and clock.seconds() < self.slow_until
 
 
-class EndpointThrottle(storage.Row):
-    """The throttle attribute of an endpoint's item. A row class of its own, so that a write keeps the version tag."""
+class _Item(WebhookRow):
+    """An item of a workspace's partition: an endpoint, or the workspace's hosts."""
 
-    class Meta:
-        table_name = storage.table("webhooks")
-
-    workspace = UnicodeAttribute(hash_key=True)
-    webhook_id = UnicodeAttribute(range_key=True)
-    slow_until = NumberAttribute(null=True)
+    @classmethod
+    def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
+        row = hosts.HostsRow if data["webhook_id"]["S"] == hosts.SORT_KEY else WebhookRow
+        return row.from_raw_data(data)
 
 
 class EndpointsLock(storage.VersionedRow):
@@ -75,7 +67,15 @@ def read(workspace_id: str, webhook_id: str) -> WebhookRow:
 
 def list_all(workspace_id: str) -> list[WebhookRow]:
     """Return all endpoints of a workspace, oldest first. One request per MB."""
-    return storage.query(WebhookRow, workspace_id)
+    return storage.query(WebhookRow, workspace_id, WebhookRow.webhook_id < hosts.SORT_KEY)
+
+
+def list_with_hosts(workspace_id: str) -> tuple[list[WebhookRow], hosts.Hosts]:
+    """Return all endpoints of a workspace, oldest first, and what is known of its hosts. One request per MB."""
+    rows = storage.query(_Item, workspace_id)
+    # The row of the hosts sorts after the endpoints.
+    known = rows.pop() if rows and isinstance(rows[-1], hosts.HostsRow) else None
+    return list(rows), hosts.read(known)
 
 
 def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
@@ -125,14 +125,6 @@ def existed_at(document: Document, milliseconds: int) -> bool:
     """Whether an endpoint existed at a time (Unix milliseconds). A replayed change must not reach a newer endpoint."""
     created: int = document["createdAt"]
     return created <= milliseconds + _TOLERANCE_MILLISECONDS
-
-
-def move_to_slow_queue(workspace_id: str, webhook_id: str) -> None:
-    """Send an endpoint's deliveries to the slow queue for ten minutes. Raises ConditionFailed if it was deleted."""
-    until = clock.seconds() + _SLOW_SECONDS
-    with storage.unit_of_work():
-        row = EndpointThrottle(workspace_id, webhook_id)
-        storage.update(row, [EndpointThrottle.slow_until.set(until)], EndpointThrottle.webhook_id.exists())
 
 
 def delete(row: WebhookRow) -> None:

@@ -7,7 +7,7 @@ from the change alone and reads nothing else. `delivery` adds `workspaceSecret` 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple, get_args
 
-from chalicelib.agents.store import AgentRow
+from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import store as conversations
 from chalicelib.leads.store import LeadRow
@@ -51,7 +51,11 @@ def from_change(change: Change) -> list[Event]:
 
 
 def _agent(change: Change) -> Iterator[Event]:
-    for operation, row, agent in _operations(change, AgentRow):
+    if not is_agent(change.keys["item"]):
+        return  # a tool
+    # A tombstone counts as absent: the event is its creation, and its removal later is none.
+    old, new = (None if image and "deleted_at" in image else image for image in (change.old, change.new))
+    for operation, row, agent in _operations(change._replace(old=old, new=new), AgentRow):
         platform = agent.get("agentPlatform")
         yield _event(
             change,

@@ -9,11 +9,11 @@ replayed batch produces identical events.
 import logging
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, encryption
-from chalicelib.webhooks import change, endpoints, events, ledger, queue
+from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
 _log = logging.getLogger(__name__)
 
@@ -24,27 +24,51 @@ _MAX_CHARACTERS = 400_000
 _MAX_GROUPS = 10
 _MAX_MESSAGES = _MAX_GROUPS * endpoints.MAX_ENDPOINTS
 
-_Subscriber = tuple[endpoints.WebhookRow, Document]
 _Item = TypeVar("_Item")
+
+
+class _Subscriber(NamedTuple):
+    """An endpoint, and the queue of its deliveries."""
+
+    webhook_id: str
+    document: Document
+    queue_name: str
 
 
 def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Turn stream records into delivery messages. Returns the first failed record, or an empty list.
 
     The stream repeats the batch from that record on, and the ids stay the same. Raises Unavailable if that is the whole
-    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue; the batch
-    continues.
+    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue, last of all, so
+    that a repeated batch does not send it again.
     """
+    unreadable: list[int] = []
+    failed = _enqueue_all(records, unreadable)
+    end = records.index(failed[0]) if failed else len(records)
+    for position in unreadable:
+        if position < end:
+            queue.send_to_dead_letter(storage.encode_json(_record_location(records[position])).decode())
+    return failed
+
+
+def _enqueue_all(records: Sequence[dict[str, Any]], unreadable: list[int]) -> list[dict[str, Any]]:
+    """Store and enqueue the events of all records. Appends the positions of the unreadable ones to `unreadable`."""
     # By event id, because a batch may contain a record twice.
     happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
     first: dict[str, int] = {}
     failed = []
     for position, record in enumerate(records):
         try:
-            found = _events(record)
+            found = events.from_change(change.from_record(record))
         except errors.Unavailable:
             failed = _failed(records, position)
             break
+        except Exception:
+            _log.exception(
+                "Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER
+            )
+            unreadable.append(position)
+            continue
         for event in found:
             first.setdefault(event.workspace_id, position)
             happened[event.workspace_id][event.id] = event
@@ -59,7 +83,8 @@ def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def resume(continuation: queue.Continuation) -> None:
     """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
-    _send(_messages(continuation, _subscribers(continuation.workspace_id)))
+    messages = _messages(continuation, _subscribers(continuation.workspace_id))
+    _send(continuation.workspace_id, messages)
 
 
 def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, Any]]:
@@ -68,17 +93,6 @@ def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, 
         raise
     _log.exception("Cannot process the records of a batch from number %s on; the stream repeats them", position)
     return [records[position]]
-
-
-def _events(record: dict[str, Any]) -> list[events.Event]:
-    try:
-        return events.from_change(change.from_record(record))
-    except errors.Unavailable:
-        raise
-    except Exception:
-        _log.exception("Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER)
-        queue.send_to_dead_letter(storage.encode_json(_record_location(record)).decode())
-        return []
 
 
 def _record_location(record: Any) -> Document:
@@ -98,7 +112,7 @@ def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], mos
     subscribers = _subscribers(workspace_id)
     by_type: dict[str, list[events.Event]] = defaultdict(list)
     for event in happened:
-        if any(_is_wanted(document, event) for _, document in subscribers):
+        if any(_is_wanted(one.document, event) for one in subscribers):
             by_type[event.type].append(event)
     ledger.save_events([event for found in by_type.values() for event in found])
     sent: list[tuple[str, queue.Message]] = []
@@ -110,8 +124,8 @@ def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], mos
                 sent += _messages(part, subscribers)
             else:
                 continuations.append(part)
-    _send(sent)
-    queue.send(continuations, queue.CONTINUATIONS)
+    _send(workspace_id, sent)
+    queue.send(workspace_id, continuations, queue.CONTINUATIONS)
     return len(sent)
 
 
@@ -140,21 +154,20 @@ def _messages(part: queue.Continuation, subscribers: Sequence[_Subscriber]) -> l
     messages = []
     for group in part.groups:
         oldest = ids.timestamp_of(min(group))
-        for row, document in subscribers:
+        for webhook_id, document, queue_name in subscribers:
             if not endpoints.is_subscribed(document, part.type):
                 continue
             wanted = group
             if not endpoints.existed_at(document, oldest):
                 wanted = tuple(one for one in group if endpoints.existed_at(document, ids.timestamp_of(one)))
             if wanted:
-                message = queue.Message(part.workspace_id, row.webhook_id, part.type, wanted)
-                messages.append((queue.SLOW if row.is_slow else queue.FAST, message))
+                messages.append((queue_name, queue.Message(part.workspace_id, webhook_id, part.type, wanted)))
     return messages
 
 
-def _send(messages: Sequence[tuple[str, queue.Message]]) -> None:
+def _send(workspace_id: str, messages: Sequence[tuple[str, queue.Message]]) -> None:
     for queue_name in (queue.FAST, queue.SLOW):
-        queue.send([message for name, message in messages if name == queue_name], queue_name)
+        queue.send(workspace_id, [message for name, message in messages if name == queue_name], queue_name)
 
 
 def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
@@ -163,11 +176,15 @@ def _batched(items: Sequence[_Item], size: int) -> Iterator[Sequence[_Item]]:
 
 def _subscribers(workspace_id: str) -> list[_Subscriber]:
     found = []
-    for row in endpoints.list_all(workspace_id):
+    rows, known = endpoints.list_with_hosts(workspace_id)
+    for row in rows:
         try:
-            found.append((row, row.open()))
+            document = row.open()
         except encryption.DecryptionError:
             # Tampered with, or restored without its key. Raising would block the other endpoints until the stream
             # gives up on the batch.
             _log.exception("Cannot decrypt an endpoint; skipping it: %s", row)
+        else:
+            queue_name = queue.FAST if hosts.find(known, document["url"]).is_quick else queue.SLOW
+            found.append(_Subscriber(row.webhook_id, document, queue_name))
     return found

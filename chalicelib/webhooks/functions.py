@@ -64,8 +64,10 @@ def fan_out_leads(event: DynamoDBEvent) -> Failures:
 @functions.on_sqs_message(queues.name(queue.CONTINUATIONS), _MAX_CONTINUATIONS, "continue_fan_out")
 def continue_fan_out(event: SQSEvent) -> None:
     """Do the part of a fan-out that its invocation left."""
-    for _, continuation in _read(_records(event), queue.continuation_from_text):
+    continuations, unreadable = _read(_records(event), queue.continuation_from_text)
+    for _, continuation in continuations:
         fan_out.resume(continuation)
+    _send_to_dead_letter(unreadable)
 
 
 @functions.on_sqs_message(queues.name(queue.FAST), _MAX_MESSAGES, "deliver")
@@ -76,7 +78,7 @@ def deliver(event: SQSEvent) -> Failures:
 
 @functions.on_sqs_message(queues.name(queue.SLOW), _MAX_MESSAGES, "deliver_slow")
 def deliver_slow(event: SQSEvent) -> Failures:
-    """Deliver the messages of the slow queue. This is a bulkhead: slow endpoints delay only each other."""
+    """Deliver the messages of the slow queue. This is a bulkhead: slow hosts delay only each other."""
     return _deliver(_records(event), queue.SLOW)
 
 
@@ -92,8 +94,9 @@ def _fan_out(event: DynamoDBEvent) -> Failures:
 
 
 def _deliver(records: list[dict[str, Any]], queue_name: str) -> Failures:
-    messages = _read(records, queue.from_text)
+    messages, unreadable = _read(records, queue.from_text)
     failed = delivery.deliver([message for _, message in messages], queue_name)
+    _send_to_dead_letter(unreadable)
     return _failures([record["messageId"] for record, message in messages if message in failed])
 
 
@@ -101,13 +104,21 @@ def _failures(identifiers: list[str]) -> Failures:
     return {"batchItemFailures": [{"itemIdentifier": one} for one in identifiers]}
 
 
-def _read(records: list[dict[str, Any]], parse: Callable[[str], _Parsed]) -> list[tuple[dict[str, Any], _Parsed]]:
-    """Return the records with their messages. An unreadable one goes to the dead-letter queue."""
-    messages = []
+def _read(
+    records: list[dict[str, Any]], parse: Callable[[str], _Parsed]
+) -> tuple[list[tuple[dict[str, Any], _Parsed]], list[str]]:
+    """Return the records with their messages, and the texts of the unreadable ones."""
+    messages, unreadable = [], []
     for record in records:
         try:
             messages.append((record, parse(record["body"])))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             _log.exception("Cannot read a queue message; sending it to the dead-letter queue %s", queue.DEAD_LETTER)
-            queue.send_to_dead_letter(record["body"])
-    return messages
+            unreadable.append(record["body"])
+    return messages, unreadable
+
+
+def _send_to_dead_letter(unreadable: list[str]) -> None:
+    """Send texts to the dead-letter queue. Last of all: a batch that is repeated must not send them again."""
+    for text in unreadable:
+        queue.send_to_dead_letter(text)

@@ -3,11 +3,18 @@
 A conditional write claims a delivery before it is sent, and a claimed delivery is never sent again. So an endpoint gets
 an event at most once, although the stream and the queue deliver at least once (§6 rule 3). A claim without an outcome
 is `unknown`: the process ended between the two.
+
+DynamoDB limits the throughput of a partition. So the events of a workspace are spread over 32 partitions, and the
+deliveries to an endpoint over 8. A sparse index contains the failed deliveries only.
 """
 
-from collections.abc import Iterable
+import heapq
+import math
+import zlib
+from collections.abc import Iterable, Iterator
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, SealedRow
@@ -21,15 +28,13 @@ _CLAIM_MILLISECONDS = 60_000
 _WAIT_MILLISECONDS = 4 * 24 * 60 * 60 * 1000
 # Deliveries that one page of a filtered list reads at most; its cursor continues after them.
 _MAX_SCANNED = 1_000
+_PARTITIONS = 8
 
 PENDING, DELIVERED, FAILED, UNKNOWN, EXPIRED = STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 
 
 class EventRow(SealedRow):
-    """An event: `{type, payload}`, the body without `workspaceSecret`.
-
-    The events of a workspace are spread over 32 partitions, because DynamoDB limits the throughput of each.
-    """
+    """An event: `{type, payload}`, the body without `workspaceSecret`."""
 
     class Meta:
         table_name = storage.table("events")
@@ -37,6 +42,17 @@ class EventRow(SealedRow):
     workspace = UnicodeAttribute(hash_key=True)
     event_id = UnicodeAttribute(range_key=True)
     expires_at = TTLAttribute()
+
+
+class ByFailure(GlobalSecondaryIndex["DeliveryRow"]):  # type: ignore[no-untyped-call]
+    """The failed deliveries. Other deliveries lack its partition key, so they cost it nothing."""
+
+    class Meta:
+        index_name = "by_failure"
+        projection = AllProjection()
+
+    failed_webhook = UnicodeAttribute(hash_key=True)
+    delivery_id = UnicodeAttribute(range_key=True)
 
 
 class DeliveryRow(storage.TaggedRow):
@@ -54,6 +70,8 @@ class DeliveryRow(storage.TaggedRow):
     response_status = NumberAttribute(null=True)
     duration_ms = NumberAttribute(null=True)
     error = UnicodeAttribute(null=True)
+    failed_webhook = UnicodeAttribute(null=True)
+    by_failure = ByFailure()
     expires_at = TTLAttribute()
 
     @property
@@ -102,10 +120,19 @@ def _partition(workspace_id: str, event_id: str) -> str:
     return storage.key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
 
 
+def _partitions(workspace_id: str, webhook_id: str) -> list[str]:
+    """Return the partitions of an endpoint's deliveries."""
+    return [storage.key(workspace_id, webhook_id, str(number)) for number in range(_PARTITIONS)]
+
+
+def _partition_of(workspace_id: str, webhook_id: str, delivery_id: str) -> str:
+    return _partitions(workspace_id, webhook_id)[zlib.crc32(delivery_id.encode()) % _PARTITIONS]
+
+
 def new(workspace_id: str, webhook_id: str, event_id: str, type_: str, delivery_id: str) -> DeliveryRow:
     """Make a delivery, without storing it."""
     return DeliveryRow(
-        storage.key(workspace_id, webhook_id),
+        _partition_of(workspace_id, webhook_id, delivery_id),
         delivery_id,
         event_id=event_id,
         type=type_,
@@ -152,13 +179,15 @@ def _record_outcome(row: DeliveryRow, status: str, outcome: Outcome) -> None:
         actions.append(DeliveryRow.response_status.set(outcome.status))
     if outcome.error is not None:
         actions.append(DeliveryRow.error.set(outcome.error))
+    if status == FAILED:
+        actions.append(DeliveryRow.failed_webhook.set(row.webhook))
     with storage.unit_of_work():
         storage.update(row, actions, DeliveryRow.claim == row.claim)
 
 
 def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
     """Return a delivery. Raises NotFound."""
-    row = storage.find(DeliveryRow, storage.key(workspace_id, webhook_id), delivery_id)
+    row = storage.find(DeliveryRow, _partition_of(workspace_id, webhook_id, delivery_id), delivery_id)
     if row is None:
         raise errors.NotFound.of("delivery")
     return row
@@ -169,14 +198,41 @@ def list_page(
 ) -> tuple[list[DeliveryRow], str | None]:
     """Return up to `limit` deliveries of an endpoint, newest first, and the `before` of the next page.
 
-    The latter is None on the last page. With a `status`, a page searches 1,000 deliveries, so it may be short or empty
-    although more pages follow.
+    The latter is None on the last page. Failed deliveries have an index. With another `status`, a page searches up to
+    1,000 deliveries, so it may be short or empty although more pages follow: these statuses change with time, or apply
+    to most deliveries. Eventually consistent.
     """
-    partition = storage.key(workspace_id, webhook_id)
-    condition = DeliveryRow.delivery_id < before if before else None
-    scanned = limit if status is None else _MAX_SCANNED
-    rows = storage.query(DeliveryRow, partition, condition, limit=scanned + 1, newest_first=True)
-    found = [row for row in rows[:scanned] if status in (None, row.status)]
-    if len(found) > limit:
-        return found[:limit], found[limit - 1].delivery_id
-    return found, rows[scanned - 1].delivery_id if len(rows) > scanned else None
+    index = "by_failure" if status == FAILED else None
+    most = limit if status in (None, FAILED) else _MAX_SCANNED
+    # What a partition holds of so many deliveries on average, and three standard deviations more, so that a page of
+    # frequent deliveries is almost always one request per partition.
+    share = limit / _PARTITIONS
+    size = math.ceil(share + 3 * math.sqrt(share))
+    sorted_rows = [_newest_first(one, before, size, index) for one in _partitions(workspace_id, webhook_id)]
+    found: list[DeliveryRow] = []
+    last = None
+    for scanned, row in enumerate(heapq.merge(*sorted_rows, key=lambda row: row.delivery_id, reverse=True)):
+        is_wanted = status in (None, row.status)
+        if scanned == most or (is_wanted and len(found) == limit):
+            return found, last
+        if is_wanted:
+            found.append(row)
+        last = row.delivery_id
+    return found, None
+
+
+def _newest_first(partition: str, before: str | None, size: int, index: str | None) -> Iterator[DeliveryRow]:
+    """Yield the deliveries of a partition, from requests that are made when their first delivery is needed.
+
+    The first has `size` deliveries, each next one four times as many, for a search for rare ones.
+    """
+    while True:
+        condition = DeliveryRow.delivery_id < before if before else None
+        rows = storage.query(
+            DeliveryRow, partition, condition, limit=size, index=index, newest_first=True, consistent=False
+        )
+        yield from rows
+        if len(rows) < size:
+            return
+        before = rows[-1].delivery_id
+        size *= 4

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from chalicelib import queues
 
 FAST, SLOW, CONTINUATIONS, DEAD_LETTER = "deliveries", "deliveries-slow", "fan-out", "deliveries-dead"
+# The message group of what cannot be read: its workspace is unknown, and no function waits for it.
+_UNREADABLE = "unreadable"
 
 
 class Delivery(NamedTuple):
@@ -88,11 +90,11 @@ def _require_texts(values: Iterable[Any]) -> None:
         raise TypeError("A list of a message must contain strings.")
 
 
-def send(messages: Iterable[Message | Continuation], queue_name: str) -> None:
-    """Send messages to a queue. Raises Unavailable if the queue does not accept all of them."""
-    queues.send(queue_name, [message.text() for message in messages])
+def send(workspace_id: str, messages: Iterable[Message | Continuation], queue_name: str) -> None:
+    """Send messages of a workspace to a queue. Raises Unavailable if the queue does not accept all of them."""
+    queues.send(queue_name, [message.text() for message in messages], workspace_id)
 
 
 def send_to_dead_letter(text: str) -> None:
     """Send an unreadable message to the dead-letter queue, for an operator to inspect. Raises Unavailable."""
-    queues.send(DEAD_LETTER, [text])
+    queues.send(DEAD_LETTER, [text], _UNREADABLE)

@@ -116,8 +116,9 @@ def rotate_webhook(webhook_id: str) -> Response:
 def list_deliveries(webhook_id: str) -> Response:
     """List the deliveries of the last 30 days to a webhook endpoint, newest first.
 
-    `status` selects deliveries by status. Such a page searches 1,000 deliveries, so it may be short or even empty:
-    continue as long as the answer has a `nextCursor`.
+    `status` selects deliveries by status. `failed` reads only failed deliveries. For another status, a page searches
+    1,000 deliveries, so it may be short or even empty: continue as long as the answer has a `nextCursor`. A delivery or
+    outcome of the last second may be missing.
     """
     status = messages.query_value("status")
     if status not in (None, *ledger.STATUSES):

@@ -20,6 +20,7 @@ from infra.cams.output import (
     printable,
     workspace_record,
 )
+from infra.cams.tallies import tallies
 
 _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
 
@@ -258,6 +259,9 @@ def rotate_data_key() -> None:
     """
     keyring.rotate()
     click.echo("Rotated.")
+
+
+cams.add_command(tallies)
 
 
 # ---- helpers --------------------------------------------------------------------------------------

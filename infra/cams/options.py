@@ -43,6 +43,11 @@ def printable_text(context: click.Context, parameter: click.Parameter, value: st
     return value
 
 
+def optional_text(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Callback like `printable_text` of an option that may be left out."""
+    return None if value is None else printable_text(context, parameter, value)
+
+
 name = click.option("--name", required=True, callback=printable_text, help="The name to show.")
 workspace = click.option(
     "--workspace", "workspace_id", required=True, metavar="WORKSPACE_ID", callback=printable_text, help="The workspace."

@@ -12,7 +12,7 @@ import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.deploy import stack, stage
+from infra.deploy import limits, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -40,6 +40,7 @@ def run_all(session: Session, name: str, stage_name: str) -> None:
     _check_python()
     _check_packages()
     _check_architecture(stage_name)
+    _check_limits(stage_name)
     _check_account(session, stage_name)
     _check_stack(session.client, name)
 
@@ -49,6 +50,11 @@ def _check_architecture(stage_name: str) -> None:
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
+
+
+def _check_limits(stage_name: str) -> None:
+    for problem in limits.problems(stage_name):
+        raise NotReady(problem)
 
 
 def require_region(session: Session) -> str:

@@ -13,7 +13,17 @@ import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.deploy import chalice_state, checks, event_sources, gateway_responses, stack, stage, streams, teardown
+from infra.deploy import (
+    chalice_state,
+    checks,
+    event_sources,
+    gateway_responses,
+    limits,
+    stack,
+    stage,
+    streams,
+    teardown,
+)
 from infra.package import build, wheels
 
 _stage_option = click.option(
@@ -45,9 +55,11 @@ def deploy(stage_name: str) -> None:
     with _step("checks"):
         checks.run_all(session, name, stage_name)
     with _step("stack"):
-        outputs = stack.apply(session.client("cloudformation"), name, stage_name)
+        cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(stage_name)
+        outputs = stack.apply(cloudformation, name, stage_name, {"RequestsPerCredential": str(per_credential)})
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
         stage.record(stage_name, name, outputs)
+        limits.reserve(session.client("lambda"), stage_name)
     with _step("chalice state"):
         removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
     for line in removed:
@@ -57,11 +69,16 @@ def deploy(stage_name: str) -> None:
     with _step("functions"):
         _run_chalice(project, "deploy", stage_name)
     with _step("event sources"):
-        event_sources.configure(session.client("lambda"), name, outputs)
+        event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(stage_name))
     variables, url = stage.read(stage_name)["environment_variables"], chalice_state.api_url(stage_name)
     with _step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]
         gateway_responses.put(session.client, api_id, stage_name, variables.get("CAMS_CORS_ORIGIN", "*"))
+    with _step("limits"):
+        limits.throttle(session.client("apigateway"), api_id, stage_name)
+        if per_credential:
+            known = {"RequestsPerCredential": str(per_credential), "ApiId": api_id}
+            stack.apply(cloudformation, name, stage_name, known)
     click.echo(f"\nStage {stage_name} is deployed at {url}")
     click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
     for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY"):

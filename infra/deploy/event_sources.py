@@ -7,6 +7,7 @@ only batch size and batching window, so it keeps the settings made here.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -18,8 +19,11 @@ _STABLE_TIMEOUT_SECONDS = 120
 _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
 
 
-def configure(awslambda: Any, name: str, outputs: Outputs) -> int:
+def configure(awslambda: Any, name: str, outputs: Outputs, reserved: Mapping[str, int]) -> int:
     """Apply the settings of `functions` to every mapping that differs. Returns the number of changed mappings.
+
+    `reserved` is the reserved concurrency by function. A queue invokes a function no more often than that: Lambda would
+    throttle it, and a message that is throttled ten times goes to the dead-letter queue.
 
     Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
     """
@@ -27,7 +31,7 @@ def configure(awslambda: Any, name: str, outputs: Outputs) -> int:
     for function in FUNCTIONS:
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
-            wanted = _wanted_settings(function, outputs)
+            wanted = _wanted_settings(function, outputs, reserved)
             if not matches(mapping, wanted):
                 wait_until_stable(awslambda, mapping["UUID"])
                 awslambda.update_event_source_mapping(UUID=mapping["UUID"], **wanted)
@@ -79,8 +83,10 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
     return found[0]
 
 
-def _wanted_settings(function: Function, outputs: Outputs) -> dict[str, Any]:
+def _wanted_settings(function: Function, outputs: Outputs, reserved: Mapping[str, int]) -> dict[str, Any]:
     wanted = dict(function.mapping_settings)
+    if function.queue and function.name in reserved:
+        wanted["ScalingConfig"] = {"MaximumConcurrency": reserved[function.name]}
     if function.stream:
         wanted["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}
     return wanted

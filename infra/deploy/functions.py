@@ -35,7 +35,7 @@ class Function:
 
     `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
     `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
-    UpdateEventSourceMapping.
+    UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`).
     """
 
     name: str
@@ -46,23 +46,26 @@ class Function:
     stream: str | None = None
     queue: str | None = None
     mapping_settings: Mapping[str, Any] = field(default_factory=dict)
+    reserved_concurrency: int | None = None
 
     def deployed_name(self, name: str) -> str:
         """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
         return name if self.name == API else f"{name}-{self.name}"
 
 
-def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
-    settings = {
+def _stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    return {
         # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
         "MaximumRetryAttempts": _MAX_RETRIES,
         "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
         # The records of one item stay in order for every factor.
         "ParallelizationFactor": parallelization,
-        "FunctionResponseTypes": _PARTIAL_FAILURES,
         "FilterCriteria": {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
     }
+
+
+def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
     return Function(
         f"fan_out_{table}",
         memory_mb=256,
@@ -70,7 +73,10 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
         tables={**_READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
         sends_to=("deliveries", "deliveries-slow", "fan-out", DEAD_LETTER_QUEUE),
         stream=table,
-        mapping_settings=settings,
+        mapping_settings={
+            **_stream_settings(parallelization, event_filter),
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
     )
 
 
@@ -81,7 +87,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         timeout_seconds=60,
         tables={
             **_READ_KEYRING,
-            "webhooks": "BatchGetItem UpdateItem",
+            "webhooks": "BatchGetItem GetItem PutItem",
             "events": "BatchGetItem",
             "workspaces": "BatchGetItem",
             "deliveries": "PutItem UpdateItem",
@@ -92,6 +98,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
             "ScalingConfig": {"MaximumConcurrency": max_concurrency},
             "FunctionResponseTypes": _PARTIAL_FAILURES,
         },
+        reserved_concurrency=max_concurrency,
     )
 
 
@@ -104,24 +111,25 @@ FUNCTIONS = (
             **_READ_KEYRING,
             "workspaces": "ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
-            "agents": "BatchGetItem DeleteItem GetItem PutItem Query",
-            "tools": "BatchWriteItem DeleteItem GetItem PutItem Query",
-            "conversations": (
-                "BatchGetItem BatchWriteItem ConditionCheckItem DeleteItem GetItem PutItem Query UpdateItem"
-            ),
-            "conversations/index/by_number": "Query",
-            "analytics": "BatchGetItem BatchWriteItem GetItem Query UpdateItem",
+            "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
+            "agents/index/by_workspace": "Query",
+            "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+            "conversations/index/by_creation": "Query",
+            "tallies": "BatchGetItem DeleteItem Query",
+            "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
             "clients": "DeleteItem GetItem PutItem Query",
             "organisations": "DeleteItem GetItem PutItem",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "webhooks": "DeleteItem GetItem PutItem Query",
             "events": "GetItem PutItem",
             "deliveries": "GetItem PutItem Query",
+            "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
         },
         sends_to=("deliveries", "cascades"),
     ),
-    _fan_out("agents"),
+    # Tools are in the same table, and have no events.
+    _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
     # Most writes of a conversation contain no received message, or are TTL deletions. The filter drops them.
     _fan_out(
         "conversations",
@@ -143,10 +151,41 @@ FUNCTIONS = (
         queue="fan-out",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
     ),
-    # Moves the deliveries of an endpoint that has become slow to the slow queue. The slow queue never returns them.
+    # Moves the deliveries to a host that is slow to the slow queue. The slow queue never returns them.
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
+    # The filter drops all changes but the creation and the deletion of a conversation.
+    Function(
+        "tally_conversations",
+        memory_mb=256,
+        timeout_seconds=60,
+        tables={},
+        sends_to=("tallies",),
+        stream="conversations",
+        mapping_settings=_stream_settings(
+            event_filter={
+                "eventName": ["INSERT", "REMOVE"],
+                "dynamodb": {"Keys": {"item": {"S": ["conversation"]}}},
+            }
+        ),
+    ),
+    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one.
+    Function(
+        "count_conversations",
+        memory_mb=256,
+        timeout_seconds=25,
+        tables={
+            "conversations/index/by_creation": "Query",
+            "tallies": "BatchGetItem DeleteItem PutItem",
+        },
+        queue="tallies",
+        # All counts of a month write its row.
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": 5},
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
+    ),
     Function(
         "resume_cascade",
         memory_mb=256,
@@ -154,14 +193,16 @@ FUNCTIONS = (
         tables={
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
-            "tools": "BatchWriteItem Query",
-            "conversations": "BatchWriteItem DeleteItem GetItem Query",
-            "conversations/index/by_number": "Query",
-            "analytics": "BatchWriteItem Query",
+            "agents": "BatchWriteItem DeleteItem GetItem Query",
+            "conversations": "BatchGetItem BatchWriteItem DeleteItem Query",
+            "conversations/index/by_creation": "Query",
+            "tallies": "DeleteItem Query",
+            "analytics": "DeleteItem Query",
             "leads": "BatchWriteItem Query",
         },
         sends_to=("cascades",),
         queue="cascades",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
     ),
 )
 """Every function that `app.py` registers; a test compares the two."""

@@ -29,14 +29,14 @@ def policy(function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
     statements += [_allow("dynamodb", actions.split(), tables + table) for table, actions in function.tables.items()]
     if "keyring" in function.tables:
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
-    sends_to = set(function.sends_to)
     if function.stream:
         statements.append(_allow("dynamodb", _STREAM_ACTIONS, outputs[stream_output(function.stream)]))
         statements.append(_allow("dynamodb", ("ListStreams",), f"{tables}{function.stream}/stream/*"))
-        sends_to.add(DEAD_LETTER_QUEUE)  # Lambda uses the function's role to send to the on-failure destination
+        # Lambda uses the function's role to send to the on-failure destination.
+        statements.append(_allow("sqs", ("SendMessage",), queues + DEAD_LETTER_QUEUE))
     if function.queue:
         statements.append(_allow("sqs", _QUEUE_ACTIONS, queues + function.queue))
-    statements += [_allow("sqs", _SEND_ACTIONS, queues + queue) for queue in sorted(sends_to)]
+    statements += [_allow("sqs", _SEND_ACTIONS, queues + queue) for queue in sorted(function.sends_to)]
     return {"Version": "2012-10-17", "Statement": statements}
 
 

@@ -7,6 +7,7 @@ Protected tables would survive the rollback and block the next attempt.
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -42,21 +43,25 @@ def blocking_reason(state: str | None, name: str) -> str | None:
     return f"The stack {name} cannot be updated ({state}): look at its events, delete the stack, then repeat."
 
 
-def apply(cloudformation: Any, name: str, stage: str) -> dict[str, str]:
-    """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure."""
+def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure.
+
+    `parameters` are those that the stage sets. Without `ApiId`, the stack keeps the one that it has.
+    """
     if status(cloudformation, name) in _NEVER_CREATED:
         # A failed creation has been rolled back: the stack is empty and can only be deleted.
         delete(cloudformation, name)
     if status(cloudformation, name) is None:
-        cloudformation.create_stack(**_request(name, stage, protected=False))
+        cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
         _wait(cloudformation, name)
-    _update(cloudformation, **_request(name, stage))
+    parameters = {**_api_of(cloudformation, name), **parameters}
+    _update(cloudformation, **_request(name, stage, parameters))
     return outputs(cloudformation, name)
 
 
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
     """Delete every resource except tables and key. They stay in the stack for a later deployment."""
-    _update(cloudformation, **_request(name, stage, serving=False, protected=protected))
+    _update(cloudformation, **_request(name, stage, {}, serving=False, protected=protected))
 
 
 def delete(cloudformation: Any, name: str) -> None:
@@ -71,8 +76,17 @@ def outputs(cloudformation: Any, name: str) -> dict[str, str]:
     return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
 
 
-def _request(name: str, stage: str, *, serving: bool = True, protected: bool = True) -> dict[str, Any]:
+def _api_of(cloudformation: Any, name: str) -> dict[str, str]:
+    """The parameter `ApiId` of the stack, if it has one."""
+    parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
+    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] == "ApiId"}
+
+
+def _request(
+    name: str, stage: str, parameters: Mapping[str, str], *, serving: bool = True, protected: bool = True
+) -> dict[str, Any]:
     values = {"Name": name, "Stage": stage, "Serving": str(serving).lower(), "Protected": str(protected).lower()}
+    values.update(parameters)
     return {
         "StackName": name,
         "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),

@@ -7,6 +7,7 @@ environment variable, are kept.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
+_OPERATORS_SETTINGS = ("lambda_architecture", "throttle", "requests_per_credential")
+_RESERVED = "reserved_concurrency"
 _GENERATED_VARIABLES = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
 
 
@@ -59,18 +62,38 @@ def read(stage: str) -> dict[str, Any]:
 
 
 def architecture(stage: str) -> str:
-    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64."""
-    return str(read(stage).get("lambda_architecture", "x86_64"))
+    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64.
+
+    Like Chalice, falls back to the value for all stages.
+    """
+    return str(read(stage).get("lambda_architecture") or _read_config().get("lambda_architecture", "x86_64"))
+
+
+def reserve(stage: str, concurrency: Mapping[str, int]) -> None:
+    """Record the reserved concurrency of functions, for Chalice to apply."""
+    config = _read_config()
+    functions = config["stages"][stage]["lambda_functions"]
+    for name, value in concurrency.items():
+        functions[name][_RESERVED] = value
+    _write(CHALICE_DIRECTORY / _CONFIG, config)
 
 
 def remove(stage: str) -> None:
-    """Remove everything that `record` has written, after the resources have been deleted."""
+    """Remove everything that a deployment has written, after the resources have been deleted."""
     config = _read_config()
     remaining = config["stages"].get(stage, {}).get("environment_variables", {})
     for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
         del remaining[name]
     removed = config["stages"].pop(stage, {})
-    kept = {name: removed[name] for name in ("lambda_architecture",) if name in removed}
+    kept = {name: removed[name] for name in _OPERATORS_SETTINGS if name in removed}
+    functions = removed.get("lambda_functions", {})
+    own = {
+        name: concurrency
+        for name, settings in functions.items()
+        if (concurrency := _operators_concurrency(name, settings))
+    }
+    if own:
+        kept["lambda_functions"] = own
     if remaining:
         kept["environment_variables"] = remaining
     if kept:
@@ -78,6 +101,13 @@ def remove(stage: str) -> None:
     _write(CHALICE_DIRECTORY / _CONFIG, config)
     for function in FUNCTIONS:
         (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
+
+
+def _operators_concurrency(function: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The reserved concurrency that an operator set; the default is what `reserve` writes."""
+    default = next((one.reserved_concurrency for one in FUNCTIONS if one.name == function), None)
+    is_default = default is not None and settings.get(_RESERVED) == default
+    return {name: value for name, value in settings.items() if name == _RESERVED and not is_default}
 
 
 def _policy_file(stage: str, function: str) -> str:

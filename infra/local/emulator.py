@@ -28,7 +28,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from infra.local import determinism
+from infra.local import determinism, fair_queues
 from infra.local.journal import Record
 
 VERSION = "1.5.33"
@@ -90,6 +90,7 @@ def load() -> Callable[..., Awaitable[None]]:
     # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
+    vars(_modules["sqs"])["_collect_msgs"] = fair_queues.in_turn(_modules["sqs"]._collect_msgs)
     application: Callable[..., Awaitable[None]] = importlib.import_module("ministack.app").app
     return application
 

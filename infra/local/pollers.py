@@ -18,16 +18,14 @@ from typing import Any
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import storage
-from infra.local import events, state
+from infra.local import events, fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
 """Returns the process's SDK client for a service name."""
 
-# The name of a stream function is this prefix and the name of its table.
-_STREAM_FUNCTION_PREFIX = "fan_out_"
-# Concurrent batches of one queue. A batch for a hanging receiver takes 30 seconds.
-_MAX_CONCURRENT_BATCHES = 64
+# Concurrent invocations of a function that takes one message at a time: it works, and does not wait for receivers.
+_SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 
 
@@ -95,15 +93,18 @@ class StreamPoller:
     def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
         self._source, self._sdk, self._positions = source, sdk, positions
         self._function = _import_function(source.handler_string)
-        # The name of the function contains the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
+        # The name of the function ends with the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
         # must exist when the app is imported. The local run creates its tables later.
-        self._table = storage.table(source.name.removeprefix(_STREAM_FUNCTION_PREFIX))
+        self._table = storage.table(source.name.rpartition("_")[2])
+        self._next_batch = 0.0
         self.journal_marker = f'"{self._table}\\"'
         self._arn = self._shard = ""
         self._iterator: str | None = None
 
     def step(self) -> bool:
-        """Invoke the function with the next batch. Returns False if there was none."""
+        """Invoke the function with the next batch. Returns False if there was none, or if its window is still open."""
+        if time.monotonic() < self._next_batch:
+            return False
         iterator = self._iterator or self._first_iterator()
         # Cleared until the batch has been processed: after an exception, reading restarts at the saved position.
         self._iterator = None
@@ -113,11 +114,18 @@ class StreamPoller:
             failed = _reported(self._function(events.from_records(records, self._arn), None))
             done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
             if done:
-                self._positions.advance(f"{self._arn}/{self._shard}", done[-1])
+                self._positions.advance(self._position, done[-1])
             if failed:
                 raise PartialFailure
+            if len(records) < self._source.batch_size:
+                self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
         self._iterator = answer.get("NextShardIterator")
         return bool(records)
+
+    @property
+    def _position(self) -> str:
+        """Two functions read the stream of conversations, each at its own position."""
+        return f"{self._source.name}/{self._arn}/{self._shard}"
 
     def _first_iterator(self) -> str:
         streams = self._sdk("dynamodbstreams")
@@ -127,7 +135,7 @@ class StreamPoller:
         self._shard = shard["ShardId"]
         where = {"StreamArn": self._arn, "ShardId": self._shard}
         start = {"ShardIteratorType": self._source.starting_position}
-        last = self._positions.last(f"{self._arn}/{self._shard}")
+        last = self._positions.last(self._position)
         if last is not None:
             start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": last}
         try:
@@ -146,7 +154,9 @@ class QueuePoller:
         self._source, self._sdk, self._report_failure = source, sdk, report_failure
         self._function = _import_function(source.handler_string)
         self.journal_marker = f'/{source.queue}\\"'
-        self._pool = futures.ThreadPoolExecutor(_MAX_CONCURRENT_BATCHES, source.name)
+        # A batch for a hanging receiver takes 30 seconds.
+        self._slots = fair_queues.SLOTS if source.batch_size > 1 else _SLOTS_FOR_WORK
+        self._pool = futures.ThreadPoolExecutor(self._slots, source.name)
         self._running: set[futures.Future[None]] = set()
         self._batch_size = min(source.batch_size, _MAX_MESSAGES)
         self._url = self._arn = ""
@@ -154,7 +164,7 @@ class QueuePoller:
     def step(self) -> bool:
         """Start the next batch, unless too many are running. Returns False if the queue may be empty."""
         self._running = {one for one in self._running if not one.done()}
-        if len(self._running) >= _MAX_CONCURRENT_BATCHES:
+        if len(self._running) >= self._slots:
             return False
         messages = self._receive()
         if messages:

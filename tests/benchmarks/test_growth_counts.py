@@ -27,7 +27,7 @@ def published() -> Mapping[tuple[str, str], float | None]:
 
 def test_the_costs_of_a_small_tenant_equal_the_results(published: Mapping[tuple[str, str], float | None]) -> None:
     tenant = populate.tenant()
-    populate.fill(tenant, COUNT)
+    populate.fill(tenant, range(1, COUNT + 1))
     counted = dict(growth.tenant_costs(tenant, COUNT))
     assert len(counted) > 10
     assert units(counted, COUNT, growth.CONVERSATIONS) == {

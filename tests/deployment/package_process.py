@@ -47,6 +47,7 @@ class Context:
 def state() -> dict[str, Any]:
     """The modules imported and compiled so far, and the number of SDK clients per service."""
     base = sys.modules["botocore.client"].BaseClient
+    gc.unfreeze()  # `app` has frozen the objects that exist after its import
     clients = [type(one).__name__ for one in gc.get_objects() if isinstance(one, base)]
     return {
         "modules": sorted(sys.modules),

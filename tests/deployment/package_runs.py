@@ -29,7 +29,8 @@ from tests.builders import state_body
 from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
-API, WEBHOOKS, DELETION = "app", "chalicelib.webhooks.functions", "chalicelib.deletion.functions"
+API = "app"
+WEBHOOKS, DELETION, COUNTING = (f"chalicelib.{name}.functions" for name in ("webhooks", "deletion", "conversations"))
 _PROCESS = Path(__file__).with_name("package_process.py")
 Event = dict[str, Any]
 
@@ -96,16 +97,20 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         served = run(package, API, [request(token, *one) for one in _SERVED], where)
         stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
         fanned_out = run(package, WEBHOOKS, stream_events, where)
-        delivered = run(package, WEBHOOKS, [("deliver", _messages(engine))], where)
+        delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
         assert len(listening.requests) == 3, "expected the events of two new agents and a received message"
     cascade = {"Records": [{"body": json.dumps([workspace_id, "other"]), "receiptHandle": "1"}]}
     resumed = run(package, DELETION, [("resume_cascade", cascade)], where)
+    count = {"Records": [{"body": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]), "messageId": "1"}]}
+    changes = ("tally_conversations", _records(engine, "conversations"))
+    counted = run(package, COUNTING, [changes, ("count_conversations", count)], where)
     return {
         "preparing": prepared,
         "serving": served,
         "fanning out": fanned_out,
         "delivering": delivered,
         "cascading": resumed,
+        "counting": counted,
     }
 
 
@@ -130,8 +135,8 @@ def _records(engine: Engine, table: str) -> Event:
 
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
-    url = sqs.get_queue_url(QueueName=queues.name(queue.FAST))["QueueUrl"]
-    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.FAST}"
+    url = sqs.get_queue_url(QueueName=queues.name(queue.SLOW))["QueueUrl"]
+    arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # a new host is slow
     return events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 

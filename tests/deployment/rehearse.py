@@ -143,7 +143,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             _download_wheels()
         with _step("empty cloud"):
             settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": _ORIGIN}
-            here = stack.enter_context(cloud.empty(directory, {"environment_variables": settings}))
+            here = stack.enter_context(cloud.empty(directory, {**_LIMITS, "environment_variables": settings}))
         if broken:
             BREAKS[broken](here.project)
         with _step("deploy"):
@@ -158,6 +158,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             note(f"{_call_every_operation(api)} calls")
         with _step("gateway responses") as note:
             note(f"{_check_gateway_responses(here, api)} cases")
+        with _step("limits"):
+            _check_limits(here)
         with _step("webhooks") as note:
             note(f"{_await_webhooks(receiver)} received")
         with _step("other queues"):
@@ -263,6 +265,11 @@ def _check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
     return 7
 
 
+# The operator's settings of the stage. The emulator's account may be too small for the defaults.
+_LIMITS: dict[str, dict[str, Any]] = {
+    "throttle": {"rate": 500, "burst": 200},
+    "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": 2}},
+}
 _PREFLIGHT = {"origin": _ORIGIN, "methods": "post", "headers": "authorization"}
 
 
@@ -290,6 +297,18 @@ def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
     gateway.update_stage(
         restApiId=api["id"], stageName=_STAGE, patchOperations=[{"op": "remove", "path": f"/{place}/GET"}]
     )
+
+
+def _check_limits(here: cloud.Cloud) -> None:
+    """Check the throttle and the reserved concurrency."""
+    (api,) = here.sdk("apigateway").get_rest_apis()["items"]
+    settings = here.sdk("apigateway").get_stage(restApiId=api["id"], stageName=_STAGE)["methodSettings"]["*/*"]
+    if {name: settings[f"throttling{name.title()}Limit"] for name in _LIMITS["throttle"]} != _LIMITS["throttle"]:
+        raise Failed(f"The stage has another throttle: {settings}")
+    for name, wanted in _LIMITS["lambda_functions"].items():
+        found = here.sdk("lambda").get_function_concurrency(FunctionName=f"{_NAME}-{name}")
+        if found.get("ReservedConcurrentExecutions") != wanted["reserved_concurrency"]:
+            raise Failed(f"The reserved concurrency of {name} is not {wanted}: {found}")
 
 
 def _await_webhooks(receiver: Receiver) -> int:

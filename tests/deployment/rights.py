@@ -13,6 +13,7 @@ from botocore.client import BaseClient
 import tests.api
 from app import app
 from chalicelib import storage
+from chalicelib.conversations import functions as tallies
 from chalicelib.deletion import functions as cascades
 from chalicelib.webhooks import functions
 from infra.deploy.functions import API, FUNCTIONS
@@ -62,7 +63,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            module = functions if hasattr(functions, name) else cascades
+            (module,) = (one for one in (functions, cascades, tallies) if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 

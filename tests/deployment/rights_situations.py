@@ -3,17 +3,21 @@
 A new call of a function needs a situation here: `test_rights` fails as long as a granted permission stays unused.
 """
 
+import json
 import socket
 import time
 from typing import Any
 
 import pytest
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
+from chalicelib.conversations import functions as counting
+from chalicelib.conversations import listing, tallies
+from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
-from chalicelib.webhooks import delivery, endpoints, events, fan_out, ledger, queue
+from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
@@ -56,11 +60,15 @@ def analytics_are_written_with_a_precondition(service: Service) -> None:
     assert answer.status == 200
 
 
-def a_whole_agent_is_deleted() -> None:
-    """The request deletes the agent completely, including its replaced keys."""
+def a_whole_agent_is_deleted(patch: pytest.MonkeyPatch) -> None:
+    """The first request deletes the agent with its records and keys, the second its tombstone."""
     api = Api(workspaces.create("Deleted").workspace_key)
     fill_with_keys(api)
-    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    for now in (clock.milliseconds(), clock.milliseconds() + 90_000):
+        with patch.context() as later:
+            later.setattr(clock, "milliseconds", lambda now=now: now)
+            assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    assert api.delete("/v3/agents/support").status == 404
 
 
 def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
@@ -69,15 +77,18 @@ def a_whole_agent_is_purged(patch: pytest.MonkeyPatch) -> None:
     cascade_messages()
     fill_with_keys(api)
     with patch.context() as ending:
-        ending.setattr(agents, "revoke_all", _crash)
+        ending.setattr(agents, "list_keys", _crash)
         assert api.delete("/v3/agents/support").status == 500
     (message,) = cascade_messages()
-    with patch.context() as short_of_time:
-        moments = iter(range(0, 1_000, 100))
-        short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+    now = clock.milliseconds() + 90_000
+    with patch.context() as later:
+        later.setattr(clock, "milliseconds", lambda: now)
+        with patch.context() as short_of_time:
+            moments = iter(range(0, 1_000, 100))
+            short_of_time.setattr(clock, "monotonic", lambda: float(next(moments)))
+            functions.resume_cascade({"Records": [message]}, None)
+        (message,) = cascade_messages()
         functions.resume_cascade({"Records": [message]}, None)
-    (message,) = cascade_messages()
-    functions.resume_cascade({"Records": [message]}, None)
     assert cascade_messages() == []
     assert api.post("/v2/agents/support", {}).status == 200
 
@@ -90,6 +101,36 @@ def fill_with_keys(api: Api) -> None:
         assert api.post("/v2/agents/support", {"SECRET_API_KEY": tokens.new(tokens.AGENT)}).status == 200
     assert Api(first).get("/v2/agents/support").status == 401
     fill(api)
+    workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
+    tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
+    messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
+    assert (
+        api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
+        == 200
+    )
+
+
+def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
+    """A conversation is created, listed by its tallies, and deleted."""
+    new, stream = workspaces.create("Counted"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {}).status == 200
+    convo_id = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
+    _count(new.workspace_id, stream)
+    with patch.context() as deep:
+        deep.setattr(listing, "_SHALLOW", -1)
+        assert len(api.get("/v2/agents/support/convos?page=1").data) == 1
+    assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
+    _count(new.workspace_id, stream)
+
+
+def _count(workspace_id: str, stream: pipeline.Stream) -> None:
+    records = stream.read("conversations")
+    counting.tally_conversations({"Records": records}, None)
+    image = records[0]["dynamodb"].get("NewImage") or records[0]["dynamodb"]["OldImage"]
+    request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
+    message = {"messageId": "1", "body": json.dumps(request)}
+    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:
@@ -98,15 +139,17 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
     make_atomic(patch.setattr)
     new = workspaces.create("Webhooks")
     api, stream = Api(new.workspace_key), pipeline.Stream()
-    with pipeline.inbox() as inbox, pipeline.inbox(_answer_slowly) as late:
+    with pipeline.inbox() as inbox, pipeline.inbox() as other, pipeline.inbox(_answer_slowly) as late:
         patch.setattr(delivery, "SLOW_SECONDS", 60)
-        quick, slow = (_listen(api, inbox, *events.TYPES) for _ in range(2))
+        quick, slow = (_listen(api, one, *events.TYPES) for one in (inbox, other))
+        for one in (inbox, other):
+            hosts.promote(new.workspace_id, one.host)
         hanging = _listen(api, late, events.TEST)
         _cause_events(api)
         records = stream.read()
         pipeline.fan_out(records)
-        endpoints.move_to_slow_queue(new.workspace_id, slow)
-        pipeline.fan_out(records)  # a retry, after an endpoint has moved to the slow queue
+        hosts.demote(new.workspace_id, other.host)
+        pipeline.fan_out(records)  # a retry, after the host has moved to the slow queue
         patch.setattr(fan_out, "_MAX_MESSAGES", 0)
         pipeline.fan_out(records)  # more than an invocation may send
         pipeline.drain(queue.CONTINUATIONS)
@@ -122,14 +165,16 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
                 held.delete()
             pipeline.Held(queue_name, [{"MessageId": "", "ReceiptHandle": "", "Body": "junk"}]).run()
             assert pipeline.waiting(queue.DEAD_LETTER) == ["junk"]
-        patch.setattr(delivery, "SLOW_SECONDS", 0)
-        for queue_name in (queue.FAST, queue.SLOW):
+        # A new host is promoted by its first answer, and demoted when it hangs.
+        for queue_name, seconds, is_quick in ((queue.SLOW, 60, True), (queue.FAST, 0, False)):
+            patch.setattr(delivery, "SLOW_SECONDS", seconds)
             assert api.post(f"/v3/webhooks/{hanging}/test").status == 200
             pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
+            known = endpoints.list_with_hosts(new.workspace_id)[1]
+            assert hosts.find(known, late.url()).is_quick is is_quick
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}
-    assert endpoints.read(new.workspace_id, hanging).is_slow
 
 
 def _listen(api: Api, inbox: pipeline.Inbox, *types: str) -> str:

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
+from benchmarks.results import PRICES
 from infra.deploy.functions import API, FUNCTIONS
 from infra.tables import declared
 
 ROOT = Path(__file__).resolve().parents[2]
-# Dollars per million: read units, write units, gateway requests, function invocations, GB-seconds.
-READ, WRITE, GATEWAY, CALL, GB_SECOND = 0.125, 0.625, 3.50, 0.20, 16.6667
+# Dollars per million gateway requests, function invocations and GB-seconds.
+GATEWAY, CALL, GB_SECOND = 3.50, 0.20, 16.6667
 SECONDS = 0.05
 # Dollars for a GB of log, and KB of log per request: the service's line and the three of Lambda.
 LOG_GB, LOG_KB = 0.50, 0.9
@@ -27,7 +28,7 @@ def test_the_costs_follow_from_the_counted_units() -> None:
     assert documented
     for name, database, total in documented:
         reads, writes = units[name]
-        cost = reads * READ + writes * WRITE
+        cost = reads * PRICES["read units"] + writes * PRICES["write units"]
         assert (database, total) == (f"{cost:.2f}", f"{cost + overhead:.2f}"), name
 
 

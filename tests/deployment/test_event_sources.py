@@ -47,14 +47,14 @@ class Lambda:
 def test_only_mappings_that_differ_are_updated() -> None:
     account = Lambda()
     wanted = sorted(name for name, one in MAPPED.items() if one.mapping_settings)
-    assert event_sources.configure(account, "cams-prod", OUTPUTS) == len(wanted)
-    assert event_sources.configure(account, "cams-prod", OUTPUTS) == 0
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == len(wanted)
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == 0
     assert sorted(account.updates) == wanted
 
 
 def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
     account = Lambda()
-    event_sources.configure(account, "cams-prod", OUTPUTS)
+    event_sources.configure(account, "cams-prod", OUTPUTS, {})
     leads = account.mappings["cams-prod-fan_out_leads"]
     assert leads["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
     assert leads["DestinationConfig"] == {"OnFailure": {"Destination": OUTPUTS["DeadDeliveriesQueueArn"]}}
@@ -63,20 +63,27 @@ def test_a_stream_sends_discarded_batches_to_the_dead_letter_queue() -> None:
 
 def test_a_manual_change_is_reverted() -> None:
     account = Lambda()
-    event_sources.configure(account, "cams-prod", OUTPUTS)
+    event_sources.configure(account, "cams-prod", OUTPUTS, {})
     account.mappings["cams-prod-fan_out_leads"]["BisectBatchOnFunctionError"] = False
-    assert event_sources.configure(account, "cams-prod", OUTPUTS) == 1
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == 1
 
 
 def test_a_function_without_a_mapping_is_reported() -> None:
     account = Lambda()
     del account.mappings["cams-prod-deliver"]
     with pytest.raises(click.ClickException, match="cams-prod-deliver does not have arn:aws:sqs:"):
-        event_sources.configure(account, "cams-prod", OUTPUTS)
+        event_sources.configure(account, "cams-prod", OUTPUTS, {})
 
 
 def test_a_function_with_another_event_source_is_reported() -> None:
     account = Lambda()
     account.mappings["cams-prod-fan_out_leads"]["EventSourceArn"] = OUTPUTS["AgentsStream"]
     with pytest.raises(click.ClickException, match="cams-prod-fan_out_leads does not have"):
-        event_sources.configure(account, "cams-prod", OUTPUTS)
+        event_sources.configure(account, "cams-prod", OUTPUTS, {})
+
+
+def test_a_queue_invokes_a_function_no_more_often_than_its_reserved_concurrency() -> None:
+    account = Lambda()
+    event_sources.configure(account, "cams-prod", OUTPUTS, {"deliver": 20})
+    assert account.mappings["cams-prod-deliver"]["ScalingConfig"] == {"MaximumConcurrency": 20}
+    assert account.mappings["cams-prod-deliver_slow"]["ScalingConfig"] == {"MaximumConcurrency": 50}

@@ -23,7 +23,9 @@ OUTPUTS = {
     "DeadDeliveriesQueueArn": "arn:aws:sqs:eu-west-1:123456789012:cams-prod-deliveries-dead",
     **{stream_output(table): f"{_TABLES_ARN}{table}/stream/2026-11-21T00:00:00.000" for table in _STREAMS},
 }
-RESOURCES: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text("utf-8"))["Resources"]
+_TEMPLATE = yaml.safe_load(TEMPLATE.read_text("utf-8"))
+RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
+CONDITIONS: dict[str, Any] = _TEMPLATE["Conditions"]
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.name)
 
 
@@ -49,7 +51,7 @@ def test_every_function_has_the_event_source_that_the_application_registers() ->
     for one in app.event_sources:
         function = by_name[one.name]
         if isinstance(one, DynamoDBEventConfig):
-            assert (function.stream, function.queue) == (one.name.removeprefix("fan_out_"), None)
+            assert (function.stream, function.queue) == (one.name.rpartition("_")[2], None)
         else:
             assert (function.stream, function.queue) == (None, one.queue.removeprefix(storage.table("")))
 
@@ -113,10 +115,14 @@ def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> 
             assert function.mapping_settings["BisectBatchOnFunctionError"]
 
 
+# Their batches are repeated as a whole.
+WITHOUT_PARTS = {"continue_fan_out", "resume_cascade", "tally_conversations"}
+
+
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
     """Without this setting, Lambda takes a reported failure for a success, and the messages are lost."""
     reporting = {one.name for one in FUNCTIONS if "FunctionResponseTypes" in one.mapping_settings}
-    assert reporting == {one.name for one in app.event_sources} - {"continue_fan_out", "resume_cascade"}
+    assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 
 
 def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> None:
@@ -125,10 +131,19 @@ def test_every_table_has_deletion_protection_and_point_in_time_recovery() -> Non
         assert table["DeletionProtectionEnabled"] == {"Fn::If": ["IsProtected", True, False]}
 
 
+def conditions(resource: dict[str, Any]) -> list[str]:
+    """The conditions of a resource, with those that they include."""
+    names = [resource["Condition"]] if "Condition" in resource else []
+    return [
+        *names,
+        *(inner for name in names for one in CONDITIONS[name].get("Fn::And", ()) for inner in conditions(one)),
+    ]
+
+
 def test_only_resources_that_hold_data_are_retained() -> None:
     for name, resource in RESOURCES.items():
         holds_data = resource["Type"].startswith(("AWS::DynamoDB::", "AWS::KMS::"))
-        assert resource.get("Condition") == (None if holds_data else "IsServing"), name
+        assert conditions(resource)[-1:] == ([] if holds_data else ["IsServing"]), name
         if resource["Type"] != "AWS::KMS::Alias":
             assert (resource.get("DeletionPolicy") == "RetainExceptOnCreate") == holds_data, name
 

@@ -37,8 +37,9 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.every_operation(service)
         situations.a_request_is_repeated(service)
         situations.analytics_are_written_with_a_precondition(service)
-        situations.a_whole_agent_is_deleted()
+        situations.a_whole_agent_is_deleted(patch)
         situations.a_whole_agent_is_purged(patch)
+        situations.conversations_are_counted(patch)
         situations.webhooks(patch)
         yield rights
 

@@ -61,6 +61,12 @@ def test_the_architecture_is_the_operators_and_x86_64_by_default(directory: Path
     assert stage.architecture("prod") == "arm64"
 
 
+def test_a_stage_has_the_architecture_of_all_stages_unless_it_has_its_own(directory: Path) -> None:
+    config = {"stages": {"prod": {}, "old": {"lambda_architecture": "x86_64"}}, "lambda_architecture": "arm64"}
+    (directory / "config.json").write_text(json.dumps(config))
+    assert (stage.architecture("prod"), stage.architecture("old")) == ("arm64", "x86_64")
+
+
 def test_the_local_stage_stays_empty(directory: Path) -> None:
     """Its variables would override those of the local run."""
     stage.record("prod", "cams-prod", OUTPUTS)

@@ -461,6 +461,17 @@ def _put(running: Engine, key: str, value: str = "v") -> None:
     client(running, "dynamodb").put_item(TableName=TABLE, Item={"id": {"S": key}, "v": {"S": value}})
 
 
+def test_groups_of_messages_take_turns(tmp_path: Path) -> None:
+    with running_engine(tmp_path) as running:
+        sqs = client(running, "sqs")
+        url = sqs.create_queue(QueueName="fair")["QueueUrl"]
+        for group, count in (("noisy", 20), ("quiet", 1)):
+            for number in range(count):
+                sqs.send_message(QueueUrl=url, MessageBody=f"{group} {number}", MessageGroupId=group)
+        received = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=2)["Messages"]
+        assert [one["Body"] for one in received] == ["noisy 0", "quiet 0"]
+
+
 def _receive(sqs: Any, url: str, seconds: int = 0) -> list[dict[str, str]]:
     found: list[dict[str, str]] = sqs.receive_message(
         QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=seconds

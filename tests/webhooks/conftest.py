@@ -4,14 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from chalicelib.webhooks import hosts
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 
 
 @pytest.fixture
 def stream(engine: None, monkeypatch: pytest.MonkeyPatch) -> pipeline.Stream:
-    """The streams, from this moment on."""
+    """The streams, from this moment on. A new receiver counts as quick, so its deliveries use the fast queue."""
     monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+    monkeypatch.setattr(hosts, "NEW", pipeline.QUICK)
     make_atomic(monkeypatch.setattr)
     return pipeline.Stream()
 

@@ -18,9 +18,11 @@ import pytest
 from moto.dynamodb.models.table import Table
 
 from chalicelib import queues, storage
-from chalicelib.webhooks import change, events, functions, queue
+from chalicelib.webhooks import change, events, functions, hosts, queue
 from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
 
+QUICK = hosts.Host(quick_until=2**40)
+"""The state of a host that has proved quick, and stays quick for the rest of a test."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
 Record = dict[str, Any]
 
@@ -200,6 +202,11 @@ class Inbox:
 
     def __init__(self, running: Receiver) -> None:
         self._running = running
+
+    @property
+    def host(self) -> str:
+        """The host and port of the receiver."""
+        return self._running.address
 
     def url(self, path: str = "hook") -> str:
         return f"http://{self._running.address}/{path}"

@@ -37,7 +37,7 @@ def test_a_record_has_the_shape_of_a_lambda_event(stream: Stream, api: Api) -> N
 
     read = change.from_record(record)
     assert read.table == "agents"
-    assert read.keys["agent_id"] == "support"
+    assert read.keys["item"] == "agent#support"
     assert read.old is None
     assert read.new is not None
     assert read.new["document"] == {"B": base64.b64decode(record["dynamodb"]["NewImage"]["document"]["B"])}

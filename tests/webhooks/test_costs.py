@@ -2,15 +2,20 @@
 
 from pathlib import Path
 
+import pytest
+
+from chalicelib.webhooks import delivery
 from tests.api import Api
+from tests.builders import webhook_body
 from tests.capacity import metered
 from tests.requests import counted
-from tests.webhooks.pipeline import Held, Inbox, Stream, fan_out, take
+from tests.webhooks.pipeline import Inbox, Stream, fan_out, inbox, take
+from tests.webhooks.receivers import status
 
 PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 DOCUMENTED = (
-    "An event that an endpoint wants costs a query of the workspace's endpoints and a write. Each delivery reads three"
-    " items and writes two. For small records that is 1 + 3 read units and 1 + 2 write units, plus the queue's own"
+    "An event that an endpoint wants costs a query of the workspace's endpoints and a write. Each delivery reads four"
+    " items and writes two. For small records that is 1 + 4 read units and 1 + 2 write units, plus the queue's own"
     " requests. Up to 40 events of one write share a message; each further event reads one item"
 )
 
@@ -29,11 +34,28 @@ def test_an_event_costs_one_write_and_each_delivery_two(stream: Stream, api: Api
     with metered() as meter:
         messages.run()
     assert meter.requests == {"BatchGetItem": 1, "PutItem": 1, "UpdateItem": 1}
-    assert (meter.reads, meter.writes) == (3, 2)
+    assert (meter.reads, meter.writes) == (4, 2)
     assert len(inbox.posts) == 1
 
 
-def test_events_of_one_write_share_a_message_and_its_reads(stream: Stream, api: Api, inbox: Inbox) -> None:
+def test_a_failure_costs_a_write_more_for_its_index(stream: Stream, api: Api) -> None:
+    with inbox(status(500)) as refusing:
+        webhook_id = api.post("/v3/webhooks", webhook_body(refusing.url(), "organisation_created")).data["id"]
+        assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
+        fan_out(stream.read())
+        messages = take()
+        with metered() as meter:
+            messages.run()
+    assert meter.requests == {"BatchGetItem": 1, "PutItem": 1, "UpdateItem": 1}
+    assert (meter.reads, meter.writes) == (4, 3)
+    (failed,) = api.get(f"/v3/webhooks/{webhook_id}/deliveries?status=failed").data
+    assert failed["responseStatus"] == 500
+
+
+def test_events_of_one_write_share_a_message_and_its_reads(
+    stream: Stream, api: Api, inbox: Inbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "SLOW_SECONDS", 60.0)  # a loaded machine needs more than 2 s for all of them
     webhook = {"url": inbox.url(), "events": ["message_received"]}
     assert api.post("/v3/webhooks", {"webhook": webhook}).status == 200
     assert api.post("/v2/agents/support", {}).status == 200
@@ -48,10 +70,9 @@ def test_events_of_one_write_share_a_message_and_its_reads(stream: Stream, api: 
     messages = take()
     assert len(messages.messages) == 3
     with metered() as meter:
-        for message in messages.messages:  # the meter does not count concurrent reads
-            Held(messages.queue_name, [message]).run()
+        messages.run()
     assert meter.requests == {"BatchGetItem": 3, "PutItem": 100, "UpdateItem": 100}
-    assert (meter.reads, meter.writes) == (3 * 2 + 100, 200)
+    assert (meter.reads, meter.writes) == (3 * 3 + 100, 200)
     assert len(inbox.posts) == 100
 
 

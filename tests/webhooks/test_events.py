@@ -1,13 +1,16 @@
 """Every event of §6: from an API request through the table's stream to the payload."""
 
+import json
 from typing import Any
 
 import pytest
 
-from chalicelib.webhooks import events
+from chalicelib.webhooks import events, queue
 from chalicelib.workspaces.store import NewWorkspace
+from infra.deploy.functions import FUNCTIONS
 from tests.api import Api
 from tests.builders import lead_body
+from tests.conftest import PassTime
 from tests.test_clients import noise
 from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Stream, events_of, payloads
@@ -45,6 +48,26 @@ def test_an_agent_without_a_title_has_no_agent_name(stream: Stream, api: Api) ->
     assert payloads(stream.read()) == [
         ("agent_created", {"agentId": "bare", "agentPlatform": "vg", "operation": "created"})
     ]
+
+
+def test_a_tool_makes_no_event_and_no_dead_letter(stream: Stream, api: Api, agent_id: str) -> None:
+    stream.read()
+    tool = "/v3/tools/" + ok(api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}))["data"]["id"]
+    api.patch(tool, {"tool": {"name": "Find"}})
+    api.delete(tool)
+    records = stream.read("agents")
+    assert [one["eventName"] for one in records] == ["INSERT", "MODIFY", "REMOVE"]
+    pipeline.fan_out(records)
+    assert (events_of(records), pipeline.waiting(queue.DEAD_LETTER)) == ([], [])
+
+
+def test_the_function_of_the_stream_is_invoked_for_agents_only(stream: Stream, api: Api, agent_id: str) -> None:
+    (function,) = (one for one in FUNCTIONS if one.name == "fan_out_agents")
+    (declared,) = function.mapping_settings["FilterCriteria"]["Filters"]
+    assert json.loads(declared["Pattern"]) == {"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}
+    api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
+    keys = [record["dynamodb"]["Keys"]["item"]["S"] for record in stream.read("agents")]
+    assert [key.partition("#")[0] for key in keys] == ["agent", "tool"]
 
 
 def test_an_organisation_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:
@@ -183,7 +206,7 @@ def test_conversations_without_messages_and_changes_of_metadata_make_no_events(
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"metadata": {"userName": "Ann"}}))
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": []}))
     records = stream.read()
-    assert len(records) >= 4  # each new conversation also writes the sequence row of the agent
+    assert len(records) == 2
     assert events_of(records) == []
 
 
@@ -198,14 +221,24 @@ def test_the_chunks_of_a_long_transcript_and_their_deletion_make_no_events(
     assert events_of(records + stream.read()) == []
 
 
-def test_the_cascade_of_a_deleted_agent_makes_no_other_events(stream: Stream, api: Api, agent_id: str) -> None:
+def test_the_cascade_of_a_deleted_agent_makes_one_event(
+    stream: Stream, api: Api, agent_id: str, pass_time: PassTime
+) -> None:
     ok(api.post(f"/agents/{agent_id}/interact/ann/state", {"turns": [turn("human", "Hello")]}))
     ok(api.post("/v3/leads", {"lead": {"agentId": agent_id}}))
     stream.read()
-    ok(api.delete(f"/v3/agents/{agent_id}"))
+    for passed in (0, 30, 60):  # the agent, then its records, then its tombstone
+        pass_time(passed)
+        ok(api.delete(f"/v3/agents/{agent_id}"))
+    ok(api.post(f"/v2/agents/{agent_id}", {}))
     records = stream.read()
-    assert len(records) > 3
-    assert [event.type for event in events_of(records)] == ["agent_deleted"]
+    assert [record["eventName"] for record in records if "agents" in record["eventSourceARN"]] == [
+        "MODIFY",
+        "REMOVE",
+        "INSERT",
+    ]
+    assert len(records) == 5
+    assert [event.type for event in events_of(records)] == ["agent_deleted", "agent_created"]
 
 
 def turn(sender: str, text: str, **message: Any) -> dict[str, Any]:

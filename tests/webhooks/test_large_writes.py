@@ -200,17 +200,17 @@ def test_a_batch_comes_again_from_the_first_record_of_the_workspace_that_failed(
         assert one.post("/v3/webhooks", {"webhook": webhook}).status == 200
     makers = (api, api, other, api, other)
     records = [organisation(stream, one, f"org-{number}") for number, one in enumerate(makers)]
-    list_all = endpoints.list_all
+    list_with_hosts = endpoints.list_with_hosts
 
     def failing(workspace_id: str) -> Any:
         if workspace_id == other_workspace.workspace_id:
             raise errors.Unavailable
-        return list_all(workspace_id)
+        return list_with_hosts(workspace_id)
 
-    monkeypatch.setattr(endpoints, "list_all", failing)
+    monkeypatch.setattr(endpoints, "list_with_hosts", failing)
     numbers = [record["dynamodb"]["SequenceNumber"] for record in records]
     assert failures(records) == [{"itemIdentifier": numbers[2]}]
-    monkeypatch.setattr(endpoints, "list_all", list_all)
+    monkeypatch.setattr(endpoints, "list_with_hosts", list_with_hosts)
     assert failures(records[2:]) == []
     pipeline.drain()
     assert sorted(post.payload["organisationName"] for post in inbox.posts) == [f"org-{one}" for one in range(5)]

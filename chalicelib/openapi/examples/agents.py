@@ -86,17 +86,21 @@ SAVE_AGENT: Examples = {
 }
 READ_AGENT_V2: Examples = {"agent": Example("The agent, without envelope", SUPPORT_V2)}
 READ_AGENT: Examples = {
-    "agent": Example("The same agent in the v3 form", success("Agent retrieved successfully", _SUPPORT_V3))
+    "agent": Example(
+        "The same agent in the v3 form", success("Agent retrieved successfully", {**_SUPPORT_V3, "tools": []})
+    )
 }
 CREATE_AGENT: Examples = {
     "voice": Example(
-        "A voice agent with two nodes", success("Agent created successfully", _NEW_CREATED), {"agent": _NEW}
+        "A voice agent with two nodes",
+        success("Agent created successfully", {**_NEW_CREATED, "tools": []}),
+        {"agent": _NEW},
     )
 }
 CHANGE_AGENT: Examples = {
     "merge": Example(
         "Objects and nodes merge; null clears a member",
-        success("Agent updated successfully", _CHANGED),
+        success("Agent updated successfully", {**_CHANGED, "tools": []}),
         {"agent": _CHANGE},
     )
 }

@@ -1,5 +1,6 @@
 """The base of the rules: two workspaces, their callers, and requests whose answers are compared with the model."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -194,6 +195,7 @@ class Machine(RuleBasedStateMachine):
             assert shown is None, f"{name}: an ETag without a record"
             return
         assert shown, f"{name}: no ETag"
+        shown = re.sub(r'\.[0-9a-f]{16}"$', '"', shown)  # the tools that are shown with an agent
         assert record.tag in (None, shown), f"{name}: not the ETag of the record's last save"
         record.tag = shown
 

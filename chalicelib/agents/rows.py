@@ -1,0 +1,83 @@
+"""The items of the agents table: an agent and its tools share a partition, so that one query reads them together.
+
+The partition key has a prefix that is derived from the agent's id (`parent_scoped_ids`). Two agents of a workspace may
+have the same prefix, so a reader compares the agent's id, which every item has. The agent sorts before its tools.
+"""
+
+from typing import Any
+
+from pynamodb.attributes import BinaryAttribute, NumberAttribute, UnicodeAttribute
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
+
+from chalicelib import storage
+from chalicelib.storage import parent_scoped_ids
+from chalicelib.tools.store import ToolRow
+
+_AGENT = "agent"
+
+
+class ByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
+    """An index of the agents of a workspace by id. A row from it has no document, so it must never be saved."""
+
+    class Meta:
+        index_name = "by_workspace"
+        projection = IncludeProjection(["summary"])
+
+    workspace = UnicodeAttribute(hash_key=True)
+    agent_id = UnicodeAttribute(range_key=True)
+
+
+class AgentRow(storage.DocumentRow):
+    """An agent. Its document has the members of the v3 form except the id and `tools`.
+
+    `summary` is a small sealed document for lists. A tombstone has the Unix seconds of the deletion in `deleted_at`. It
+    has no document, no summary and no `workspace`, so the index omits it.
+    """
+
+    class Meta:
+        table_name = storage.table("agents")
+
+    partition = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    by_workspace = ByWorkspace()
+    workspace = UnicodeAttribute(null=True)
+    agent_id = UnicodeAttribute()
+    document = BinaryAttribute(legacy_encoding=False, null=True)
+    summary = BinaryAttribute(legacy_encoding=False, null=True)
+    deleted_at = NumberAttribute(null=True)
+
+    @property
+    def is_tombstone(self) -> bool:
+        """Whether the agent was deleted."""
+        return self.deleted_at is not None
+
+    @property
+    def position(self) -> str:
+        """The agent's id, by which the index sorts."""
+        return self.agent_id
+
+
+class AgentOrToolRow(storage.Row):
+    """Any item of the table. A query with this class returns each item as an `AgentRow` or a `ToolRow`."""
+
+    class Meta:
+        table_name = storage.table("agents")
+
+    partition = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    agent_id = UnicodeAttribute()
+
+    @classmethod
+    def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
+        """The row of a stored item, of the class that its sort key names."""
+        return (AgentRow if is_agent(data["item"]["S"]) else ToolRow).from_raw_data(data)
+
+
+def is_agent(item: str) -> bool:
+    """Whether this is the sort key of an agent. The other items are tools."""
+    return storage.split_key(item)[0] == _AGENT
+
+
+def key(workspace_id: str, agent_id: str) -> tuple[str, str]:
+    """The partition key and the sort key of an agent."""
+    return parent_scoped_ids.partition(workspace_id, agent_id), storage.key(_AGENT, agent_id)

@@ -1,0 +1,84 @@
+"""Lambda entry points of tallies: they keep the number of conversations of each period up to date.
+
+The stream of the conversations table says in which quarter hours conversations were created or deleted. Each shard is
+read once a minute, or when there are 10,000 changes, which debounces the changes of a quarter hour. A queue delays the
+request to count until the index shows the change. A count is an absolute number, so repeating one does no harm.
+
+The timeout of the counting function is shorter than that delay, so that no count is written after a newer one.
+
+It imports neither `app.py` nor wire models.
+"""
+
+import json
+import logging
+from collections import defaultdict
+from itertools import groupby
+from typing import Any
+
+from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
+
+from chalicelib import queues, settings, storage, telemetry
+from chalicelib.conversations import listing
+from chalicelib.conversations.jump import Quarter, quarter_of
+from chalicelib.conversations.rows import HEAD
+
+functions = Blueprint(__name__)
+
+TALLIES = "tallies"
+_log = logging.getLogger(__name__)
+_WINDOW_SECONDS = 60
+_DELAY_SECONDS = 30
+_MAX_RECORDS = 10_000
+_MAX_MESSAGES = 10
+_START = "TRIM_HORIZON"
+
+
+@functions.on_dynamodb_record(
+    settings.stream("conversations"),
+    _MAX_RECORDS,
+    _START,
+    "tally_conversations",
+    maximum_batching_window_in_seconds=_WINDOW_SECONDS,
+)
+def tally_conversations(event: DynamoDBEvent) -> None:
+    """Request a count of each quarter hour in which a conversation was created that is new or has been deleted."""
+    telemetry.begin_invocation(event)
+    changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
+    for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one[0])[0]):
+        queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
+
+
+@functions.on_sqs_message(queues.name(TALLIES), _MAX_MESSAGES, "count_conversations")
+def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
+    """Count the conversations of quarter hours again. Reports the failed messages; the queue repeats only these."""
+    telemetry.begin_invocation(event)
+    messages: dict[str, list[str]] = defaultdict(list)
+    for record in event.to_dict()["Records"]:
+        messages[record["body"]].append(record["messageId"])
+    failed = [one for text, ids in messages.items() if not _count(text) for one in ids]
+    return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+
+
+def _count(text: str) -> bool:
+    """Count the quarter hour that a message names; return whether that succeeded."""
+    try:
+        agent, day, number = json.loads(text)
+        workspace_id, agent_id = storage.split_key(agent)
+        listing.recount(workspace_id, agent_id, Quarter(day, number))
+    except Exception:
+        _log.exception("Cannot count the conversations of a quarter hour; the queue repeats the request")
+        return False
+    return True
+
+
+def _changed(record: dict[str, Any]) -> tuple[str, str, int] | None:
+    """The agent's key and the quarter hour of a conversation that was created or deleted, otherwise None."""
+    change = record["dynamodb"]
+    if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != HEAD:
+        return None
+    image = change.get("NewImage") or change["OldImage"]
+    try:
+        return (image["agent"]["S"], *quarter_of(image["created"]["S"]))
+    except (KeyError, ValueError):
+        _log.exception("Cannot read a conversation in the stream; its quarter hour is not counted")
+        return None

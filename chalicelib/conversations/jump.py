@@ -1,0 +1,92 @@
+"""Where page N of an agent's conversations begins: arithmetic on tallies. Pure.
+
+A tally is the number of conversations that were created in a period and still exist. The list is newest first, so the
+sum of the newest tallies leads to the quarter hour in which a page begins, and only that quarter hour is read entry by
+entry, from its nearer end.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from chalicelib import clock, ids
+
+QUARTER_MILLISECONDS = 15 * 60 * 1000
+QUARTERS = 96  # of a day; all periods are in UTC
+
+
+class Quarter(NamedTuple):
+    """A quarter hour: its day as `2026-11-22`, and its number within the day, 0 to 95."""
+
+    day: str
+    number: int
+
+    @property
+    def month(self) -> str:
+        """The month as `2026-11`."""
+        return self.day[:7]
+
+    @property
+    def day_number(self) -> int:
+        """The number of the day within the month, 0 to 30."""
+        return int(self.day[8:]) - 1
+
+    def start(self) -> int:
+        """The first millisecond, in Unix time."""
+        return clock.start_of_day(self.day) * 1000 + self.number * QUARTER_MILLISECONDS
+
+
+def quarter_of(created: str) -> Quarter:
+    """The quarter hour of a ULID. Raises ValueError for characters not in Crockford's base 32."""
+    milliseconds = ids.timestamp_of(created)
+    return Quarter(clock.iso(milliseconds // 1000)[:10], milliseconds // QUARTER_MILLISECONDS % QUARTERS)
+
+
+class Depth(NamedTuple):
+    """A day, and the number of conversations of that day that are newer than a position in the list."""
+
+    day: str
+    newer: int
+
+
+def find_day(months: Iterable[tuple[str, Sequence[int]]], depth: int) -> Depth | None:
+    """The day of the conversation with `depth` newer ones; None if the tallies do not reach it.
+
+    `months` has the tallies of each day by month, newest month first.
+    """
+    for month, days in months:
+        for number in reversed(range(len(days))):
+            if depth < days[number]:
+                return Depth(f"{month}-{number + 1:02}", depth)
+            depth -= days[number]
+    return None
+
+
+class Jump(NamedTuple):
+    """How to read a page from a boundary, a Unix time in milliseconds.
+
+    The page begins with the `newer` entries after the boundary or, if `newer` is 0, with the entry before the boundary
+    that follows after `skip` others.
+    """
+
+    boundary: int
+    newer: int
+    skip: int
+
+
+def find_jump(depth: Depth, quarters: Sequence[int], size: int) -> Jump:
+    """The cheapest way to read a page of `size` entries.
+
+    If the tallies of the day do not reach it, because they were read before or after those of the month, the page
+    begins at the start of the day.
+    """
+    newer = depth.newer
+    for number in reversed(range(len(quarters))):
+        within = quarters[number]
+        if newer < within:
+            start = Quarter(depth.day, number).start()
+            older = within - newer  # entries of the quarter hour from the page's first one on
+            if newer + size <= older:
+                return Jump(start + QUARTER_MILLISECONDS, 0, newer)
+            return Jump(start, older, 0)
+        newer -= within
+    return Jump(clock.start_of_day(depth.day) * 1000, 0, 0)

@@ -1,0 +1,115 @@
+"""Tallies: how many conversations of an agent were created in a period and still exist.
+
+A row per month has a tally for each day, and a row per day one for each quarter hour. A tally is recomputed from the
+index and written as an absolute number, never incremented. So repeated and reordered requests to count do no harm, and
+counting again repairs anything. A row without conversations does not exist.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import storage
+from chalicelib.conversations.jump import QUARTERS, Quarter
+
+_MONTH, _DAY = "month", "day"
+_DAYS = 31
+
+
+class TallyRow(storage.VersionedRow):
+    """The tallies of a month, by day, or of a day, by quarter hour: a JSON list of numbers."""
+
+    class Meta:
+        table_name = storage.table("tallies")
+
+    agent = UnicodeAttribute(hash_key=True)
+    period = UnicodeAttribute(range_key=True)
+    counts = UnicodeAttribute()
+
+    def tallies(self) -> list[int]:
+        """The numbers, oldest first."""
+        counts: list[int] = json.loads(self.counts)
+        return counts
+
+
+def list_months(workspace_id: str, agent_id: str) -> list[tuple[str, list[int]]]:
+    """The months of an agent with their tallies by day, newest first. One request."""
+    rows = storage.query(
+        TallyRow,
+        storage.key(workspace_id, agent_id),
+        TallyRow.period.startswith(_period(_MONTH, "")),
+        newest_first=True,
+    )
+    return [(storage.split_key(row.period)[1], row.tallies()) for row in rows]
+
+
+def day_key(workspace_id: str, agent_id: str, day: str) -> storage.Key:
+    """The key of the tallies of a day, for an eventually consistent read in `storage.find_many`."""
+    return storage.Key(TallyRow, storage.key(workspace_id, agent_id), _period(_DAY, day), consistent=False)
+
+
+def recount(workspace_id: str, agent_id: str, quarter: Quarter, count: Callable[[], int]) -> None:
+    """Replace the tally of a quarter hour, and that of its day, by what `count` returns. Two requests and those of it.
+
+    Both rows are read before the count and committed together under optimistic locking, even if only one has changed.
+    So a recount that another one overtakes runs again.
+    """
+
+    def run() -> None:
+        with storage.unit_of_work():
+            month, day = _rows(storage.key(workspace_id, agent_id), quarter)
+            quarters = day.tallies()
+            quarters[quarter.number] = count()
+            days = month.tallies()
+            days[quarter.day_number] = sum(quarters)
+            if (quarters, days) != (day.tallies(), month.tallies()):
+                _stage(day, quarters)
+                _stage(month, days)
+
+    storage.retry_on_conflict(run)
+
+
+def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
+    """The quarter hours of an agent with a tally above 0. One request per MB."""
+    days = storage.query(TallyRow, storage.key(workspace_id, agent_id), TallyRow.period.startswith(_period(_DAY, "")))
+    return [
+        Quarter(storage.split_key(row.period)[1], number)
+        for row in days
+        for number, tally in enumerate(row.tallies())
+        if tally
+    ]
+
+
+def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
+    """Up to `limit` rows of an agent, for the cascading delete."""
+    return storage.query(TallyRow, storage.key(workspace_id, agent_id), limit=limit)
+
+
+def delete(row: TallyRow) -> None:
+    """Stage the deletion of a row, if it is still as it was read."""
+    storage.delete(row)
+
+
+def _rows(agent: str, quarter: Quarter) -> tuple[TallyRow, TallyRow]:
+    """The rows of the month and of the day; new ones where they do not exist."""
+    periods = _period(_MONTH, quarter.month), _period(_DAY, quarter.day)
+    month, day = storage.find_many([storage.Key(TallyRow, agent, period) for period in periods])
+    return (
+        month or TallyRow(agent, periods[0], counts=json.dumps([0] * _DAYS)),
+        day or TallyRow(agent, periods[1], counts=json.dumps([0] * QUARTERS)),
+    )
+
+
+def _stage(row: TallyRow, tallies: Sequence[int]) -> None:
+    if any(tallies):
+        row.counts = json.dumps(tallies)
+        storage.put(row)
+    elif row.version_tag is not None:
+        storage.delete(row)
+    else:
+        storage.require(storage.Key(TallyRow, row.agent, row.period), TallyRow.agent.does_not_exist())
+
+
+def _period(kind: str, text: str) -> str:
+    return storage.key(kind, text)

@@ -1,0 +1,62 @@
+"""Responses made of JSON texts, which are not parsed. All texts are as `storage.encode_json` writes them."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors, storage
+from chalicelib.http import messages
+
+
+def success(message: str, text: str, warnings: Sequence[errors.Issue] = ()) -> Response:
+    """The success envelope of a record with this JSON text, which is not parsed; with `warnings` if there are any."""
+    body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
+    opening = storage.encode_json(body).decode().removesuffix("}")
+    return messages.text_response(f'{opening},"data":{text}}}')
+
+
+def list_response(message: str, records: list[str], next_cursor: str | None) -> Response:
+    """The envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page."""
+    start = storage.encode_json({"success": True, "message": message}).decode()[:-1]
+    end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
+    return messages.text_response(f'{start},"data":[{",".join(records)}]{end}}}')
+
+
+def with_members(members: dict[str, Any], text: str) -> str:
+    """The JSON text of an object: `members`, then those in `text`, an object that is not parsed.
+
+    Neither is empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
+    """
+    return f"{storage.encode_json(members).decode().removesuffix('}')},{text[1:]}"
+
+
+def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
+    """The JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
+
+    None if it does not fit in a response; then it does not read all `items`.
+    """
+    taken: list[str] = []
+    size = len(text)
+    for item in items:
+        taken.append(item)
+        size += len(item)
+        if size > messages.RESPONSE_LIMIT:
+            return None
+    whole = f'{text.removesuffix("}")},"{name}":[{",".join(taken)}]}}'
+    return whole if messages.fits(whole, messages.ENVELOPE) else None
+
+
+def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """The longest beginning of `records` that fits in a response, as JSON. The first record always fits.
+
+    Reads no record after the first one that does not fit.
+    """
+    size = 0
+    for number, record in enumerate(records):
+        text = storage.encode_json(record).decode()
+        size += len(json.dumps(text))
+        if number and size > messages.RESPONSE_LIMIT - messages.ENVELOPE:
+            return
+        yield text

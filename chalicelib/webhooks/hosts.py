@@ -1,0 +1,139 @@
+"""Which hosts have proved quick. Only their deliveries use the fast queue. This is a bulkhead.
+
+A quick answer promotes a host for a day. A hang demotes it: for ten minutes, then for twice as long each time, up to a
+day. A host that stays quick for half a day starts afresh. The state of all hosts is one row beside the workspace's
+endpoints, so fan-out and delivery read it without another request. It outlives the endpoints: deleting and creating an
+endpoint again changes nothing.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import clock, storage
+from chalicelib.storage import DocumentRow, encryption
+from chalicelib.webhooks.addresses import read_url
+
+_log = logging.getLogger(__name__)
+
+SORT_KEY = "hosts#"
+"""Greater than the id of any endpoint: ids are ULIDs, which begin with a digit. `#` is in no identifier of a path."""
+
+_DAY = 24 * 60 * 60
+_PENALTY = 10 * 60
+# Hosts that a workspace's row remembers: as many as it may have endpoints. A forgotten host is slow, like a new one, so
+# the first to go are those with the fewest demotions.
+_REMEMBERED = 50
+
+
+class HostsRow(DocumentRow):
+    """The hosts of a workspace: `{"host:port": [quick_until, slow_until, demotions]}`, least recently changed first."""
+
+    class Meta:
+        table_name = storage.table("webhooks")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    webhook_id = UnicodeAttribute(range_key=True, default=SORT_KEY)
+
+
+class Host(NamedTuple):
+    """The state of a host. Times are Unix seconds."""
+
+    quick_until: int = 0
+    slow_until: int = 0
+    demotions: int = 0
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether its deliveries use the fast queue."""
+        return clock.seconds() < self.quick_until
+
+    @property
+    def awaits_promotion(self) -> bool:
+        """Whether a quick answer changes its state. A promotion is written at most twice a day, not at each answer."""
+        now = clock.seconds()
+        return self.slow_until <= now and self.quick_until < now + _DAY // 2
+
+    def promoted(self) -> "Host":
+        """Return its state after a quick answer."""
+        if not self.awaits_promotion:
+            return self
+        # Still quick after half a day: it starts afresh.
+        return Host(clock.seconds() + _DAY, 0, 0 if self.is_quick else self.demotions)
+
+    def demoted(self) -> "Host":
+        """Return its state after a hang. A host that is slow already stays as it is."""
+        if not self.is_quick:
+            return self
+        penalty = min(_PENALTY * 2**self.demotions, _DAY)
+        return Host(0, clock.seconds() + penalty, self.demotions + 1)
+
+
+NEW = Host()
+"""The state of a host that has not proved anything yet."""
+
+Hosts = Mapping[str, Host]
+
+
+def name(url: str) -> str:
+    """Return the host and port of an endpoint's URL."""
+    target = read_url(url, allow_private=True)  # the sender decides which hosts it may reach
+    return f"{target.host}:{target.port}"
+
+
+def key(workspace_id: str) -> storage.Key:
+    """Return the key of a workspace's hosts, for `storage.find_many`."""
+    return storage.Key(HostsRow, workspace_id, SORT_KEY)
+
+
+def read(row: HostsRow | None) -> Hosts:
+    """Return the hosts of a row. All are new without a row, and if it cannot be decrypted."""
+    if row is None:
+        return {}
+    try:
+        return {host: Host(*state) for host, state in row.open().items()}
+    except encryption.DecryptionError:
+        _log.exception("Cannot decrypt the hosts of a workspace; all are slow until they answer: %s", row)
+        return {}
+
+
+def find(hosts: Hosts, url: str) -> Host:
+    """Return the state of a URL's host."""
+    return hosts.get(name(url), NEW)
+
+
+def promote(workspace_id: str, host: str) -> None:
+    """Record a quick answer. Raises Unavailable and ConditionFailed."""
+    _change(workspace_id, host, Host.promoted)
+
+
+def demote(workspace_id: str, host: str) -> None:
+    """Record a hang. Raises Unavailable and ConditionFailed."""
+    _change(workspace_id, host, Host.demoted)
+
+
+def _change(workspace_id: str, host: str, change: Callable[[Host], Host]) -> None:
+    """Write the changed state of a host; nothing if it stays the same."""
+
+    def run() -> None:
+        with storage.unit_of_work():
+            row = storage.find(HostsRow, workspace_id, SORT_KEY)
+            known = dict(read(row))
+            before = known.pop(host, NEW)
+            after = change(before)
+            if after != before:
+                row = row or HostsRow(workspace_id)
+                row.seal({**_remembered(known), host: after})
+                storage.put(row)
+
+    storage.retry_on_conflict(run)
+
+
+def _remembered(known: Mapping[str, Host]) -> Mapping[str, Host]:
+    """Return the hosts that the row keeps beside a changed one: others must not make it forget a penalty."""
+    if len(known) < _REMEMBERED:
+        return known
+    forgotten = min(known, key=lambda host: known[host].demotions)  # of equals, the least recently changed
+    return {host: state for host, state in known.items() if host != forgotten}

@@ -1,0 +1,49 @@
+"""The command that counts the tallies of conversations again."""
+
+from collections.abc import Iterator
+
+import click
+
+from chalicelib.agents import store as agents
+from chalicelib.conversations import listing
+from chalicelib.workspaces import store as workspaces
+from infra.cams import options
+
+_AGENTS = 100
+
+
+@click.group()
+def tallies() -> None:
+    """Count the conversations of each quarter hour."""
+
+
+@tallies.command("recount")
+@click.option("--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this.")
+@click.option("--agent", "agent_id", metavar="AGENT_ID", callback=options.optional_text, help="Needs --workspace.")
+def recount(workspace_id: str | None, agent_id: str | None) -> None:
+    """Count the conversations of agents again.
+
+    Of all workspaces, of one, or of one agent.
+
+    Needed after a restore without the tallies, or if `page` of a list leads to the wrong place although nothing has
+    changed for two minutes. Reads the index of every conversation. Can be interrupted and repeated at any time.
+    """
+    if agent_id and not workspace_id:
+        raise click.UsageError("--agent needs --workspace.")
+    asked = [(workspace_id, agent_id)] if workspace_id and agent_id else list(_agents(workspace_id))
+    counted = 0
+    with click.progressbar(asked, label="Agents") as bar:
+        for workspace, agent in bar:
+            quarters = listing.list_quarters(workspace, agent)
+            for quarter in quarters:
+                listing.recount(workspace, agent, quarter)
+            counted += len(quarters)
+    click.echo(f"Counted {counted:,} quarter hours of {len(asked):,} agents.")
+
+
+def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
+    for workspace in [workspace_id] if workspace_id else workspaces.list_all():
+        after = None
+        while rows := [*agents.list_entries(workspace, after, _AGENTS)]:
+            yield from ((workspace, row.agent_id) for row in rows)
+            after = rows[-1].agent_id

@@ -1,0 +1,117 @@
+"""The limits of a stage, which protect the account from the stage, and its callers from each other.
+
+An operator sets them in the stage of `.chalice/config.json` (docs/operate.md):
+
+    "throttle": {"rate": 1000, "burst": 1000},
+    "requests_per_credential": 0,
+    "lambda_functions": {"deliver": {"reserved_concurrency": 200}, "deliver_slow": {"reserved_concurrency": 50}}
+
+The throttle is a setting of the API's stage, which Chalice cannot express. The limit of a credential is a rule of AWS
+WAF in `infra/template.yaml`. Chalice reserves the concurrency.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from infra.deploy import stage
+from infra.deploy.functions import FUNCTIONS, Function
+
+# Requests per second, and at once. Even if each takes 0.5 s, the longest of all, they fit into an account's 1,000
+# concurrent executions, besides the reserved ones.
+_THROTTLE = {"rate": 1000, "burst": 1000}
+# Concurrent executions that remain for all other functions of the account. Smaller accounts reserve nothing.
+_MIN_UNRESERVED = 500
+# The limits of AWS: of an account's throttle by default, of a rate rule, and of a queue's concurrency.
+_THROTTLES = range(1, 10_000 + 1)
+_REQUESTS = range(10, 2_000_000_000 + 1)
+_CONCURRENCIES = range(2, 1_000 + 1)
+
+
+def problems(stage_name: str) -> Iterator[str]:
+    """A sentence for each setting that AWS would reject."""
+    settings = stage.read(stage_name)
+    yield from _throttle_problems(settings.get("throttle", {}), stage_name)
+    requests = settings.get("requests_per_credential", 0)
+    if not _is_number(requests) or (requests and requests not in _REQUESTS):
+        yield (
+            f"requests_per_credential of stage {stage_name} is {requests!r}: use 0 for none, or a whole number from 10 "
+            "to 2000000000."
+        )
+    yield from _concurrency_problems(settings.get("lambda_functions", {}), stage_name)
+
+
+def _throttle_problems(throttle: Any, stage_name: str) -> Iterator[str]:
+    if not isinstance(throttle, dict):
+        yield f"throttle of stage {stage_name} is {throttle!r}: use an object with rate and burst."
+        return
+    for name, value in throttle.items():
+        if name not in _THROTTLE or not _is_number(value) or value not in _THROTTLES:
+            yield f"throttle.{name} of stage {stage_name} is {value!r}: set rate and burst to numbers from 1 to 10000."
+
+
+def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
+    if not isinstance(functions, dict):
+        yield f"lambda_functions of stage {stage_name} is {functions!r}: use an object with names of functions."
+        return
+    known = {one.name: one for one in FUNCTIONS}
+    for name, settings in functions.items():
+        if name not in known:
+            yield f"lambda_functions.{name} of stage {stage_name}: there is no such function; correct or remove it."
+        elif not isinstance(settings, dict):
+            yield f"lambda_functions.{name} of stage {stage_name} is {settings!r}: use an object with settings."
+        else:
+            yield from _reserved_problems(known[name], settings.get("reserved_concurrency"), stage_name)
+
+
+def _reserved_problems(function: Function, value: Any, stage_name: str) -> Iterator[str]:
+    """The reserved concurrency of a function also limits its queue, which has limits of its own."""
+    valid = value is None or (_is_number(value) and (value in _CONCURRENCIES if function.queue else value > 0))
+    if not valid:
+        wanted = "a whole number from 2 to 1000" if function.queue else "a whole number from 1"
+        place = f"reserved_concurrency of {function.name}, stage {stage_name},"
+        yield f"{place} is {value!r}: use null for none, or {wanted}."
+
+
+def requests_per_credential(stage_name: str) -> int:
+    """The requests that one credential may send in five minutes; 0 for no limit."""
+    return int(stage.read(stage_name).get("requests_per_credential", 0))
+
+
+def reserved(stage_name: str) -> dict[str, int]:
+    """The reserved concurrency of each function that has one."""
+    functions: Mapping[str, Any] = stage.read(stage_name).get("lambda_functions", {})
+    values = {name: settings.get("reserved_concurrency") for name, settings in functions.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def reserve(awslambda: Any, stage_name: str) -> None:
+    """Reserve concurrency for the functions of the table without a setting, if the account has enough."""
+    known = stage.read(stage_name).get("lambda_functions", {})
+    wanted = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
+    missing = {name: value for name, value in wanted.items() if "reserved_concurrency" not in known.get(name, {})}
+    unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
+    if missing and unreserved - sum(missing.values()) >= _MIN_UNRESERVED:
+        stage.reserve(stage_name, missing)
+
+
+def throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
+    """Set the throttle of the API's stage. Returns whether it was different."""
+    wanted = _throttle(stage_name)
+    current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
+    if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (wanted["rate"], wanted["burst"]):
+        return False
+    operations = [
+        {"op": "replace", "path": f"/*/*/throttling/{name}Limit", "value": str(value)} for name, value in wanted.items()
+    ]
+    gateway.update_stage(restApiId=api_id, stageName=stage_name, patchOperations=operations)
+    return True
+
+
+def _throttle(stage_name: str) -> dict[str, int]:
+    return {**_THROTTLE, **stage.read(stage_name).get("throttle", {})}
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,251 @@
+"""The limits of a stage: throttle, reserved concurrency, and the requests of a credential."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+from moto import mock_aws
+
+from infra.deploy import limits, stack, stage
+from infra.deploy.functions import FUNCTIONS
+from infra.deploy.gateway_responses import RESPONSES
+from infra.tables import TEMPLATE
+from tests.deployment.test_functions import OUTPUTS
+
+_TEMPLATE = yaml.safe_load(TEMPLATE.read_text("utf-8"))
+RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
+
+
+@pytest.fixture(autouse=True)
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
+    configure(tmp_path)
+    return tmp_path
+
+
+def configure(directory: Path, **settings: Any) -> None:
+    """Write the operator's settings of the stage."""
+    (directory / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
+
+
+class Account:
+    """A fake Lambda client of an account with this many unreserved concurrent executions."""
+
+    def __init__(self, unreserved: int) -> None:
+        self.unreserved = unreserved
+
+    def get_account_settings(self) -> dict[str, Any]:
+        return {"AccountLimit": {"ConcurrentExecutions": 9_999, "UnreservedConcurrentExecutions": self.unreserved}}
+
+
+# ---- reserved concurrency -------------------------------------------------------------------------
+
+
+def deployed(unreserved: int) -> dict[str, int]:
+    """Deploy into such an account; returns the reserved concurrency of each function."""
+    stage.record("prod", "cams-prod", OUTPUTS)
+    limits.reserve(Account(unreserved), "prod")
+    return limits.reserved("prod")
+
+
+def test_the_delivery_functions_of_a_large_account_have_reserved_concurrency() -> None:
+    assert deployed(750) == {"deliver": 200, "deliver_slow": 50}
+
+
+def test_a_small_account_reserves_nothing() -> None:
+    assert deployed(749) == {}
+
+
+def test_the_reserved_concurrency_stays_when_less_is_unreserved() -> None:
+    deployed(1_000)
+    assert deployed(100) == {"deliver": 200, "deliver_slow": 50}
+
+
+def test_an_operators_reserved_concurrency_is_kept(directory: Path) -> None:
+    own = {"deliver": {"reserved_concurrency": 20}, "deliver_slow": {"reserved_concurrency": None}}
+    configure(directory, lambda_functions=own)
+    assert deployed(1_000) == {"deliver": 20}
+    stage.remove("prod")
+    assert stage.read("prod") == {"lambda_functions": own}
+
+
+def test_a_reserved_concurrency_that_the_deployment_wrote_is_removed(directory: Path) -> None:
+    configure(directory, lambda_functions={"deliver": {"reserved_concurrency": 20}})
+    assert deployed(1_000) == {"deliver": 20, "deliver_slow": 50}
+    stage.remove("prod")
+    assert limits.reserved("prod") == {"deliver": 20}
+    assert deployed(100) == {"deliver": 20}
+
+
+def test_a_queue_invokes_a_function_as_often_as_its_reserved_concurrency_allows() -> None:
+    for function in FUNCTIONS:
+        if function.reserved_concurrency:
+            most = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
+            assert function.reserved_concurrency == most
+
+
+# ---- the throttle ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def api_id() -> Iterator[str]:
+    """An API with a deployed stage."""
+    with mock_aws():
+        gateway = boto3.client("apigateway")
+        api: str = gateway.create_rest_api(name="cams")["id"]
+        (root,) = gateway.get_resources(restApiId=api)["items"]
+        place = {"restApiId": api, "resourceId": root["id"], "httpMethod": "GET"}
+        gateway.put_method(**place, authorizationType="NONE")
+        gateway.put_integration(**place, type="MOCK")
+        gateway.create_deployment(restApiId=api, stageName="prod")
+        yield api
+
+
+def throttle(api_id: str) -> tuple[float, int]:
+    settings = boto3.client("apigateway").get_stage(restApiId=api_id, stageName="prod")["methodSettings"]["*/*"]
+    return settings["throttlingRateLimit"], settings["throttlingBurstLimit"]
+
+
+def test_a_stage_has_a_throttle_by_default(api_id: str) -> None:
+    assert limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    assert throttle(api_id) == (1_000, 1_000)
+
+
+def test_an_operator_sets_rate_and_burst(api_id: str, directory: Path) -> None:
+    limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    configure(directory, throttle={"rate": 50})
+    assert limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    assert throttle(api_id) == (50, 1_000)
+    stage.remove("prod")
+    assert stage.read("prod") == {"throttle": {"rate": 50}}
+
+
+def test_the_throttle_is_set_only_if_it_differs(api_id: str) -> None:
+    limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    assert not limits.throttle(boto3.client("apigateway"), api_id, "prod")
+
+
+# ---- the requests of a credential -----------------------------------------------------------------
+
+
+def test_the_limit_of_a_credential_is_off_by_default(directory: Path) -> None:
+    assert limits.requests_per_credential("prod") == _TEMPLATE["Parameters"]["RequestsPerCredential"]["Default"] == 0
+    configure(directory, requests_per_credential=2_000)
+    assert limits.requests_per_credential("prod") == 2_000
+    stage.remove("prod")
+    assert limits.requests_per_credential("prod") == 2_000
+
+
+def test_the_limit_counts_the_requests_of_each_token_and_shows_none() -> None:
+    acl = RESOURCES["CredentialLimit"]["Properties"]
+    (rule,) = acl["Rules"]
+    limit = rule["Statement"]["RateBasedStatement"]
+    assert limit["AggregateKeyType"] == "CUSTOM_KEYS"
+    assert [one["Header"]["Name"] for one in limit["CustomKeys"]] == ["authorization"]
+    assert limit["Limit"] == {"Ref": "RequestsPerCredential"}
+    assert not any(one["VisibilityConfig"]["SampledRequestsEnabled"] for one in (acl, rule))
+
+
+def test_the_limit_counts_all_spellings_of_a_token_together() -> None:
+    (key,) = RESOURCES["CredentialLimit"]["Properties"]["Rules"][0]["Statement"]["RateBasedStatement"]["CustomKeys"]
+    transformations = key["Header"]["TextTransformations"]
+    assert [one["Type"] for one in transformations] == ["COMPRESS_WHITE_SPACE", "LOWERCASE"]
+    assert [one["Priority"] for one in transformations] == [0, 1]
+
+
+def test_the_limit_answers_as_the_throttle_does() -> None:
+    acl = RESOURCES["CredentialLimit"]["Properties"]
+    answer = acl["Rules"][0]["Action"]["Block"]["CustomResponse"]
+    throttled = RESPONSES["THROTTLED"]
+    assert answer["ResponseCode"] == throttled.status
+    assert [one["Name"] for one in answer["ResponseHeaders"]] == list(throttled.headers)
+    body = json.loads(acl["CustomResponseBodies"][answer["CustomResponseBodyKey"]]["Content"])
+    assert body == {"success": False, "message": throttled.message, "code": throttled.code}
+
+
+class CloudFormation:
+    """A fake client with a stack that has this API id."""
+
+    def __init__(self, api_id: str) -> None:
+        self.values = {"ApiId": api_id}
+
+    def describe_stacks(self, **_: str) -> dict[str, Any]:
+        parameters = [{"ParameterKey": name, "ParameterValue": value} for name, value in self.values.items()]
+        return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters}]}
+
+    def update_stack(self, Parameters: list[dict[str, str]], **_: str) -> None:  # noqa: N803
+        self.values = {one["ParameterKey"]: one["ParameterValue"] for one in Parameters}
+
+
+def test_a_stack_keeps_the_api_of_the_limit() -> None:
+    cloudformation = CloudFormation("known")
+    stack.apply(cloudformation, "cams-prod", "prod", {"RequestsPerCredential": "10"})
+    assert (cloudformation.values["ApiId"], cloudformation.values["RequestsPerCredential"]) == ("known", "10")
+    stack.apply(cloudformation, "cams-prod", "prod", {"RequestsPerCredential": "10", "ApiId": "new"})
+    assert cloudformation.values["ApiId"] == "new"
+    stack.retain_data_only(cloudformation, "cams-prod", "prod")
+    assert "ApiId" not in cloudformation.values
+
+
+# ---- checks ---------------------------------------------------------------------------------------
+
+
+def reserving(function: str, concurrency: Any) -> dict[str, Any]:
+    return {"lambda_functions": {function: {"reserved_concurrency": concurrency}}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"throttle": None}, "throttle of stage prod is None: "),
+        ({"throttle": 1_000}, "throttle of stage prod is 1000: "),
+        ({"throttle": []}, "throttle of stage prod is []: "),
+        ({"throttle": {"rate": 0}}, "throttle.rate of stage prod is 0: "),
+        ({"throttle": {"rate": 0.5}}, "throttle.rate of stage prod is 0.5: "),
+        ({"throttle": {"rate": True}}, "throttle.rate of stage prod is True: "),
+        ({"throttle": {"rate": 10_001}}, "throttle.rate of stage prod is 10001: "),
+        ({"throttle": {"burst": 10_001}}, "throttle.burst of stage prod is 10001: "),
+        ({"throttle": {"burst": "many"}}, "throttle.burst of stage prod is 'many': "),
+        ({"throttle": {"rte": 5}}, "throttle.rte of stage prod is 5: "),
+        ({"requests_per_credential": None}, "requests_per_credential of stage prod is None: "),
+        ({"requests_per_credential": "2000"}, "requests_per_credential of stage prod is '2000': "),
+        ({"requests_per_credential": 9}, "requests_per_credential of stage prod is 9: "),
+        ({"requests_per_credential": -1}, "requests_per_credential of stage prod is -1: "),
+        ({"requests_per_credential": 2_000_000_001}, "requests_per_credential of stage prod is 2000000001: "),
+        ({"lambda_functions": None}, "lambda_functions of stage prod is None: "),
+        ({"lambda_functions": {"deliver": None}}, "lambda_functions.deliver of stage prod is None: "),
+        ({"lambda_functions": {"delivr": {}}}, "lambda_functions.delivr of stage prod: "),
+        (reserving("deliver", 1), "reserved_concurrency of deliver, stage prod, is 1: "),
+        (reserving("deliver", 1_001), "reserved_concurrency of deliver, stage prod, is 1001: "),
+        (reserving("fan_out_agents", 0), "reserved_concurrency of fan_out_agents, stage prod, is 0: "),
+        (reserving("api_handler", "5"), "reserved_concurrency of api_handler, stage prod, is '5': "),
+    ],
+)
+def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], problem: str, directory: Path) -> None:
+    configure(directory, **settings)
+    (found,) = limits.problems("prod")
+    assert found.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"throttle": {"rate": 1, "burst": 1}, "requests_per_credential": 10, **reserving("deliver", 2)},
+        {"throttle": {"rate": 10_000}, "requests_per_credential": 2_000_000_000, **reserving("deliver", 1_000)},
+        {"throttle": {}, "requests_per_credential": 0, **reserving("deliver", None)},
+        reserving("fan_out_agents", 1),  # a stream does not limit the concurrency of its function
+        reserving("api_handler", 3_000),
+    ],
+)
+def test_valid_settings_have_no_problem(settings: dict[str, Any], directory: Path) -> None:
+    configure(directory, **settings)
+    assert list(limits.problems("prod")) == []
+
+
+def test_a_recorded_stage_has_no_problem() -> None:
+    deployed(1_000)
+    assert list(limits.problems("prod")) == []

@@ -1,0 +1,65 @@
+"""The tallies of simulated lists, and what a jump by them reads."""
+
+import math
+import random
+from collections import defaultdict
+from typing import NamedTuple
+
+from chalicelib import ids
+from chalicelib.conversations import jump
+from chalicelib.conversations.listing import PAGE_SIZE
+
+SIZE = PAGE_SIZE + 1
+DAY = 24 * 60 * 60 * 1000
+NOVEMBER = 1_793_491_200_000  # 2026-11-01
+# Bytes of an entry of the index: a summary of 600, and its keys. Read units of the rows read beside it.
+_ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
+
+
+class PageCost(NamedTuple):
+    """The requests and read units of a page."""
+
+    requests: int
+    read_units: float
+
+
+def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, list[int]]]:
+    """The tallies of all months, newest first, and of all days, for these times of creation."""
+    days: dict[str, list[int]] = defaultdict(lambda: [0] * jump.QUARTERS)
+    months: dict[str, list[int]] = defaultdict(lambda: [0] * 31)
+    for time in times:
+        quarter = jump.quarter_of(ids.id_at(time, 0))
+        days[quarter.day][quarter.number] += 1
+        months[quarter.month][quarter.day_number] += 1
+    return sorted(months.items(), reverse=True), days
+
+
+def worst_page(count: int, every: int) -> PageCost:
+    """The highest costs of each `every`th page of a year's conversations, eight times as many at noon as at night."""
+    chance = random.Random(14)
+    year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
+    weights = [4.5 - 3.5 * math.cos(2 * math.pi * quarter / jump.QUARTERS) for quarter in range(jump.QUARTERS)]
+    quarters = chance.choices(range(jump.QUARTERS), weights, k=count)
+    times = [
+        (chance.choice(year) + quarter * jump.QUARTER_MILLISECONDS + chance.randrange(jump.QUARTER_MILLISECONDS))
+        for quarter in quarters
+    ]
+    months, days = tallied(times)
+    costs = [_cost(months, days, depth) for depth in range(0, count, PAGE_SIZE * every)]
+    return PageCost(max(one.requests for one in costs), max(one.read_units for one in costs))
+
+
+def _cost(months: list[tuple[str, list[int]]], days: dict[str, list[int]], depth: int) -> PageCost:
+    day = jump.find_day(months, depth)
+    assert day
+    found = jump.find_jump(day, days[day.day], SIZE)
+    assert found
+    older = found.skip + max(0, SIZE - found.newer)
+    reads = [_units(entries * _ENTRY) for entries in (found.newer, older) if entries]
+    month_rows = _units(sum(200 + 7 * len(counts) for _, counts in months))
+    # One request for the months, and one for the day with the agent.
+    return PageCost(2 + len(reads), month_rows + _DAY_ROW + _AGENT + sum(reads))
+
+
+def _units(size: int) -> float:
+    return math.ceil(size / 4096) / 2

@@ -1,0 +1,192 @@
+"""The items of an agent and its tools in one partition, and the index that lists the agents of a workspace."""
+
+import random
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.agents import rows, store
+from chalicelib.agents.rows import AgentOrToolRow, AgentRow
+from chalicelib.storage import parent_scoped_ids
+from chalicelib.tools.store import ToolRow
+from chalicelib.workspaces.store import NewWorkspace
+from tests import capacity
+from tests.api import Api
+from tests.capacity import metered
+from tests.evidence import refused
+from tests.test_agents import row_of, without
+
+SALES, SUPPORT = "/v3/agents/sales/tools", "/v3/agents/support/tools"
+INDEX_QUERY, PORTION = {"Query": 1}, {"BatchGetItem": 1}
+
+
+def noise(length: int) -> str:
+    """Text that does not compress much."""
+    return b64encode(random.Random(length).randbytes(length)).decode()[:length]
+
+
+def entries(workspace: NewWorkspace) -> list[AgentRow]:
+    return [*store.list_entries(workspace.workspace_id, None, 100)]
+
+
+# ---- the partition --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def colliding(api: Api, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """Two agents whose ids have the same prefix, each with a tool; returns the ids of the tools."""
+    monkeypatch.setattr(parent_scoped_ids, "_prefix", lambda _: "0" * 11)
+    for agent in ("sales", "support"):
+        assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
+    assert len({rows.key("w", agent)[0] for agent in ("sales", "support")}) == 1
+    return {path: api.post(path, {"tool": {"name": path}}).data["id"] for path in (SALES, SUPPORT)}
+
+
+def test_agents_with_the_same_prefix_keep_their_own_records(api: Api, colliding: dict[str, str]) -> None:
+    for path, tool_id in colliding.items():
+        assert [tool["id"] for tool in api.get(path).data] == [tool_id]
+        assert [tool["id"] for tool in api.get(f"{path}?limit=1").data] == [tool_id]
+        assert api.get(f"/v3/tools/{tool_id}").data["name"] == path
+    assert {one["id"]: one.get("title") for one in api.get("/v3/agents").data} == {
+        "sales": "sales",
+        "support": "support",
+    }
+
+
+def test_deleting_an_agent_keeps_the_tools_of_another_with_the_same_prefix(
+    api: Api, colliding: dict[str, str], workspace: NewWorkspace
+) -> None:
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    refused(api.get(SUPPORT), 404)
+    refused(api.get(f"/v3/tools/{colliding[SUPPORT]}"), 404)
+    assert [tool["id"] for tool in api.get(SALES).data] == [colliding[SALES]]
+    assert store.find_tombstone(workspace.workspace_id, "support") is not None
+
+
+def test_a_query_of_the_partition_returns_each_item_in_its_class(
+    api: Api, agent_id: str, workspace: NewWorkspace
+) -> None:
+    api.post(SUPPORT, {"tool": {"name": "Look up"}})
+    partition, _ = rows.key(workspace.workspace_id, agent_id)
+    agent, tool = storage.query(AgentOrToolRow, partition)
+    assert isinstance(agent, AgentRow)
+    assert isinstance(tool, ToolRow)
+    assert (agent.agent_id, tool.agent_id, tool.open()["name"]) == (agent_id, agent_id, "Look up")
+
+
+# ---- the index ------------------------------------------------------------------------------------
+
+
+def test_an_entry_of_the_index_has_a_sealed_summary(
+    api: Api, workspace: NewWorkspace, other_workspace: NewWorkspace
+) -> None:
+    given = {"title": "Support", "description": "Helps.", "starred": True, "deployed": False}
+    made = api.post("/v3/agents", {"agent": {**given, "vg_systemPrompt": "secret"}}).data
+    (entry,) = entries(workspace)
+    assert store.read_summary(entry) == {**given, "lastModified": made["lastModified"]}
+    assert set(entry.attribute_values) == {"partition", "item", "workspace", "agent_id", "summary"}
+    assert b"Support" not in entry.summary
+    assert entries(other_workspace) == []
+
+    changed = api.patch(f"/v3/agents/{made['id']}", {"agent": {"title": None, "starred": False}}).data
+    (entry,) = entries(workspace)
+    expected = {"description": "Helps.", "starred": False, "deployed": False}
+    assert store.read_summary(entry) == {**expected, "lastModified": changed["lastModified"]}
+
+
+def test_the_index_has_neither_tools_nor_tombstones(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
+    api.post(SUPPORT, {"tool": {"name": "Look up"}})
+    api.post("/v2/agents/sales", {})
+    assert [entry.agent_id for entry in entries(workspace)] == ["sales", "support"]
+    api.delete("/v3/agents/support")
+    assert [entry.agent_id for entry in entries(workspace)] == ["sales"]
+
+
+def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) -> None:
+    """Texts are cut, so a change costs one write unit for the index, however long the texts are."""
+    path = f"/v2/agents/{'a' * 128}"
+    texts = {"title": noise(5_000), "description": noise(6_000)}
+    for title in (texts, {"lang": "de"}):
+        with metered() as meter:
+            assert api.post(path, title).status == 200
+    (entry,) = entries(workspace)
+    summary = store.read_summary(entry)
+    assert {name: summary[name] for name in texts} == {name: text[:200] for name, text in texts.items()}
+    item = storage.sdk_client("dynamodb").query(
+        TableName=storage.table("agents"),
+        IndexName="by_workspace",
+        KeyConditionExpression="workspace = :w",
+        ExpressionAttributeValues={":w": {"S": workspace.workspace_id}},
+    )["Items"][0]
+    assert capacity.size(item) <= 1024
+    whole = capacity.size(row_of(workspace, "a" * 128).serialize())
+    assert meter.writes == -(-whole // 1024) + 1
+
+
+# ---- the list -------------------------------------------------------------------------------------
+
+
+def create_large(api: Api, number: int) -> list[str]:
+    """Agents of about 30 KB each."""
+    ids = [f"a{position:02}" for position in range(number)]
+    for one in ids:
+        assert api.post(f"/v2/agents/{one}", {"vg_systemPrompt": noise(40_000), "title": one}).status == 200
+    return ids
+
+
+def test_a_page_reads_only_the_agents_that_it_shows(api: Api) -> None:
+    ids = create_large(api, 22)
+    with metered() as meter:
+        assert [one["id"] for one in api.get("/v3/agents?limit=20").data] == ids[:20]
+    assert meter.requests == INDEX_QUERY | PORTION
+    with metered() as small:
+        assert [one["id"] for one in api.get("/v3/agents?limit=2").data] == ids[:2]
+    assert small.requests == INDEX_QUERY | PORTION
+    assert meter.reads < 10 * small.reads
+
+
+def test_a_page_stops_reading_when_the_answer_is_full(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    ids = create_large(api, 30)
+    monkeypatch.setattr(store, "_PORTION", 5)
+    monkeypatch.setattr("chalicelib.http.messages.RESPONSE_LIMIT", 300_000)
+    shown: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        with metered() as meter:
+            answer = api.get(f"/v3/agents?limit=100{cursor}")
+        shown += [one["id"] for one in answer.data]
+        assert 0 < meter.requests["BatchGetItem"] <= 2
+        assert meter.reads < 60  # the whole list takes more than 100
+        cursor = f"&cursor={answer.json['nextCursor']}" if "nextCursor" in answer.json else None
+    assert shown == ids
+
+
+def test_an_agent_that_the_index_still_lists_after_its_deletion_is_omitted(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abcdef":
+        api.post(f"/v2/agents/{name}", {})
+    listed = store.list_entries
+
+    def stale(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
+        found = [*listed(workspace_id, after, limit)]
+        for name in "abdef":
+            api.delete(f"/v3/agents/{name}")
+        return iter(found)
+
+    monkeypatch.setattr(store, "list_entries", stale)
+    first = api.get("/v3/agents?limit=2")
+    assert first.data == []
+    monkeypatch.setattr(store, "list_entries", listed)
+    rest = api.get(f"/v3/agents?limit=2&cursor={first.json['nextCursor']}").json
+    assert ([one["id"] for one in rest["data"]], "nextCursor" in rest) == (["c"], False)
+
+
+def test_the_list_shows_whole_agents(api: Api) -> None:
+    given: dict[str, Any] = {"title": noise(500), "nodes": [{"id": "n"}], "ui": {"bgImageVisible": True}}
+    made = api.post("/v3/agents", {"agent": given}).data
+    assert api.get("/v3/agents").data == [without(made, "tools")]
+    assert made.items() >= given.items()

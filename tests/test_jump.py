@@ -1,0 +1,64 @@
+"""Where page N of a list begins, found by tallies: the arithmetic, against a list that is counted entry by entry."""
+
+import random
+
+import pytest
+
+from chalicelib import ids
+from chalicelib.conversations import jump
+from chalicelib.conversations.jump import Depth, Jump, Quarter
+from tests.jumps import DAY, NOVEMBER, SIZE, tallied, worst_page
+from tests.selection import whole
+
+
+def created_at(chance: random.Random, days: int, count: int) -> list[int]:
+    """Times of creation in Unix milliseconds, newest first: some days and quarter hours are empty, some are crowded."""
+    busy = [chance.randrange(days * DAY) for _ in range(max(1, count // 20))]
+    around = [chance.choice(busy) + chance.randrange(20 * 60 * 1000) for _ in range(count)]
+    return sorted((NOVEMBER + time for time in around), reverse=True)
+
+
+def read(times: list[int], found: Jump) -> tuple[list[int], int]:
+    """The page that a jump leads to, and the number of entries read."""
+    newer = [time for time in reversed(times) if time >= found.boundary][: found.newer][::-1]
+    older = [time for time in times if time < found.boundary][: found.skip + max(0, SIZE - len(newer))]
+    return (newer + older[found.skip :])[:SIZE], len(newer) + len(older)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_page_is_found_and_reads_at_most_half_of_its_quarter_hour(seed: int) -> None:
+    chance = random.Random(seed)
+    times = created_at(chance, chance.choice([1, 3, 70, 400]), chance.choice([1, 30, 500, 3_000]))
+    months, days = tallied(times)
+    crowded = max(tally for quarters in days.values() for tally in quarters)
+    for depth in range(len(times)):
+        day = jump.find_day(months, depth)
+        assert day
+        found = jump.find_jump(day, days[day.day], SIZE)
+        page, entries = read(times, found)
+        assert page == times[depth : depth + SIZE]
+        assert entries <= (crowded + SIZE) / 2 + SIZE
+
+
+def test_months_that_do_not_reach_a_page_lead_nowhere() -> None:
+    assert jump.find_day([("2026-11", [0] * 31)], 0) is None
+    assert jump.find_day([("2026-11", [2, *[0] * 30]), ("2026-10", [1, *[0] * 30])], 3) is None
+
+
+@pytest.mark.parametrize("quarters", [[], [2, *[0] * 95]])
+def test_a_day_with_fewer_conversations_than_its_month_says_leads_to_its_start(quarters: list[int]) -> None:
+    assert jump.find_jump(Depth("2026-11-01", 2), quarters, SIZE) == Jump(NOVEMBER, 0, 0)
+
+
+def test_a_quarter_hour_follows_from_the_time_of_a_ulid() -> None:
+    last = jump.quarter_of(ids.id_at(NOVEMBER + DAY - 1, 2**80 - 1))
+    assert (last, last.month, last.day_number) == (Quarter("2026-11-01", 95), "2026-11", 0)
+    assert last.start() == NOVEMBER + DAY - jump.QUARTER_MILLISECONDS
+    assert jump.quarter_of(ids.id_at(NOVEMBER + DAY, 0)) == Quarter("2026-11-02", 0)
+
+
+@whole
+def test_any_page_of_a_million_conversations_costs_four_requests_and_twelve_units() -> None:
+    worst = worst_page(1_000_000, 37)
+    assert worst.requests <= 4
+    assert worst.read_units <= 12
