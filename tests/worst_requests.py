@@ -113,6 +113,9 @@ ACCEPTED = {
     "the most messages replace others": change(STATE, MOST_MESSAGES, change(STATE, OTHER_MESSAGES)),
     "the most messages of the user": change(STATE, filled('{"from":"human","messages":[{}]}')),
     "the most invalid turns": change(STATE, filled("1", size=MAX_BODY_VALUES * 2 - 10)),
+    "the most invalid mids": change(
+        STATE, b'{"delete":{"mids":[%s]}}' % b",".join(b"1.%09d" % number for number in range(MAX_BODY_VALUES - 10))
+    ),
     "the most unknown members": change(
         STATE, b"{%s}" % b",".join(b'"%x":1' % number for number in range(MAX_BODY_VALUES - 10))
     ),

@@ -71,7 +71,7 @@ class ConvoMeta(Wire):
 class Deletion(Wire):
     """The messages to delete, by `mid`. Unknown ids are ignored."""
 
-    mids: list[str]
+    mids: Annotated[list[str], Field(fail_fast=True)]
 
 
 class StateIn(Wire):

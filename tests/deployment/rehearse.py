@@ -324,23 +324,24 @@ def _await_webhooks(receiver: Receiver) -> int:
 
 
 def _check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
-    """Check the functions that the examples do not invoke: deliver_slow, continue_fan_out and resume_cascade."""
+    """Check the functions that the examples do not invoke: those of the other queues."""
     sqs = here.sdk("sqs")
     received = len(receiver.received)
     sent = here.sdk("dynamodb").scan(TableName=f"{_NAME}-deliveries")["Items"][0]
-    workspace_id, webhook_id = sent["webhook"]["S"].split("#")
+    workspace_id, webhook_id, _ = sent["webhook"]["S"].split("#")
     again = json.dumps([workspace_id, webhook_id, sent["type"]["S"], [sent["event_id"]["S"]], ids.new_id()])
     others = {
         "deliveries-slow": again,
         "fan-out": json.dumps([workspace_id, sent["type"]["S"], [[sent["event_id"]["S"]]]]),  # sent already
         "cascades": json.dumps([workspace_id, "unknown"]),
+        "tallies": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]),
     }
     for queue, text in others.items():
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
-    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades"):
+    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "tallies"):
         _until_empty(sqs, queue)
-    for queue in ("deliveries-dead", "cascades-dead"):
+    for queue in ("deliveries-dead", "cascades-dead", "tallies-dead"):
         if _waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 
