@@ -51,6 +51,16 @@ def all_or_page(
     return page(message, fetch, render)
 
 
+def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -> Iterator[AnyRow]:
+    """The rows. If there are none, calls `require_parent`, which raises NotFound unless the parent exists."""
+    first = next(rows, None)
+    if first is None:
+        require_parent()
+    else:
+        yield first
+        yield from rows
+
+
 class _Taken(NamedTuple):
     """Records that fit in a response, as JSON; the position of the last row used; whether a record did not fit."""
 

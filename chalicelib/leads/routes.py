@@ -65,12 +65,7 @@ def delete_lead(lead_id: str) -> Response:
 def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.LeadRow]:
     workspace_id = auth.caller().workspace_id
     rows = store.list_page(workspace_id, agent_id, before, limit)
-    first = next(rows, None)
-    if first is None:
-        agents.read(workspace_id, agent_id)  # 404 for an unknown agent
-        return
-    yield first
-    yield from rows
+    return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
 def _render(row: store.LeadRow) -> Document:

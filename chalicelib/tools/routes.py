@@ -89,12 +89,7 @@ def delete_tool(tool_id: str) -> Response:
 def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[store.ToolRow]:
     workspace_id = auth.caller().workspace_id
     rows = store.list_page(workspace_id, agent_id, after, limit)
-    first = next(rows, None)
-    if first is None:
-        agents.read(workspace_id, agent_id)  # 404 for an unknown agent
-        return
-    yield first
-    yield from rows
+    return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
 def _render(tool_id: str, document: Document) -> Document:
