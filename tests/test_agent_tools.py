@@ -201,6 +201,21 @@ def test_the_etag_of_a_read_changes_with_the_tools(api: Api) -> None:
     assert {tag.strip('"').partition(".")[0] for tag in tags} == {tags[0].strip('"')}
 
 
+def test_the_etag_changes_when_the_tools_no_longer_fit(api: Api) -> None:
+    """The third tool is beyond the first megabyte, so the read does not see it."""
+    path = f"/v3/agents/{api.post('/v3/agents', {'agent': {}}).data['id']}"
+    tags = []
+    for _ in range(3):
+        tool = {"name": "Large", "description": noise(430_000)}
+        third = api.post(f"{path}/tools", {"tool": tool}).data
+        read = api.get(path)
+        tags.append(read.headers["etag"])
+    assert "tools" not in read.data
+    assert len(set(tags)) == 3
+    assert api.delete(f"/v3/tools/{third['id']}").status == 200
+    assert api.get(path).headers["etag"] == tags[1]
+
+
 def test_a_change_of_a_tool_does_not_refuse_a_change_of_the_agent(api: Api) -> None:
     create(api)
     tag = read(api).headers["etag"]

@@ -138,7 +138,8 @@ def _success(
     whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
     if whole is None:
         message += _WITHOUT_TOOLS
-    return etag.tagged(spliced.success(message, whole or agent, warnings), row, found.tools)
+    shown = found.tools if whole else [row]  # a tag of its own for the agent without its tools
+    return etag.tagged(spliced.success(message, whole or agent, warnings), row, shown)
 
 
 def _render(row: store.AgentRow) -> Document:
