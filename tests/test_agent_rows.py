@@ -86,7 +86,7 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
     given = {"title": "Support", "description": "Helps.", "starred": True, "deployed": False}
     made = api.post("/v3/agents", {"agent": {**given, "vg_systemPrompt": "secret"}}).data
     (entry,) = entries(workspace)
-    assert store.read_summary(entry) == {**given, "lastModified": made["lastModified"]}
+    assert storage.unseal(entry, "summary") == {**given, "lastModified": made["lastModified"]}
     assert set(entry.attribute_values) == {"partition", "item", "workspace", "agent_id", "summary"}
     assert b"Support" not in entry.summary
     assert entries(other_workspace) == []
@@ -94,7 +94,7 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
     changed = api.patch(f"/v3/agents/{made['id']}", {"agent": {"title": None, "starred": False}}).data
     (entry,) = entries(workspace)
     expected = {"description": "Helps.", "starred": False, "deployed": False}
-    assert store.read_summary(entry) == {**expected, "lastModified": changed["lastModified"]}
+    assert storage.unseal(entry, "summary") == {**expected, "lastModified": changed["lastModified"]}
 
 
 def test_the_index_has_neither_tools_nor_tombstones(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
@@ -113,7 +113,7 @@ def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) ->
         with metered() as meter:
             assert api.post(path, title).status == 200
     (entry,) = entries(workspace)
-    summary = store.read_summary(entry)
+    summary = storage.unseal(entry, "summary")
     assert {name: summary[name] for name in texts} == {name: text[:200] for name, text in texts.items()}
     item = storage.sdk_client("dynamodb").query(
         TableName=storage.table("agents"),

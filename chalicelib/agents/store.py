@@ -131,11 +131,6 @@ def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | 
             yield entry.position, None if row is None or row.is_tombstone else row
 
 
-def read_summary(entry: AgentRow) -> Document:
-    """The summary of an agent, or of an entry of the index."""
-    return storage.unseal(entry, "summary")
-
-
 def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentRow, Document]:
     """Stage a new agent and its agent key; returns the row and its document.
 

@@ -99,7 +99,6 @@ def query(
     partition: str,
     condition: Condition | None = None,
     *,
-    only: Condition | None = None,
     limit: int | None = None,
     index: str | None = None,
     newest_first: bool = False,
@@ -107,14 +106,13 @@ def query(
 ) -> list[AnyRow]:
     """The items of a partition in the order of their sort key, at most `limit`; None for all.
 
-    One request per MB read, and one more for each page from which `only` removed items. An index is eventually
-    consistent, and so is a table with `consistent=False`, at half the price.
+    One request per MB read. An index is eventually consistent, and so is a table with `consistent=False`, at half the
+    price.
     """
     found = iterate(
         row,
         partition,
         condition,
-        only=only,
         limit=limit,
         index=index,
         newest_first=newest_first,
@@ -134,7 +132,10 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """`query`, one item after the other: a megabyte that the caller does not ask for is not read."""
+    """`query`, one item after the other: a megabyte that the caller does not ask for is not read.
+
+    With `only`, leaves out the other items, and makes one more request for each page that had such.
+    """
     with translate_errors():
         yield from row.query(
             partition,
