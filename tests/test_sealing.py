@@ -8,6 +8,7 @@ import pytest
 
 from chalicelib import errors, storage
 from chalicelib.storage import encryption, keyring
+from chalicelib.workspaces.store import WorkspaceRow
 from tests.conftest import clear_caches
 
 
@@ -86,3 +87,7 @@ def test_a_process_unwraps_a_key_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_repr_of_a_key_does_not_show_its_secret() -> None:
     assert repr(keyring.current()) == f"DataKey({keyring.current().key_id.hex()})"
+
+
+def test_the_associated_data_names_the_table_without_the_prefix_of_the_stage() -> None:
+    assert WorkspaceRow("w", "workspace").associated_data("document") == "workspaces/w/workspace/document"

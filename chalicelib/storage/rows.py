@@ -73,8 +73,11 @@ class Row(Model):
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
-        """The associated data (AAD) of a sealed attribute: its table, item key and name."""
-        return "/".join((self.Meta.table_name, *self.keys, attribute))
+        """The associated data (AAD) of a sealed attribute: its table, item key and name.
+
+        The table is named without the stage's prefix, so that another stage can read a restored table.
+        """
+        return "/".join((self.Meta.table_name.removeprefix(settings.table_prefix()), *self.keys, attribute))
 
     def __repr__(self) -> str:
         # PynamoDB's repr prints every value, and some of them are credentials.
