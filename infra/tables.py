@@ -43,16 +43,21 @@ def _create_tables(dynamodb: Any, prefix: str) -> None:
     existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
     for properties in declared("AWS::DynamoDB::Table"):
         wanted = {name: properties[name] for name in _TABLE_PROPERTIES if name in properties}
-        wanted["TableName"] = _name(properties["TableName"], prefix)
+        wanted["TableName"] = table_name(properties, prefix)
         if "StreamSpecification" in properties:
             wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
         if wanted["TableName"] not in existing:
             dynamodb.create_table(**wanted)
         if "TimeToLiveSpecification" in properties:
-            _enable_ttl(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
+            enable_ttl(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
 
 
-def _enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
+def table_name(properties: dict[str, Any], prefix: str) -> str:
+    """The name of a declared table."""
+    return _name(properties["TableName"], prefix)
+
+
+def enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
     """Enable TTL if it is not enabled. An interrupted run may have created the table without it."""
     current = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
     if current["TimeToLiveStatus"] not in ("ENABLED", "ENABLING"):

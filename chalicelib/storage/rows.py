@@ -3,6 +3,7 @@
 Every partition key begins with the workspace id of the credential, so records of other workspaces cannot be found.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
@@ -30,6 +31,14 @@ def key(workspace_id: str, *parts: str) -> str:
 def split_key(partition: str) -> list[str]:
     """The workspace id and the identifiers in a partition key."""
     return partition.split(_SEPARATOR)
+
+
+def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
+    """The associated data (AAD) of a sealed attribute: its table, item key and name.
+
+    `table` is the name in the template without the stage's prefix, so that another stage can read a restored table.
+    """
+    return "/".join((table, *keys, attribute))
 
 
 class Row(Model):
@@ -73,11 +82,8 @@ class Row(Model):
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
-        """The associated data (AAD) of a sealed attribute: its table, item key and name.
-
-        The table is named without the stage's prefix, so that another stage can read a restored table.
-        """
-        return "/".join((self.Meta.table_name.removeprefix(settings.table_prefix()), *self.keys, attribute))
+        """The associated data (AAD) of a sealed attribute."""
+        return associated_data(self.Meta.table_name.removeprefix(settings.table_prefix()), self.keys, attribute)
 
     def __repr__(self) -> str:
         # PynamoDB's repr prints every value, and some of them are credentials.

@@ -64,6 +64,14 @@ def require_region(session: Session) -> str:
     return str(session.region_name)
 
 
+def require_restorable(cloudformation: Any, source: str, target: str) -> None:
+    """The stack `source` exists, and a stack `target` exists only from an interrupted restore. Raises NotReady."""
+    if stack.status(cloudformation, source) is None:
+        raise NotReady(f"There is no stack {source} in this account and region.")
+    if stack.status(cloudformation, target) not in (None, "IMPORT_COMPLETE", *stack.NEVER_CREATED):
+        raise NotReady(f"The stack {target} exists: choose another TO, or finish its restore with `make deploy`.")
+
+
 def _check_python() -> None:
     lowest, highest = _PYTHON_VERSIONS
     if not lowest <= sys.version_info[:2] <= highest:

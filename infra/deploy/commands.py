@@ -1,7 +1,8 @@
-"""The commands `deploy` and `destroy`, and their output. `make deploy` and `make destroy` call them."""
+"""The commands `deploy`, `restore` and `destroy`, and their output. The targets of the Makefile call them."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from infra.deploy import (
     event_sources,
     gateway_responses,
     limits,
+    recovery,
     stack,
     stage,
     streams,
@@ -115,6 +117,45 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
             teardown.delete_data(session.client, name)
         return
     click.echo(f"\nThe stack {name} keeps the tables and the key. `make deploy STAGE={stage_name}` reuses them.")
+
+
+@deployment.command()
+@_stage_option
+@click.option("--at", required=True, metavar="TIME", help="A time with its time zone in ISO 8601, or `latest`.")
+@click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
+@click.pass_context
+def restore(context: click.Context, stage_name: str, at: str, target: str) -> None:
+    """Restore every table of a stage to one moment, as a new stage with the same key. The old one goes on."""
+    session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
+    cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
+    with _step("checks"):
+        checks.require_region(session)
+        checks.require_restorable(cloudformation, source, name)
+        when = recovery.moment(dynamodb, source, at)
+    click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")
+    with _step("tables"):
+        for table in recovery.restore(dynamodb, source, name, when):
+            click.echo(f"    {table}")
+    with _step("settings"):
+        recovery.apply_settings(dynamodb, name)
+    with _step("stack"):
+        if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
+            key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
+            stack.import_tables(cloudformation, name, target, key_arn)
+    stage.copy_settings(stage_name, target)
+    with _step("sample"):
+        _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
+    context.invoke(deploy, stage_name=target)
+
+
+def _check_sample(name: str, key_arn: str) -> None:
+    """Decrypt a sample of each table, in a process of its own, because it needs the stage's environment."""
+    environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
+    command = [sys.executable, "-m", "infra.deploy.sample"]
+    done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise click.ClickException(done.stderr.strip() or done.stdout.strip())
+    click.echo(f"    {done.stdout.strip()}")
 
 
 def _stage_project(stage_name: str) -> Path:

@@ -6,21 +6,25 @@ Protected tables would survive the rollback and block the next attempt.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
+import yaml
 from botocore.exceptions import ClientError
 
-from infra.tables import TEMPLATE
+from infra.tables import TEMPLATE, table_name
 
 # CloudFormation itself gives up earlier.
 _TIMEOUT_SECONDS = 3600
 _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
-_UPDATABLE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE")
-_NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
+_DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
+_UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
+NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
+"""The statuses of a stack that has nothing in it."""
 
 
 def status(cloudformation: Any, name: str) -> str | None:
@@ -31,7 +35,7 @@ def status(cloudformation: Any, name: str) -> str | None:
 
 def blocking_reason(state: str | None, name: str) -> str | None:
     """One sentence if a deployment cannot start from this stack status, otherwise None."""
-    if state is None or state in _UPDATABLE or state in _NEVER_CREATED:
+    if state is None or state in _UPDATABLE or state in NEVER_CREATED:
         return None
     if state.endswith("_IN_PROGRESS"):
         return f"Another operation on the stack {name} is running ({state}): wait until it has finished, then repeat."
@@ -47,21 +51,51 @@ def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, s
     """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure.
 
     `parameters` are those that the stage sets. Without `ApiId`, the stack keeps the one that it has.
+    It always keeps its key.
     """
-    if status(cloudformation, name) in _NEVER_CREATED:
+    if status(cloudformation, name) in NEVER_CREATED:
         # A failed creation has been rolled back: the stack is empty and can only be deleted.
         delete(cloudformation, name)
     if status(cloudformation, name) is None:
         cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
         _wait(cloudformation, name)
-    parameters = {**_api_of(cloudformation, name), **parameters}
+    parameters = {**parameters_of(cloudformation, name, ("ApiId", "KeyArn")), **parameters}
     _update(cloudformation, **_request(name, stage, parameters))
     return outputs(cloudformation, name)
 
 
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
     """Delete every resource except tables and key. They stay in the stack for a later deployment."""
-    _update(cloudformation, **_request(name, stage, {}, serving=False, protected=protected))
+    kept = parameters_of(cloudformation, name, ("KeyArn",))
+    _update(cloudformation, **_request(name, stage, kept, serving=False, protected=protected))
+
+
+def import_tables(cloudformation: Any, name: str, stage: str, key_arn: str) -> None:
+    """Create the stack around tables that exist already, with the key of another stack. Raises ClickException.
+
+    CloudFormation imports only what the template of that change contains, so this one contains only the tables.
+    """
+    if status(cloudformation, name) in NEVER_CREATED:
+        delete(cloudformation, name)
+    request = _request(name, stage, {"KeyArn": key_arn}, serving=False)
+    whole = yaml.safe_load(request["TemplateBody"])
+    tables = {id_: one for id_, one in whole["Resources"].items() if one["Type"] == "AWS::DynamoDB::Table"}
+    template = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
+    resources = [
+        {
+            "ResourceType": one["Type"],
+            "LogicalResourceId": id_,
+            "ResourceIdentifier": {"TableName": table_name(one["Properties"], f"{name}-")},
+        }
+        for id_, one in tables.items()
+    ]
+    body = json.dumps({**template, "Resources": tables})
+    change = {"StackName": name, "ChangeSetName": "import"}
+    request = {**request, **change, "TemplateBody": body}
+    cloudformation.create_change_set(**request, ChangeSetType="IMPORT", ResourcesToImport=resources)
+    cloudformation.get_waiter("change_set_create_complete").wait(**change, WaiterConfig={"Delay": 2})
+    cloudformation.execute_change_set(**change)
+    _wait(cloudformation, name)
 
 
 def delete(cloudformation: Any, name: str) -> None:
@@ -76,10 +110,22 @@ def outputs(cloudformation: Any, name: str) -> dict[str, str]:
     return {one["OutputKey"]: one["OutputValue"] for one in description.get("Outputs", ())}
 
 
-def _api_of(cloudformation: Any, name: str) -> dict[str, str]:
-    """The parameter `ApiId` of the stack, if it has one."""
+def parameters_of(cloudformation: Any, name: str, wanted: Collection[str]) -> dict[str, str]:
+    """Those of the wanted parameters that the stack has."""
     parameters = (_describe(cloudformation, name) or {}).get("Parameters", ())
-    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] == "ApiId"}
+    return {one["ParameterKey"]: one["ParameterValue"] for one in parameters if one["ParameterKey"] in wanted}
+
+
+def list_users(cloudformation: Any, key_arn: str) -> list[str]:
+    """The stacks that use the key of another stack, because its tables were restored into them."""
+    pages = cloudformation.get_paginator("describe_stacks").paginate()
+    return [
+        stack["StackName"]
+        for page in pages
+        for stack in page["Stacks"]
+        if {"ParameterKey": "KeyArn", "ParameterValue": key_arn} in stack.get("Parameters", ())
+        and stack["StackStatus"] != "DELETE_COMPLETE"
+    ]
 
 
 def _request(
@@ -112,7 +158,7 @@ def _wait(cloudformation: Any, name: str) -> None:
             raise click.ClickException(f"The stack {name} has not finished after an hour ({state}).")
         time.sleep(pause)
         pause = min(_LONGEST_POLL_SECONDS, pause * 2)
-    if state in (None, "CREATE_COMPLETE", "UPDATE_COMPLETE"):
+    if state is None or state in _DONE:
         return
     raise click.ClickException(f"The stack {name} ended with {state}: {_first_failure(cloudformation, name)}")
 

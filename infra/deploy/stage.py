@@ -81,26 +81,40 @@ def reserve(stage: str, concurrency: Mapping[str, int]) -> None:
 def remove(stage: str) -> None:
     """Remove everything that a deployment has written, after the resources have been deleted."""
     config = _read_config()
-    remaining = config["stages"].get(stage, {}).get("environment_variables", {})
-    for name in [name for name in remaining if name.startswith(_GENERATED_VARIABLES)]:
-        del remaining[name]
-    removed = config["stages"].pop(stage, {})
-    kept = {name: removed[name] for name in _OPERATORS_SETTINGS if name in removed}
-    functions = removed.get("lambda_functions", {})
-    own = {
-        name: concurrency
-        for name, settings in functions.items()
-        if (concurrency := _operators_concurrency(name, settings))
-    }
-    if own:
-        kept["lambda_functions"] = own
-    if remaining:
-        kept["environment_variables"] = remaining
+    kept = _operators_settings(config["stages"].pop(stage, {}))
     if kept:
         config["stages"][stage] = kept
     _write(CHALICE_DIRECTORY / _CONFIG, config)
     for function in FUNCTIONS:
         (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
+
+
+def copy_settings(source: str, target: str) -> None:
+    """Give a stage the operator's settings of another one, unless it has settings of its own."""
+    config = _read_config()
+    if not config["stages"].get(target):
+        config["stages"][target] = _operators_settings(config["stages"].get(source, {}))
+        _write(CHALICE_DIRECTORY / _CONFIG, config)
+
+
+def _operators_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What an operator has added to a stage."""
+    own: dict[str, Any] = {name: settings[name] for name in _OPERATORS_SETTINGS if name in settings}
+    concurrency = {
+        name: found
+        for name, function in settings.get("lambda_functions", {}).items()
+        if (found := _operators_concurrency(name, function))
+    }
+    variables = {
+        name: value
+        for name, value in settings.get("environment_variables", {}).items()
+        if not name.startswith(_GENERATED_VARIABLES)
+    }
+    if concurrency:
+        own["lambda_functions"] = concurrency
+    if variables:
+        own["environment_variables"] = variables
+    return own
 
 
 def _operators_concurrency(function: str, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Deletes a stage's data: its tables, its encryption key, and the stack.
 
 Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
-30 days; until then the deletion can be cancelled. The stack goes last, so an interrupted deletion can be repeated.
+30 days; until then the deletion can be cancelled. A key that another stage uses stays. The stack goes last, so an
+interrupted deletion can be repeated.
 """
 
 from __future__ import annotations
@@ -19,15 +20,24 @@ _KEY_DELETION_DAYS = 30
 
 
 def delete_data(sdk: Callable[[str], Any], name: str) -> None:
-    """Delete the tables, the key and the stack `name`. Deletion protection must be off. Idempotent."""
+    """Delete the tables, the key unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
     cloudformation = sdk("cloudformation")
     for properties in declared("AWS::DynamoDB::Table"):
         with _ignore_error("ResourceNotFoundException"):
             sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
-    with _ignore_error("KMSInvalidStateException"):
-        key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
-        sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
+    if key := key_to_delete(cloudformation, name):
+        with _ignore_error("KMSInvalidStateException"):
+            sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
     stack.delete(cloudformation, name)
+
+
+def key_to_delete(cloudformation: Any, name: str) -> str | None:
+    """The ARN of the stack's key; None if it belongs to another stage, or another stage was restored with it."""
+    key = stack.outputs(cloudformation, name)["EncryptionKeyArn"]
+    is_shared = stack.parameters_of(cloudformation, name, ("KeyArn",)).get("KeyArn") or stack.list_users(
+        cloudformation, key
+    )
+    return None if is_shared else key
 
 
 @contextmanager

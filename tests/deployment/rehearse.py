@@ -3,7 +3,8 @@
     python -m tests.deployment.rehearse [--break policy|stream]
 
 Deploys, creates a workspace, calls every operation through the gateway, waits for the webhooks of the deployed
-functions, deploys again, and destroys. Prints each step with its duration. With `--break`, the rehearsal must fail.
+functions, deploys again, restores into a second stage, and destroys. Prints each step with its duration. With
+`--break`, the rehearsal must fail.
 """
 
 import argparse
@@ -28,7 +29,7 @@ from chalicelib import ids
 from chalicelib.openapi.examples import EXAMPLES
 from infra.local import children
 from infra.package import wheels
-from tests.deployment import cloud
+from tests.deployment import cloud, restored
 from tests.described import ExampleValues
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
@@ -90,7 +91,7 @@ class Gateway:
     """A client of the deployed API with one credential, or none."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
-        self.address, self._token = address, token
+        self.address, self.token = address, token
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
         """The JSON of a response with status 200. Raises Failed on any other status."""
@@ -104,7 +105,7 @@ class Gateway:
         raw = None if body is None else json.dumps(body).encode()
         defaults = {
             "Content-Type": "application/json",
-            **({"Authorization": f"Bearer {self._token}"} if self._token else {}),
+            **({"Authorization": f"Bearer {self.token}"} if self.token else {}),
         }
         request = Request(self.address + path, raw, {**defaults, **(headers or {})}, method=method)
         try:
@@ -172,6 +173,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
                 raise Failed("The second deployment replaced or changed event source mappings.")
             api.call("GET", "/v3/agents")
             _check_gateway_responses(here, api)
+        with _step("restore") as note:
+            note(f"{_restore(here, api, receiver)} records")
         with _step("destroy"):
             _destroy(here)
 
@@ -187,11 +190,18 @@ def _download_wheels() -> None:
 
 def _deploy(here: cloud.Cloud) -> str:
     """Run `make deploy`; returns the URL at which the emulator serves the API."""
-    printed = _run(here, "-m", "infra.deploy", "deploy", "--stage", _STAGE)
+    _print_steps(_run(here, "-m", "infra.deploy", "deploy", "--stage", _STAGE))
+    return _address(here, _STAGE)
+
+
+def _print_steps(printed: str) -> None:
     click.echo("\n".join(f"    {line}" for line in printed.partition("\n\n")[0].splitlines()))
-    resources = json.loads((here.project / ".chalice" / "deployed" / f"{_STAGE}.json").read_text())["resources"]
+
+
+def _address(here: cloud.Cloud, stage: str) -> str:
+    resources = json.loads((here.project / ".chalice" / "deployed" / f"{stage}.json").read_text())["resources"]
     (api_id,) = {one["rest_api_id"] for one in resources if one["resource_type"] == "rest_api"}
-    return f"http://127.0.0.1:{here.port}/_aws/execute-api/{api_id}/{_STAGE}"
+    return f"http://127.0.0.1:{here.port}/_aws/execute-api/{api_id}/{stage}"
 
 
 def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
@@ -365,6 +375,29 @@ def _mappings(here: cloud.Cloud) -> dict[str, Any]:
 
 
 _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
+
+
+def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
+    """Run `make restore`, compare the stages, use both, and destroy the new one; returns the number of records."""
+    command = ("-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", "latest", "--to", restored.STAGE)
+    restored.enable_recovery(here, _NAME)
+    _print_steps(_run(here, *command))
+    try:
+        records = restored.count_equal_records(here, _NAME)
+        restored.check_settings(here, _NAME)
+    except AssertionError as error:
+        raise Failed(str(error)) from error
+    copy = Gateway(_address(here, restored.STAGE), api.token)
+    for stage in (api, copy):
+        received = len(receiver.received)
+        stage.call("POST", "/v2/agents/restored", {"title": "Created after the restore"})
+        _until(lambda before=received: len(receiver.received) > before, lambda: "no webhook after the restore")  # type: ignore[misc]
+    _run(here, "-m", "infra.deploy", "destroy", "--stage", restored.STAGE, "--yes", "--delete-data")
+    (key,) = here.sdk("kms").list_keys()["Keys"]
+    if here.sdk("kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] != "Enabled":
+        raise Failed("Destroying the restored stage deleted the key of the first one.")
+    api.call("GET", "/v3/agents")
+    return records
 
 
 def _destroy(here: cloud.Cloud) -> None:

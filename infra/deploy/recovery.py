@@ -1,0 +1,107 @@
+"""Restores the tables of a stage, as they were at one moment, as the tables of a new stage.
+
+DynamoDB restores into new tables, so the live stage goes on. A restored table has its items and indexes, but none of
+its settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from typing import Any
+
+from infra.deploy.checks import NotReady
+from infra.tables import declared, enable_ttl, table_name
+
+_LATEST = "latest"
+_POLL_SECONDS = 2.0
+
+
+def moment(dynamodb: Any, source: str, at: str) -> datetime:
+    """The moment `at`, in ISO 8601 with a time zone, or the last one to which all tables can be restored (`latest`).
+
+    `source` is the name of the stack. Raises NotReady for a moment to which some table cannot be restored.
+    """
+    windows = [
+        dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
+            "PointInTimeRecoveryDescription"
+        ]
+        for name, _ in _tables(source)
+    ]
+    if any(one["PointInTimeRecoveryStatus"] != "ENABLED" for one in windows):
+        raise NotReady(f"A table of {source} has no point-in-time recovery: nothing can be restored.")
+    latest: datetime = min(one["LatestRestorableDateTime"] for one in windows)
+    if at == _LATEST:
+        return latest
+    try:
+        wanted = datetime.fromisoformat(at)
+    except ValueError:
+        wanted = datetime.min
+    if wanted.tzinfo is None:
+        raise NotReady("AT must be a time with its time zone, such as 2026-11-22T09:30:00+00:00, or `latest`.")
+    earliest: datetime = max(one["EarliestRestorableDateTime"] for one in windows)
+    if not earliest <= wanted <= latest:
+        raise NotReady(f"{source} can be restored to moments from {earliest.isoformat()} to {latest.isoformat()}.")
+    return wanted
+
+
+def restore(dynamodb: Any, source: str, target: str, when: datetime) -> Iterator[str]:
+    """Restore every table of the stack `source` to a moment, under the names of `target`. Yields each finished one.
+
+    An interrupted restore can be repeated with the same moment. Raises NotReady if a target table is of another origin.
+    """
+    pairs = [(name, f"{target}{name.removeprefix(source)}") for name, _ in _tables(source)]
+    existing = {name for page in dynamodb.get_paginator("list_tables").paginate() for name in page["TableNames"]}
+    for name, restored in pairs:
+        if restored in existing:
+            _check_origin(dynamodb.describe_table(TableName=restored)["Table"], name, when)
+    for name, restored in pairs:
+        if restored not in existing:
+            dynamodb.restore_table_to_point_in_time(
+                SourceTableName=name, TargetTableName=restored, RestoreDateTime=when
+            )
+    for _, restored in pairs:
+        _wait_until_active(dynamodb, restored)
+        yield restored
+
+
+def apply_settings(dynamodb: Any, target: str) -> None:
+    """Set what a restored table lacks: stream, TTL, point-in-time recovery, deletion protection. Idempotent."""
+    for name, properties in _tables(target):
+        table = dynamodb.describe_table(TableName=name)["Table"]
+        changes: list[dict[str, Any]] = []
+        if "StreamSpecification" in properties and not table.get("StreamSpecification", {}).get("StreamEnabled"):
+            changes.append({"StreamSpecification": {**properties["StreamSpecification"], "StreamEnabled": True}})
+        if not table.get("DeletionProtectionEnabled"):
+            changes.append({"DeletionProtectionEnabled": True})
+        for change in changes:  # DynamoDB accepts one change at a time
+            dynamodb.update_table(TableName=name, **change)
+            _wait_until_active(dynamodb, name)
+        if "TimeToLiveSpecification" in properties:
+            enable_ttl(dynamodb, name, properties["TimeToLiveSpecification"])
+        recovery = properties["PointInTimeRecoverySpecification"]
+        dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=recovery)
+
+
+def _tables(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The name and the declared properties of each table of a stack."""
+    for properties in declared("AWS::DynamoDB::Table"):
+        yield table_name(properties, f"{name}-"), properties
+
+
+def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
+    summary = table.get("RestoreSummary", {})
+    if not summary.get("SourceTableArn", "").endswith(f"table/{source}"):
+        raise NotReady(f"The table {table['TableName']} exists and is no restore of {source}: choose another TO.")
+    if summary["RestoreDateTime"] != when:
+        raise NotReady(
+            f"The table {table['TableName']} was restored to another moment: choose another TO, or continue with "
+            f"AT={summary['RestoreDateTime'].isoformat()}."
+        )
+
+
+def _wait_until_active(dynamodb: Any, name: str, sleep: Callable[[float], None] = time.sleep) -> None:
+    """Wait without a limit: a restore of a large table takes hours."""
+    while dynamodb.describe_table(TableName=name)["Table"]["TableStatus"] != "ACTIVE":
+        sleep(_POLL_SECONDS)

@@ -1,0 +1,71 @@
+"""The restore of the rehearsal: a filled stage restored as a second one, while the first one goes on.
+
+The emulator restores the current items, whatever the moment.
+"""
+
+import json
+from typing import Any
+
+from infra.tables import declared, table_name
+from tests.deployment import cloud
+
+STAGE, NAME = "restored", "cams-restored"
+
+
+def enable_recovery(here: cloud.Cloud, original: str) -> None:
+    """Enable point-in-time recovery, which the emulator's CloudFormation ignores."""
+    for properties in declared("AWS::DynamoDB::Table"):
+        wanted = properties["PointInTimeRecoverySpecification"]
+        name = table_name(properties, f"{original}-")
+        here.sdk("dynamodb").update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+
+
+def count_equal_records(here: cloud.Cloud, original: str) -> int:
+    """Compare every table of both stages, item by item; returns the number of items. Raises AssertionError."""
+    names = [table_name(one, "") for one in declared("AWS::DynamoDB::Table")]
+    total = 0
+    for name in names:
+        items, restored = (_items(here, f"{stack}-{name}") for stack in (original, NAME))
+        assert items == restored, f"The table {name} was not restored completely."
+        total += len(items)
+    return total
+
+
+def check_settings(here: cloud.Cloud, original: str) -> None:
+    """The restored tables are as declared, and the stage has the operator's settings. Raises AssertionError."""
+    for properties in declared("AWS::DynamoDB::Table"):
+        wanted, found = _declared_settings(properties), _settings(here, table_name(properties, f"{NAME}-"))
+        assert found == wanted, f"{properties['TableName']} has {found} instead of {wanted}."
+    stages = json.loads((here.project / ".chalice" / "config.json").read_text())["stages"]
+    first, second = (stages[stack.removeprefix("cams-")] for stack in (original, NAME))
+    for name in ("CAMS_ENCRYPTION_KEY", "CAMS_CORS_ORIGIN"):
+        assert first["environment_variables"][name] == second["environment_variables"][name], name
+
+
+def _items(here: cloud.Cloud, table: str) -> list[Any]:
+    pages = here.sdk("dynamodb").get_paginator("scan").paginate(TableName=table)
+    return sorted(json.dumps(item, default=bytes.hex, sort_keys=True) for page in pages for item in page["Items"])
+
+
+def _declared_settings(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "stream": properties.get("StreamSpecification", {}).get("StreamViewType"),
+        "protection": True,
+        "indexes": sorted(one["IndexName"] for one in properties.get("GlobalSecondaryIndexes", ())),
+        "expiry": properties.get("TimeToLiveSpecification", {}).get("AttributeName"),
+        "recovery": "ENABLED",
+    }
+
+
+def _settings(here: cloud.Cloud, table: str) -> dict[str, Any]:
+    dynamodb = here.sdk("dynamodb")
+    found = dynamodb.describe_table(TableName=table)["Table"]
+    backups = dynamodb.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
+    expiry = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    return {
+        "stream": found.get("StreamSpecification", {}).get("StreamViewType"),
+        "protection": found.get("DeletionProtectionEnabled"),
+        "indexes": sorted(one["IndexName"] for one in found.get("GlobalSecondaryIndexes", ())),
+        "expiry": expiry.get("AttributeName"),
+        "recovery": backups["PointInTimeRecoveryDescription"]["PointInTimeRecoveryStatus"],
+    }
