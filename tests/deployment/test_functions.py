@@ -142,8 +142,9 @@ def conditions(resource: dict[str, Any]) -> list[str]:
 
 def test_only_resources_that_hold_data_are_retained() -> None:
     for name, resource in RESOURCES.items():
-        holds_data = resource["Type"].startswith(("AWS::DynamoDB::", "AWS::KMS::"))
-        assert conditions(resource)[-1:] == ([] if holds_data else ["IsServing"]), name
+        is_key = resource["Type"].startswith("AWS::KMS::")
+        holds_data = is_key or resource["Type"].startswith("AWS::DynamoDB::")
+        assert conditions(resource)[-1:] == (["OwnsKey"] if is_key else [] if holds_data else ["IsServing"]), name
         if resource["Type"] != "AWS::KMS::Alias":
             assert (resource.get("DeletionPolicy") == "RetainExceptOnCreate") == holds_data, name
 
