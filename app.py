@@ -12,7 +12,7 @@ from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
-from chalicelib.http import auth, commit, envelope
+from chalicelib.http import auth, commit, envelope, privileges
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -28,6 +28,7 @@ for middleware in (
     telemetry.log_request,
     envelope.envelope,
     auth.authenticate,
+    privileges.require_scope(app.routes),
     envelope.decode_path,
     auth.restrict_agent_key,
     commit.commit,

@@ -140,7 +140,7 @@ def test_an_issued_credential_is_printed_with_its_properties(workspace: NewWorks
     key, token = run_json("key", "issue", *arguments), run_json("token", "issue", *arguments, "--read-only")
     now = clock.seconds()
     assert set(key) == {"key_id", "workspace_key", "name", "created_at", "expires_at"}
-    assert set(token) == {"token_id", "access_token", "name", "read_only", "created_at", "expires_at"}
+    assert set(token) == {"token_id", "access_token", "name", "read_only", "scopes", "created_at", "expires_at"}
     assert (key["name"], key["created_at"], token["read_only"]) == ("ci", clock.iso(now), True)
 
 

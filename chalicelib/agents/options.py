@@ -1,6 +1,16 @@
 """The nested configuration objects of an agent record (§2.4, "Nested objects")."""
 
-from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from typing import Annotated
+
+from chalicelib.http.wire import (
+    SECRET,
+    OptionalFlag,
+    OptionalNumber,
+    OptionalSecret,
+    OptionalText,
+    OptionalTexts,
+    Wire,
+)
 
 
 class KnowledgeBaseModel(Wire):
@@ -17,14 +27,14 @@ class PhotoappOptions(Wire):
     """`photoappOptions`."""
 
     pageId: OptionalText = None
-    accessToken: OptionalText = None
+    accessToken: OptionalSecret = None
 
 
 class Flowtool(Wire):
     """`flowtool`."""
 
     webhookUrl: OptionalText = None
-    webhookSecret: OptionalText = None
+    webhookSecret: OptionalSecret = None
 
 
 class VfSettings(Wire):
@@ -43,8 +53,8 @@ class VoiceplatformConfig(Wire):
     """`voiceplatformConfig`."""
 
     syncKbOnSave: OptionalFlag = None
-    PUBLIC_API_KEY: OptionalText = None
-    PRIVATE_API_KEY: OptionalText = None
+    PUBLIC_API_KEY: OptionalSecret = None
+    PRIVATE_API_KEY: OptionalSecret = None
     enableVoiceplatformOnWeb: OptionalFlag = None
     overrideWithVG: OptionalFlag = None
     promptOnWeb: OptionalFlag = None
@@ -95,7 +105,7 @@ class Community(Wire):
     """`community`."""
 
     channelIds: OptionalTexts = None
-    webhookUrls: OptionalTexts = None
+    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # whoever has such a URL can post
 
 
 class Limits(Wire):
@@ -110,7 +120,7 @@ class Advanced(Wire):
     """`advanced`."""
 
     serverUrl: OptionalText = None
-    serverUrlSecret: OptionalText = None
+    serverUrlSecret: OptionalSecret = None
 
 
 class FallbackSettings(Wire):

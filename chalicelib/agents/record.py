@@ -17,8 +17,10 @@ from chalicelib.http.wire import (
     STRICT,
     Number,
     Open,
+    OpenSecret,
     OptionalFlag,
     OptionalNumber,
+    OptionalSecret,
     OptionalText,
     OptionalTexts,
     Wire,
@@ -40,9 +42,9 @@ class SharedMembers(Wire):
     title: OptionalText = None
     description: OptionalText = None
     theme: OptionalText = None
-    VF_DIALOGUE_API_KEY: OptionalText = None
-    VF_PROJECT_API_KEY: OptionalText = None
-    SECRET_API_KEY: OptionalText = None
+    VF_DIALOGUE_API_KEY: OptionalSecret = None
+    VF_PROJECT_API_KEY: OptionalSecret = None
+    SECRET_API_KEY: OptionalSecret = None
     roundedImageURL: OptionalText = None
     avatarImageUrl: OptionalText = None
     headerImageUrl: OptionalText = None
@@ -53,11 +55,11 @@ class SharedMembers(Wire):
     lang: OptionalText = None
     buttonsLayout: OptionalText = None
     ADVANCED_customCSS: OptionalText = None
-    chatappToken: OptionalText = None
+    chatappToken: OptionalSecret = None
     chatappNumberId: OptionalText = None
     chatappBusniessId: OptionalText = None
     webhookUrl: OptionalText = None
-    cloudPrivateKey: OptionalText = None
+    cloudPrivateKey: OptionalSecret = None
     cloudClientEmail: OptionalText = None
     vg_initMessages: OptionalTexts = None
     vg_systemPrompt: OptionalText = None
@@ -132,7 +134,7 @@ class AgentV3(SharedMembers):
     starred: OptionalFlag = None
     region: OptionalText = None
     agentPlatform: Open = None
-    vectorDb: Open = None
+    vectorDb: OpenSecret = None
     withRefresh: OptionalFlag = None
     # Look and widget
     customThemeJSONString: OptionalText = None
@@ -166,13 +168,13 @@ class AgentV3(SharedMembers):
     messagesLimit: OptionalNumber = None
     # Platform keys
     VF_PROJECT_ID: OptionalText = None
-    VF_KB_API_KEY: OptionalText = None
+    VF_KB_API_KEY: OptionalSecret = None
     # Channel settings
     waTestNumber: OptionalText = None
     waVerifyPassed: OptionalFlag = None
     waTestPassed: OptionalFlag = None
     igVerified: OptionalFlag = None
-    igAccessToken: OptionalText = None
+    igAccessToken: OptionalSecret = None
     photoAgentUsername: OptionalText = None
     # Model settings
     vg_initPrompt: OptionalText = None
@@ -188,7 +190,7 @@ class AgentV3(SharedMembers):
     kbTags: OptionalTexts = None
     tabs: list[Open] | None = None
     kbTagsDataMap: list[Open] | None = None
-    voiceplatform: Open = None
+    voiceplatform: OpenSecret = None
     tools: list[Tool] | None = read_only()
     # Nested objects
     vg_kb_llm: options.KnowledgeBaseModel | None = None

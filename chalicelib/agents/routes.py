@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store
-from chalicelib.http import auth, cors, etag, messages, pages, spliced
+from chalicelib.http import auth, cors, etag, messages, pages, privileges, spliced
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
@@ -35,7 +35,7 @@ def read_agent(agent_id: str) -> Response:
     """
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = store.require_found(found.agent)
-    text = _encode(_visible(row.open())) if auth.caller().read_only else row.text()
+    text = row.text() if privileges.sees_secrets() else _encode(row.open())
     return _success("Agent retrieved successfully", row, text, found)
 
 
@@ -56,22 +56,25 @@ def list_agents() -> Response:
     body="record.NewAgentIn",
     data="record.AgentV3",
     creates=True,
+    warns=True,
     raises=(store.KeyTaken, errors.TooLarge),
     examples="agents.CREATE_AGENT",
 )
 def create_agent() -> Response:
     """Create an agent, and its tools if the body has any.
 
-    The service generates its id and, unless the body has one, its `SECRET_API_KEY`.
+    The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire, so
+    `warnings` names it to an access token.
     """
     body: record.NewAgentIn = messages.body()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
-    given = record.merge_v3(_DEFAULTS, body.agent)
+    given = privileges.guard_agent_key({}, record.merge_v3(_DEFAULTS, body.agent))
     given.pop("tools", None)
     row, document = store.create(workspace_id, agent_id, given)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
-    return _success("Agent created successfully", row, _encode(document), made)
+    warnings = privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")
+    return _success("Agent created successfully", row, _encode(document), made, warnings)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
@@ -86,13 +89,15 @@ def create_agent() -> Response:
 def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
 
-    `tools` is not applied, and `warnings` says so: change each tool by its own route.
+    `tools` is not applied, and `warnings` says so: change each tool by its own route. Only the workspace key sets
+    `SECRET_API_KEY`.
     """
     change: record.AgentIn = messages.body()
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(found.agent, "agent")
     before = row.open()
-    after = store.save(row, before, record.merge_v3(before, change.agent))
+    after = privileges.guard_agent_key(before, record.merge_v3(before, change.agent))
+    after = store.save(row, before, after)
     warnings = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
     return _success("Agent updated successfully", row, _encode(after), found, warnings)
 
@@ -104,7 +109,7 @@ def change_agent(agent_id: str) -> Response:
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form, without envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.json_response(record.v2_form(row.open())), row)
+    return etag.tagged(messages.json_response(_v2_form(row.open())), row)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
@@ -116,17 +121,22 @@ def read_agent_v2(agent_id: str) -> Response:
     examples="agents.SAVE_AGENT",
 )
 def save_agent(agent_id: str) -> Response:
-    """Create or change an agent. Members that you leave out keep their values, and `null` clears a member."""
+    """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.
+
+    Only the workspace key sets `SECRET_API_KEY`.
+    """
     change: record.AgentV2 = messages.body()
     workspace_id = auth.caller().workspace_id
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
         verb = "created"
-        row, document = store.create(workspace_id, agent_id, record.merge_v2(_DEFAULTS, change))
+        given = privileges.guard_agent_key({}, record.merge_v2(_DEFAULTS, change))
+        row, document = store.create(workspace_id, agent_id, given)
     else:
         verb, before = "updated", row.open()
-        document = store.save(row, before, record.merge_v2(before, change))
-    return etag.tagged(messages.success(f"Agent {verb} successfully", record.v2_form(document)), row)
+        after = privileges.guard_agent_key(before, record.merge_v2(before, change))
+        document = store.save(row, before, after)
+    return etag.tagged(messages.success(f"Agent {verb} successfully", _v2_form(document)), row)
 
 
 def _success(
@@ -134,7 +144,7 @@ def _success(
 ) -> Response:
     """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
     agent = spliced.with_members(_ids(row.agent_id), text)
-    items = (spliced.with_members({"id": tool.tool_id}, tool.text()) for tool in found.tools)
+    items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
     whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
     if whole is None:
         message += _WITHOUT_TOOLS
@@ -144,14 +154,18 @@ def _success(
 
 def _render(row: store.AgentRow) -> Document:
     """The v3 form in a list, which has no tools."""
-    return {**_ids(row.agent_id), **_visible(row.open())}
+    return {**_ids(row.agent_id), **privileges.visible(row.open())}
 
 
-def _visible(document: Document) -> Document:
-    """The document as the caller sees it. A read-only token does not see the agent key, which would allow writes."""
-    if auth.caller().read_only:
-        document.pop("SECRET_API_KEY", None)
-    return document
+def _tool_text(tool: tools.ToolRow) -> str:
+    if privileges.sees_secrets():
+        return tool.text()
+    (shown,) = privileges.visible({"tools": [tool.open()]})["tools"]
+    return storage.encode_json(shown).decode()
+
+
+def _v2_form(document: Document) -> Document:
+    return privileges.for_agent_key(record.v2_form(document))
 
 
 def _ids(agent_id: str) -> dict[str, str]:
@@ -159,4 +173,4 @@ def _ids(agent_id: str) -> dict[str, str]:
 
 
 def _encode(document: Document) -> str:
-    return storage.encode_json(document).decode()
+    return storage.encode_json(privileges.visible(document)).decode()

@@ -1,6 +1,15 @@
 """`voiceConfig` of an agent record: speech recognition, speech synthesis and calls (§2.4)."""
 
-from chalicelib.http.wire import Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from chalicelib.http.wire import (
+    Open,
+    OpenSecret,
+    OptionalFlag,
+    OptionalNumber,
+    OptionalSecret,
+    OptionalText,
+    OptionalTexts,
+    Wire,
+)
 
 
 class SpeechFormat(Wire):
@@ -50,9 +59,9 @@ class Transcriber(Wire):
     patienceFactor: OptionalNumber = None
     language: OptionalText = None
     provider: OptionalText = None
-    randomOptions: Open = None
+    randomOptions: OpenSecret = None
     internal: TranscriberInternal | None = None
-    apiKey: OptionalText = None
+    apiKey: OptionalSecret = None
     utteranceThreshold: OptionalNumber = None
     inputVoiceEnhancer: OptionalFlag = None
     platformSpecific: TranscriberPlatforms | None = None
@@ -111,7 +120,7 @@ class SpeechGeneration(Wire):
     provider: OptionalText = None
     modelId: OptionalText = None
     voiceId: OptionalText = None
-    apiKey: OptionalText = None
+    apiKey: OptionalSecret = None
     region: OptionalText = None
     backgroundNoise: OptionalText = None
     punctuationBreaks: OptionalTexts = None

@@ -1,6 +1,6 @@
 """Wire models of clients (§2.9)."""
 
-from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import Open, OptionalFlag, OptionalSecret, OptionalText, OptionalTexts, Wire, read_only
 
 
 class NotificationsSettings(Wire):
@@ -20,7 +20,7 @@ class Client(Wire):
     name: OptionalText = None
     squarePhotoURL: OptionalText = None
     email: OptionalText = None
-    dashboardPassword: OptionalText = None
+    dashboardPassword: OptionalSecret = None
     canAccess: OptionalTexts = None
     isOrgAdmin: OptionalFlag = None
     notificationsSettings: NotificationsSettings | None = None

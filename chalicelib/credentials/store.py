@@ -4,13 +4,14 @@ A credential is two items, written and deleted in one unit of work. `CredentialR
 `CredentialEntry` lists the credential in the partition of its workspace.
 """
 
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
-from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute, UnicodeSetAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.credentials import tokens
+from chalicelib.credentials import scopes, tokens
 
 DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
@@ -45,7 +46,9 @@ class CredentialRow(storage.Row):
     kind = UnicodeAttribute()
     name = UnicodeAttribute()
     agent_id = UnicodeAttribute(null=True)
+    # An access token is read-only, or has scopes, or opens all v3 routes.
     read_only = BooleanAttribute(default=False)
+    scopes = UnicodeSetAttribute(null=True)
     created_at = NumberAttribute()
     # The lifetime of a rotated successor in seconds, None for no expiry. Rotation shortens `expires_at`.
     lifetime = NumberAttribute(null=True)
@@ -56,6 +59,13 @@ class CredentialRow(storage.Row):
     def is_active(self) -> bool:
         """Whether it has not expired. The database may delete an expired item (TTL) days later."""
         return self.ends_at is None or clock.seconds() < self.ends_at
+
+    @property
+    def granted(self) -> frozenset[str] | None:
+        """The scopes that limit it; None for a credential that opens all routes of its kind."""
+        if self.read_only:
+            return scopes.READ
+        return None if self.scopes is None else frozenset(self.scopes)
 
     @property
     def ends_at(self) -> int | None:
@@ -81,9 +91,13 @@ def prepare(
     *,
     agent_id: str | None = None,
     read_only: bool = False,
+    granted: Collection[str] | None = None,
     token: str | None = None,
 ) -> Issued:
-    """A credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one."""
+    """A credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one.
+
+    `granted` are the scopes of an access token, None for one without.
+    """
     token = token or tokens.new(kind)
     row = CredentialRow(
         tokens.fingerprint(token),
@@ -93,6 +107,7 @@ def prepare(
         name=name,
         agent_id=agent_id,
         read_only=read_only,
+        scopes=None if granted is None else set(granted),
         created_at=clock.seconds(),
         lifetime=lifetime,
     )
@@ -174,7 +189,15 @@ def rotate(row: CredentialRow, overlap: int = OVERLAP) -> Issued:
     It can be repeated with the old credential if the response was lost. Each successor gets the full lifetime.
     """
     lifetime = None if row.lifetime is None else int(row.lifetime)
-    issued = prepare(row.workspace, row.kind, row.name, lifetime, agent_id=row.agent_id, read_only=row.read_only)
+    issued = prepare(
+        row.workspace,
+        row.kind,
+        row.name,
+        lifetime,
+        agent_id=row.agent_id,
+        read_only=row.read_only,
+        granted=row.scopes,
+    )
     stage(issued)
     retire(row, overlap)
     return issued

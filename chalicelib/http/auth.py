@@ -34,13 +34,16 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
 
 
 class Caller(NamedTuple):
-    """The credential of a request. `agent_id` is set for an agent key, which opens only that agent."""
+    """The credential of a request. `agent_id` is set for an agent key, which opens only that agent.
+
+    `scopes` is None for a credential that opens all routes of its kind (`privileges`).
+    """
 
     workspace_id: str
     kind: str
     credential_id: str
     agent_id: str | None
-    read_only: bool
+    scopes: frozenset[str] | None
 
 
 _caller: ContextVar[Caller] = ContextVar("caller")
@@ -59,8 +62,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     if request.path in OPEN_ROUTES:
         return get_response(request)
     authenticated = _find_caller(_bearer(request.headers.get("authorization", "")))
-    is_accepted = authenticated.kind in credentials_for(request.path)
-    if not is_accepted or (authenticated.read_only and request.method != "GET"):
+    if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
     request.context["workspaceId"] = authenticated.workspace_id
     token = _caller.set(authenticated)
@@ -110,7 +112,7 @@ def _look_up(fingerprint: str) -> Caller:
     if row is None:
         _cache.pop(fingerprint, None)
         raise errors.Unauthorized()
-    found = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.read_only)
+    found = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.granted)
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
     # A credential is not cached beyond its expiry.

@@ -7,7 +7,7 @@ value. Models are imported only to parse a body, because they add half as much a
 import base64
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -187,9 +187,9 @@ def response_too_large() -> errors.TooLarge:
     return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
-def success(message: str, data: Any = None) -> Response:
-    """The success envelope (§2.1), without `data` if it is None."""
-    body = {"success": True, "message": message}
+def success(message: str, data: Any = None, warnings: Sequence[errors.Issue] = ()) -> Response:
+    """The success envelope (§2.1), without `data` if it is None and without `warnings` if there are none."""
+    body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
     return json_response(body if data is None else {**body, "data": data})
 
 

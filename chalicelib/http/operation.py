@@ -40,7 +40,7 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
-    - `warns`: the response can have `warnings`, which name members of the body that were not applied.
+    - `warns`: the response can have `warnings`, which name members that were not applied or that outlive the token.
     - `always`: members that are always in the response although the type does not require them.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.

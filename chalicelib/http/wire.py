@@ -8,7 +8,7 @@ lists all values, otherwise strings.
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -19,7 +19,7 @@ from pydantic import (
     GetJsonSchemaHandler,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema, from_json, to_json
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema, from_json, to_json
 
 from chalicelib.ids import IDENTIFIER
 
@@ -43,6 +43,27 @@ class _StrictNumber:
 Number = Annotated[int | float, _StrictNumber]
 
 
+class _NotEmpty:
+    """A list with at least one item. Pydantic's own rule says "after validation", which means nothing to a caller."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_after_validator_function(cls._check, handler(source))
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {**handler(schema), "minItems": 1}
+
+    @staticmethod
+    def _check(items: list[Any]) -> list[Any]:
+        if not items:
+            raise PydanticCustomError("too_short", "must have at least 1 item")
+        return items
+
+
+NOT_EMPTY = _NotEmpty()
+
+
 def _integral_float_to_int(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
@@ -59,6 +80,11 @@ OptionalNumber = Number | None
 OptionalFlag = bool | None
 OptionalTexts = list[str] | None
 Open = Any
+
+# A member that carries a key, a token or a password. `privileges` tells who is shown it.
+SECRET = Field(json_schema_extra={"x-secret": True})
+OptionalSecret = Annotated[OptionalText, SECRET]
+OpenSecret = Annotated[Open, SECRET]
 
 STRICT = ConfigDict(
     strict=True,
@@ -155,11 +181,48 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 
 @cache
+def secret_members(model: type[Wire]) -> set[str]:
+    """The secret members of a model itself, without those of nested objects."""
+    return _marked(model, "x-secret")
+
+
+def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+    """`document` without secret members, at any depth. A member that the model does not declare may be secret, too."""
+    known = model.model_fields.keys() - secret_members(model)
+    return {name: _without_secrets(model, name, value) for name, value in document.items() if name in known}
+
+
+def _without_secrets(model: type[Wire], name: str, value: Any) -> Any:
+    inner = _nested_models(model).get(name)
+    if inner is None:
+        return value
+    return [without_secrets(inner, one) for one in value] if isinstance(value, list) else without_secrets(inner, value)
+
+
+@cache
+def _nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
+    """The models of the members that are objects or lists of objects."""
+    found = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
+    return {name: inner for name, inner in found.items() if inner}
+
+
+def model_in(annotation: Any) -> Any:
+    """The model of an object, a list of objects, or either with None; None for another type."""
+    if get_origin(annotation) is None:
+        return annotation if isinstance(annotation, type) and issubclass(annotation, Wire) else None
+    return next(filter(None, map(model_in, get_args(annotation))), None)
+
+
+@cache
 def _read_only_members(model: type[Wire]) -> set[str]:
+    return _marked(model, "readOnly")
+
+
+def _marked(model: type[Wire], mark: str) -> set[str]:
     return {
         name
         for name, field in model.model_fields.items()
-        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get("readOnly")
+        if isinstance(field.json_schema_extra, dict) and field.json_schema_extra.get(mark)
     }
 
 

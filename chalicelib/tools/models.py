@@ -2,7 +2,7 @@
 
 from pydantic import create_model
 
-from chalicelib.http.wire import Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import OpenSecret, OptionalFlag, OptionalSecret, OptionalText, OptionalTexts, Wire, read_only
 
 # A class body cannot declare the member `in`, which is a Python keyword.
 _WithIn = create_model("_WithIn", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
@@ -13,8 +13,9 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
 
     id: OptionalText = None
     type: OptionalText = None
-    value: Open = None
-    defaultValue: Open = None
+    # For a header, they may authorise the call.
+    value: OpenSecret = None
+    defaultValue: OpenSecret = None
     key: OptionalText = None
     description: OptionalText = None
     required: OptionalFlag = None
@@ -35,7 +36,7 @@ class Tool(Wire):
     name: OptionalText = None
     description: OptionalText = None
     serverUrl: OptionalText = None
-    serverUrlSecret: OptionalText = None
+    serverUrlSecret: OptionalSecret = None
     createdAt: OptionalText = read_only()
     updatedAt: OptionalText = read_only()
     disabled: OptionalFlag = None

@@ -10,7 +10,7 @@ from chalicelib import errors
 
 # Upward, because an agent contains tools: only these routes need to know whether their agent exists.
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http import auth, etag, messages, pages, privileges
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
 from chalicelib.tools import store
@@ -69,12 +69,13 @@ def read_tool(tool_id: str) -> Response:
 def change_tool(tool_id: str) -> Response:
     """Change a tool. Members that you leave out keep their values, and `null` clears a member.
 
-    `fields` is replaced as a whole.
+    `fields` is replaced as a whole. Sent by a token that is not shown secrets, a field with the id of a stored one
+    keeps its `value` and `defaultValue`.
     """
     change: models.ToolChange = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
-    after = store.save(row, before, change.tool.merge_into(before))
+    after = store.save(row, before, privileges.keep_hidden("fields", before, change.tool.merge_into(before)))
     return etag.tagged(messages.success("Tool updated successfully", _render(tool_id, after)), row)
 
 
@@ -93,4 +94,4 @@ def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[stor
 
 
 def _render(tool_id: str, document: Document) -> Document:
-    return {"id": tool_id, **document}
+    return {"id": tool_id, **privileges.visible(document)}

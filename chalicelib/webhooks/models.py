@@ -2,22 +2,13 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from chalicelib.http.wire import Open, OptionalNumber, OptionalText, Wire, read_only
+from chalicelib.http.wire import NOT_EMPTY, Open, OptionalNumber, OptionalSecret, OptionalText, Wire, read_only
 from chalicelib.webhooks.events import Type
 
-
-def _require_one(types: list[Type]) -> list[Type]:
-    # pydantic's own message says "after validation", which means nothing to a caller.
-    if not types:
-        raise PydanticCustomError("too_short", "must have at least 1 item")
-    return types
-
-
 Url = Annotated[str, Field(min_length=1, max_length=2048)]
-Types = Annotated[list[Type], AfterValidator(_require_one), Field(json_schema_extra={"minItems": 1})]
+Types = Annotated[list[Type], NOT_EMPTY]
 
 
 class WebhookChange(Wire):
@@ -65,7 +56,7 @@ class Webhook(Wire):
     events: list[Type]
     enabled: bool
     description: OptionalText = None
-    signingSecret: OptionalText = None
+    signingSecret: OptionalSecret = None
     createdAt: int
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.http import auth, etag, messages
+from chalicelib.http import auth, etag, messages, privileges
 from chalicelib.http.operation import operation
 from chalicelib.webhooks import endpoints, events, ledger, queue, sender
 
@@ -23,15 +23,21 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
     body="models.WebhookIn",
     data="models.Webhook",
     creates=True,
+    warns=True,
     raises=(errors.Stale, errors.LimitReached),
-    always=("signingSecret",),
     examples="webhooks.CREATE_WEBHOOK",
 )
 def create_webhook() -> Response:
-    """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only."""
+    """Create a webhook endpoint. Store its `signingSecret`: it is shown in this answer only.
+
+    A token with scopes is not shown it; the workspace key rotates it. `warnings` tells an access token that the
+    endpoint remains after the token ends.
+    """
     given: models.WebhookIn = messages.body()
     row, secret = endpoints.create(auth.caller().workspace_id, _valid(given.webhook, _DEFAULTS))
-    return etag.tagged(messages.success("Webhook created successfully", {**_render(row), "signingSecret": secret}), row)
+    made = privileges.visible({**_render(row), "signingSecret": secret})
+    warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
+    return etag.tagged(messages.success("Webhook created successfully", made, warnings), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
@@ -56,17 +62,22 @@ def read_webhook(webhook_id: str) -> Response:
 @operation(
     body="models.WebhookChangeIn",
     data="models.Webhook",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale),
     examples="webhooks.CHANGE_WEBHOOK",
 )
 def change_webhook(webhook_id: str) -> Response:
-    """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list."""
+    """Change a webhook endpoint. Members that you leave out stay as they are; `events` replaces the whole list.
+
+    `warnings` tells an access token that the endpoint remains after the token ends.
+    """
     change: models.WebhookChangeIn = messages.body()
     row = _require_match(webhook_id)
     before = row.open()
     endpoints.save(row, before, _valid(change.webhook, before))
-    return etag.tagged(messages.success("Webhook updated successfully", _render(row)), row)
+    warnings = privileges.warn_of_lasting("webhook")
+    return etag.tagged(messages.success("Webhook updated successfully", _render(row), warnings), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
@@ -92,18 +103,19 @@ def test_webhook(webhook_id: str) -> Response:
 @operation(
     data="models.Webhook",
     headers=("If-Match",),
+    warns=True,
     raises=(errors.NotFound, errors.Stale),
-    always=("signingSecret",),
     examples="webhooks.ROTATE_WEBHOOK",
 )
 def rotate_webhook(webhook_id: str) -> Response:
     """Rotate the signing secret. For 24 hours, each delivery carries a signature of the old secret, too.
 
-    Store `signingSecret`: it is shown in this answer only.
+    Store `signingSecret`: it is shown in this answer only, and not to a token with scopes.
     """
     row = _require_match(webhook_id)
-    rotated = {"signingSecret": endpoints.rotate(row), **_render(row)}
-    return etag.tagged(messages.success("Webhook secret rotated successfully", rotated), row)
+    rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)})
+    warnings = privileges.warn_of_lasting("webhook.signingSecret")
+    return etag.tagged(messages.success("Webhook secret rotated successfully", rotated, warnings), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])

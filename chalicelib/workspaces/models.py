@@ -4,7 +4,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chalicelib.http.wire import INTEGRAL_FLOAT_AS_INT, OptionalFlag, OptionalText, Wire
+from chalicelib.credentials.scopes import Scope
+from chalicelib.http.wire import (
+    INTEGRAL_FLOAT_AS_INT,
+    NOT_EMPTY,
+    SECRET,
+    OptionalFlag,
+    OptionalSecret,
+    OptionalText,
+    Wire,
+)
 
 YEAR = 365 * 24 * 60 * 60
 
@@ -15,6 +24,7 @@ class NewToken(Wire):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
+    scopes: Annotated[list[Scope], NOT_EMPTY] | None = None
 
 
 class TokenIn(Wire):
@@ -28,8 +38,9 @@ class Token(Wire):
 
     id: str
     name: str
-    token: OptionalText = None
+    token: OptionalSecret = None
     readOnly: bool
+    scopes: list[Scope] | None = None
     expiresAt: str
     createdAt: str
     lastUsedAt: OptionalText = None
@@ -45,7 +56,7 @@ class RotatedKey(Wire):
     """The new workspace key, which is shown only once, and the expiry of the old one. Times are ISO 8601."""
 
     id: str
-    key: str
+    key: Annotated[str, SECRET]
     expiresAt: OptionalText = None
     createdAt: str
     previousKeyExpiresAt: str

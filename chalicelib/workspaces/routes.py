@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
+from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
-from chalicelib.credentials import tokens
 from chalicelib.http import auth, messages
 from chalicelib.http.operation import operation
 from chalicelib.workspaces import store
@@ -20,12 +20,18 @@ routes = Blueprint(__name__)
 @routes.route("/v3/tokens", methods=["POST"])
 @operation(body="models.TokenIn", data="models.Token", always=("token",), examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
-    """Issue a v3 access token. Only this response contains `token`; it cannot be read again."""
+    """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
+
+    Without `scopes` and `readOnly`, the token opens all v3 routes except those of tokens and keys.
+    """
     body: models.TokenIn = messages.body()
     settings = body.token
     lifetime = settings.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
-    issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, read_only=bool(settings.readOnly))
+    rights = {"read_only": bool(settings.readOnly), "granted": settings.scopes}
+    if settings.readOnly and settings.scopes:
+        raise errors.Invalid.member("token.readOnly", "must be left out with scopes; it stands for all read scopes")
+    issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, **rights)
     return messages.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
 
 
@@ -72,8 +78,13 @@ def rotate_key() -> Response:
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:
-    rendered = {"id": row.credential_id, "name": row.name, "readOnly": row.read_only, **_times(row)}
+    rendered = {"id": row.credential_id, "name": row.name, **_rights(row), **_times(row)}
     return {**rendered, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
+
+
+def _rights(row: credentials.CredentialRow) -> dict[str, Any]:
+    granted = {} if row.granted is None else {"scopes": sorted(row.granted)}
+    return {"readOnly": row.granted is not None and row.granted <= scopes.READ, **granted}
 
 
 def _times(row: credentials.CredentialRow) -> dict[str, Any]:

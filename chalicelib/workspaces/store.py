@@ -1,6 +1,6 @@
 """Workspaces in the database, and the credentials issued to them (§5)."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
 
@@ -71,11 +71,12 @@ def list_all() -> dict[str, Document]:
 
 
 @storage.in_unit_of_work
-def issue(
-    workspace_id: str, kind: str, name: str, lifetime: int | None, *, read_only: bool = False
-) -> credentials.Issued:
-    """Issue a credential of a workspace; `lifetime` in seconds. Raises NotFound for an unknown workspace."""
-    issued = credentials.prepare(workspace_id, kind, name, lifetime, read_only=read_only)
+def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.Issued:
+    """Issue a credential of a workspace; `lifetime` in seconds, `rights` as in `prepare`.
+
+    Raises NotFound for an unknown workspace.
+    """
+    issued = credentials.prepare(workspace_id, kind, name, lifetime, **rights)
     storage.require(key(workspace_id), WorkspaceRow.workspace.exists(), errors.NotFound.of("workspace"))
     credentials.stage(issued)
     return issued

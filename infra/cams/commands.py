@@ -3,8 +3,8 @@
 import click
 
 from chalicelib.agents import store as agents
+from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
-from chalicelib.credentials import tokens
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra.cams import options
@@ -144,11 +144,19 @@ def token() -> None:
 @options.workspace
 @options.name
 @click.option("--expires-in", type=options.Duration(), default="30d", show_default=True, help="At most a year.")
-@click.option("--read-only", is_flag=True, help="Allow reads only.")
+@click.option("--read-only", is_flag=True, help="Allow reads only: all read scopes.")
+@click.option(
+    "--scope", "granted", type=click.Choice(scopes.ALL), multiple=True, help="Allow only this; give it several times."
+)
 @options.as_json
-def issue_token(workspace_id: str, name: str, expires_in: int, read_only: bool, as_json: bool) -> None:
+def issue_token(
+    workspace_id: str, name: str, expires_in: int, read_only: bool, granted: tuple[str, ...], as_json: bool
+) -> None:
     """Issue a new token."""
-    issued = workspaces.issue(workspace_id, tokens.ACCESS, name, expires_in, read_only=read_only)
+    if read_only and granted:
+        raise click.UsageError("Use --read-only or --scope, not both.")
+    rights = {"read_only": read_only, "granted": granted or None}
+    issued = workspaces.issue(workspace_id, tokens.ACCESS, name, expires_in, **rights)
     print_secret(issued_record(issued), as_json)
 
 
@@ -195,7 +203,8 @@ def revoke_token(token_id: str, workspace_id: str, yes: bool) -> None:
 def agent_key() -> None:
     """Manage agent keys, which open one agent's edge routes.
 
-    The member SECRET_API_KEY of the agent's record holds the key. Every reader of the record can see it.
+    The member SECRET_API_KEY of the agent's record holds the key. The workspace key and access tokens
+    without scopes can read it.
     """
 
 
@@ -220,8 +229,8 @@ def list_agent_keys(workspace_id: str, as_json: bool) -> None:
 def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bool) -> None:
     """Rotate a key; the old one works until its overlap ends.
 
-    After a leak, revoke; do not rotate: until its overlap ends, the old key can read the new one in the
-    agent's record. Rotate 30 seconds after revoking.
+    After a leak, revoke; do not rotate: the old key works until its overlap ends. Rotate 30 seconds after
+    revoking.
     """
     new_key = agents.rotate_key(workspace_id, agent_id, overlap)
     print_record({"agent_id": agent_id, "agent_key": new_key}, as_json)

@@ -5,6 +5,7 @@ of a resource cover writable and required members.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -363,6 +364,36 @@ def test_read_only_members_of_the_specification_are_read_only_in_the_model(
     schema = adapter(resource).json_schema()
     properties = _resolved(schema, schema.get("$defs", {}))["properties"]
     assert marked <= {name for name, declared in properties.items() if declared.get("readOnly")}
+
+
+@pytest.mark.parametrize("resource", sorted(MODELS.keys() - {"state_out"}))  # its agent is an `agent_v2`
+def test_exactly_the_secret_members_of_the_specification_are_secret_in_the_model(resource: str) -> None:
+    schema = adapter(resource).json_schema()
+    assert set(_secrets(schema, schema.get("$defs", {}), "")) == expected_secrets(resource)
+
+
+def test_every_member_that_is_named_like_a_secret_is_one() -> None:
+    like_a_secret = re.compile(r"(key|token|secret|password)s?$", re.IGNORECASE)
+    texts = [member for member in EVERY_MEMBER if member.type.startswith("string")]
+    others = {name_of(one) for one in texts if like_a_secret.search(one.path) and not one.row.get("secret")}
+    assert others == {"tool_field:key"}  # the name of a parameter
+
+
+def expected_secrets(resource: str) -> set[str]:
+    found = {member.path for member in members(resource) if member.row.get("secret")}
+    for member in members(resource):
+        if "of" in member.row:
+            below = member.path + "[]" * member.type.count("[]")
+            found |= {f"{below}.{path}" for path in expected_secrets(member.row["of"])}
+    return found
+
+
+def _secrets(schema: dict[str, Any], defs: dict[str, Any], below: str) -> Iterator[str]:
+    for name, declared in _resolved(schema, defs).get("properties", {}).items():
+        if declared.get("x-secret"):
+            yield below + name
+        type_, _, item = _described(declared, defs)
+        yield from _secrets(item, defs, below + name + "[]" * type_.count("[]") + ".")
 
 
 @one_of_each(kind_of)

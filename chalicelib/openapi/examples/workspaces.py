@@ -18,6 +18,7 @@ _TOKEN = {
     "id": TOKEN_ID,
     "name": "reporting",
     "readOnly": True,
+    "scopes": ["agents:read", "leads:read"],
     "expiresAt": "2026-11-09T09:30:00Z",
     "createdAt": NOW_ISO,
     "lastUsedAt": None,
@@ -40,9 +41,9 @@ _KEY = {
 
 ISSUE_TOKEN: Examples = {
     "week": Example(
-        "A read-only token that expires after a week",
+        "A token that reads agents and leads, and expires after a week",
         success("Token created successfully", {**_TOKEN, "token": ACCESS_TOKEN}),
-        {"token": {"name": "reporting", "expiresInSeconds": 604800, "readOnly": True}},
+        {"token": {"name": "reporting", "expiresInSeconds": 604800, "scopes": ["leads:read", "agents:read"]}},
     )
 }
 LIST_TOKENS: Examples = {"tokens": Example("All tokens", success("Tokens retrieved successfully", [_FIRST, _TOKEN]))}

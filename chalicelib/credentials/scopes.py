@@ -1,0 +1,36 @@
+"""The scopes of access tokens: a resource, and what a token may do with it.
+
+The resource of an operation is the tag of its declaration (`http.operation`). `read` opens `GET`, `write` everything.
+"""
+
+from collections.abc import Collection
+from typing import Literal, get_args
+
+Scope = Literal[
+    "agents:read",
+    "agents:write",
+    "clients:read",
+    "clients:write",
+    "conversations:read",
+    "conversations:write",
+    "leads:read",
+    "leads:write",
+    "organisations:read",
+    "organisations:write",
+    "tools:read",
+    "tools:write",
+    "webhooks:read",
+    "webhooks:write",
+]
+ALL: tuple[str, ...] = get_args(Scope)
+READ = frozenset(one for one in ALL if one.endswith(":read"))
+
+
+def needed(resource: str, method: str) -> str:
+    """The scope that opens an operation of a resource."""
+    return f"{resource}:{'read' if method in ('GET', 'HEAD') else 'write'}"
+
+
+def covers(granted: Collection[str], scope: str) -> bool:
+    """Whether the granted scopes include `scope`. `write` includes `read`: the answer to a write shows the record."""
+    return scope in granted or scope.replace(":read", ":write") in granted

@@ -1,0 +1,87 @@
+"""Least privilege (§5): what a credential with fewer rights than the workspace key may do and see.
+
+- The scopes of an access token open the operations of their resources.
+- An access token with scopes, or read-only, is not shown a member that its model declares as secret.
+- An agent key is shown what runs its agent: all of the v2 form except `SECRET_API_KEY`.
+- Only the workspace key sets `SECRET_API_KEY`. An access token is warned of what remains in effect after it ends.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from chalice.app import Request, Response
+
+from chalicelib import errors
+from chalicelib.credentials import scopes, tokens
+from chalicelib.http import auth, operation
+from chalicelib.storage import Document
+
+AGENT_KEY = "SECRET_API_KEY"
+
+_GetResponse = Callable[[Request], Response]
+
+
+def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:
+    """A middleware for an app with these routes. It raises Forbidden if the token lacks the scope of the operation."""
+
+    def middleware(request: Request, get_response: _GetResponse) -> Response:
+        if request.path not in auth.OPEN_ROUTES and (granted := auth.caller().scopes) is not None:
+            declared = routes[request.path][request.method].view_function.operation
+            scope = scopes.needed(declared.tag, request.method)
+            if not scopes.covers(granted, scope):
+                raise errors.Forbidden(f"The access token lacks the scope {scope}.")
+        return get_response(request)
+
+    return middleware
+
+
+def sees_secrets() -> bool:
+    """Whether the caller is shown secret members."""
+    return auth.caller().scopes is None
+
+
+def visible(record: Document) -> Document:
+    """A record as the caller sees it, by the model that the operation declares as its `data`."""
+    if sees_secrets():
+        return record
+    from chalicelib.http import wire
+
+    return wire.without_secrets(wire.model_in(operation.current().data), record)
+
+
+def keep_hidden(name: str, before: Document, after: Document) -> Document:
+    """`after` with what the caller was not shown of the list `name`, which a change replaces as a whole.
+
+    An entry keeps the secret members of the entry that had its id, unless the change has new ones.
+    """
+    if sees_secrets() or name not in after:
+        return after
+    hidden: dict[str, list[Document]] = {}
+    for entry, shown in zip(before.get(name, ()), visible(before).get(name, ()), strict=True):
+        hidden.setdefault(entry["id"], []).append({one: entry[one] for one in entry.keys() - shown.keys()})
+    kept = [hidden[entry["id"]].pop(0) if hidden.get(entry.get("id")) else {} for entry in after[name]]
+    return {**after, name: [{**secrets, **entry} for secrets, entry in zip(kept, after[name], strict=True)]}
+
+
+def for_agent_key(agent: Document) -> Document:
+    """The document of an agent as an agent key sees it; unchanged for other callers.
+
+    Without its own value in it, a replaced key cannot read its successor.
+    """
+    if auth.caller().kind == tokens.AGENT:
+        agent.pop(AGENT_KEY, None)
+    return agent
+
+
+def guard_agent_key(before: Document, after: Document) -> Document:
+    """`after`. Raises Forbidden if it has another agent key and the caller is not the workspace key."""
+    if before.get(AGENT_KEY) != after.get(AGENT_KEY) and auth.caller().kind != tokens.WORKSPACE:
+        raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; leave it out.")
+    return after
+
+
+def warn_of_lasting(*paths: str) -> list[errors.Issue]:
+    """The warnings of an access token about what it has made; none for the workspace key."""
+    if auth.caller().kind != tokens.ACCESS:
+        return []
+    return [errors.Issue(path=path, message="remains in effect after this access token ends") for path in paths]

@@ -1,0 +1,177 @@
+"""Who is shown which secret: every credential x every secret member x every operation, with real requests (§5).
+
+Each secret member of the specification has a value of its own. Each credential sends every operation, and every answer
+is searched for all of these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in
+docs/credentials.md is the result; `CAMS_UPDATE_DOCS=1` writes it.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from chalicelib.credentials import scopes
+from chalicelib.webhooks import events
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.contract.test_members import alone, members
+from tests.engine import shared_engine
+from tests.moto_tables import restore, snapshot
+from tests.operations import GUARDED, populate, send
+from tests.promises import Shown
+from tests.webhooks import pipeline
+
+pytestmark = pytest.mark.promise("isolated")
+
+PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
+START, END = "<!-- secrets -->\n", "<!-- end of secrets -->"
+
+CREDENTIALS = ("workspace key", "access token", "scoped token", "read-only token", "agent key", "webhook receiver")
+# What the service generates, by the beginning of its value.
+GENERATED = {
+    "cams_agent_": "agent: SECRET_API_KEY",
+    "whsec_": "webhook: signingSecret",
+    "cams_access_": "access token: token",
+    "cams_workspace_": "workspace key: key",
+    "cams_events_": "workspace: workspaceSecret",
+}
+# Secret member -> credential -> the operations whose answers show it.
+Shows = dict[str, dict[str, set[str]]]
+
+
+class Observed(NamedTuple):
+    """What was shown to whom, and the operations that opened to each credential."""
+
+    shows: Shows
+    opened: dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def observed() -> Iterator[Observed]:
+    with shared_engine(), pytest.MonkeyPatch.context() as patch, pipeline.inbox() as inbox:
+        patch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+        made = workspaces.create("Observed")
+        api, stream = Api(made.workspace_key), pipeline.Stream()
+        api.post("/v3/webhooks", {"webhook": {"url": inbox.url(), "events": list(events.TYPES)}}).data  # noqa: B018
+        own = {"Authorization": f"Bearer {made.workspace_key}"}
+        ids = populate(own, "observed", dict.fromkeys(("agent_id", "client_id", "org_id", "user_id"), "one"))
+        values = fill(api, ids)
+        pipeline.fan_out(stream.read())
+        pipeline.drain()
+        bearers = {
+            "workspace key": made.workspace_key,
+            "access token": made.access_token,
+            "scoped token": issue(api, scopes=[one for one in scopes.ALL if one.endswith(":write")]),
+            "read-only token": issue(api, readOnly=True),
+            "agent key": api.get("/v2/agents/one").json["SECRET_API_KEY"],
+        }
+        shows: Shows = {name: {one: set() for one in CREDENTIALS} for name in (*values, *GENERATED.values())}
+        opened = {one: set() for one in CREDENTIALS}
+        tables = snapshot()
+        for credential, bearer in bearers.items():
+            for name in GUARDED:
+                answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids)
+                restore(tables)
+                if answer.status == 200:
+                    opened[credential].add(name)
+                for member in found_in(answer.text, values):
+                    shows[member][credential].add(name)
+        for post in inbox.posts:
+            opened["webhook receiver"].add(post.body["type"])
+            for member in found_in(post.text.decode(), values):
+                shows[member]["webhook receiver"].add(post.body["type"])
+        yield Observed(shows, opened)
+
+
+def fill(api: Api, ids: dict[str, str]) -> dict[str, str]:
+    """Give every secret member of the specification a value of its own; returns the members with their values."""
+    values: dict[str, str] = {}
+
+    def record(resource: str) -> dict[str, Any]:
+        whole: dict[str, Any] = {}
+        for member in members(resource):
+            if member.row.get("secret") and member.path != "SECRET_API_KEY":
+                text = f"<{resource} {member.path}>"
+                values[f"{LABELS[resource]}: {member.path}"] = text
+                merge(whole, alone(member, [text] if member.type.endswith("[]") else text))
+        return whole
+
+    fields = [{"key": "Authorization", "in": "header", **record("tool_field")}]
+    for answer in (
+        api.patch("/v3/agents/one", {"agent": record("agent_v3")}),
+        api.patch(f"/v3/tools/{ids['tool_id']}", {"tool": {**record("tool"), "fields": fields}}),
+        api.post("/v2/clients/one", record("client")),
+    ):
+        assert answer.status == 200, answer.text
+    return values
+
+
+LABELS = {"agent_v3": "agent", "tool": "tool", "tool_field": "field of a tool", "client": "client"}
+
+
+def merge(into: dict[str, Any], other: dict[str, Any]) -> None:
+    for name, value in other.items():
+        if isinstance(value, dict):
+            merge(into.setdefault(name, {}), value)
+        else:
+            into[name] = value
+
+
+def issue(api: Api, **rights: Any) -> str:
+    token: str = api.post("/v3/tokens", {"token": {"name": "observed", **rights}}).data["token"]
+    return token
+
+
+def found_in(text: str, values: dict[str, str]) -> set[str]:
+    generated = {GENERATED[start] for start in re.findall("|".join(GENERATED), text)}
+    return generated | {member for member, value in values.items() if value in text}
+
+
+def test_the_page_says_who_is_shown_which_secret(observed: Observed, shown: Shown) -> None:
+    lines = [f"| Secret | {' | '.join(CREDENTIALS)} |", "|---" * (1 + len(CREDENTIALS)) + "|"]
+    for member, by_credential in sorted(observed.shows.items()):
+        print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))
+        cells = [cell(observed, member, credential) for credential in CREDENTIALS]
+        lines.append(f"| {' | '.join([f'`{member}`', *cells])} |")
+    text = PAGE.read_text(encoding="utf-8")
+    table = "\n".join(lines) + "\n"
+    expected = f"{text.split(START)[0]}{START}{table}{END}{text.split(END)[1]}"
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        PAGE.write_text(expected, encoding="utf-8")
+    elif text != expected:
+        pytest.fail(f"The table of secrets in docs/credentials.md should be:\n{table}")
+    shown(states=sum(map(len, observed.opened.values())))
+
+
+def cell(observed: Observed, member: str, credential: str) -> str:
+    """`shown`, `hidden`, or `-` if the credential opens no operation that could show the member."""
+    could = observed.shows[member]["workspace key"] & observed.opened[credential]
+    did = observed.shows[member][credential]
+    if credential == "webhook receiver":
+        return "shown" if did else "-"
+    if not could:
+        assert not did
+        return "-"
+    assert did in (set(), could), (member, credential, did ^ could)  # the same in every operation
+    return "shown" if did else "hidden"
+
+
+def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: Observed) -> None:
+    by_credential = {one: len(names) for one, names in observed.opened.items()}
+    assert observed.opened["workspace key"] == set(GUARDED)
+    assert observed.opened["scoped token"] == observed.opened["access token"]
+    assert all(by_credential.values())
+    assert len(observed.opened["webhook receiver"]) >= 6
+
+
+def test_tokens_with_scopes_are_shown_no_secret(observed: Observed) -> None:
+    for credential in ("scoped token", "read-only token"):
+        assert [member for member, by in observed.shows.items() if by[credential]] == []
+
+
+def test_an_agent_key_is_not_shown_itself(observed: Observed) -> None:
+    assert observed.shows["agent: SECRET_API_KEY"]["agent key"] == set()
+    assert "POST /agents/{agent_id}/interact/{user_id}/state" in observed.shows["agent: chatappToken"]["agent key"]
