@@ -38,6 +38,24 @@ CREATED_BY = {
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 
+# The resource of a v3 operation, which its scopes name: the last of these in its path.
+_RESOURCES = {
+    "agents": "agents",
+    "tools": "tools",
+    "convos": "conversations",
+    "leads": "leads",
+    "clients": "clients",
+    "orgs": "organisations",
+    "webhooks": "webhooks",
+}
+
+
+def scope_of(name: str) -> str:
+    """The scope that opens a v3 operation."""
+    method, path = name.split()
+    (*_, resource) = [_RESOURCES[part] for part in path.split("/") if part in _RESOURCES]
+    return f"{resource}:{'read' if method == 'GET' else 'write'}"
+
 
 def body_of(name: str, mark: str = "Sent", **ids: str) -> Any:
     """A valid body of an operation, or None."""

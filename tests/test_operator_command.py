@@ -135,6 +135,29 @@ def test_an_issued_token_can_be_read_only(workspace: NewWorkspace) -> None:
     assert Api(token).post("/v3/agents", {"agent": {}}).status == 403
 
 
+def test_an_issued_token_can_have_scopes(workspace: NewWorkspace) -> None:
+    arguments = [
+        "--workspace",
+        workspace.workspace_id,
+        "--name",
+        "ci",
+        "--scope",
+        "leads:read",
+        "--scope",
+        "agents:read",
+    ]
+    issued = run_json("token", "issue", *arguments)
+    assert (issued["scopes"], issued["read_only"]) == ("agents:read leads:read", True)
+    assert status_of(issued["access_token"]) == 200
+    assert Api(issued["access_token"]).get("/v3/webhooks").status == 403
+
+
+@pytest.mark.parametrize("options", [["--scope", "agents:admin"], ["--scope", "agents:read", "--read-only"]])
+def test_invalid_scopes_are_a_usage_error(workspace: NewWorkspace, options: list[str]) -> None:
+    ran = run("token", "issue", "--workspace", workspace.workspace_id, "--name", "ci", *options)
+    assert (ran.exit_code, "scope" in ran.stderr) == (2, True)
+
+
 def test_an_issued_credential_is_printed_with_its_properties(workspace: NewWorkspace, pass_time: PassTime) -> None:
     arguments = ["--workspace", workspace.workspace_id, "--name", "ci"]
     key, token = run_json("key", "issue", *arguments), run_json("token", "issue", *arguments, "--read-only")

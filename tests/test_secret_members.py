@@ -133,7 +133,7 @@ def found_in(text: str, values: dict[str, str]) -> set[str]:
 def test_the_page_says_who_is_shown_which_secret(observed: Observed, shown: Shown) -> None:
     lines = [f"| Secret | {' | '.join(CREDENTIALS)} |", "|---" * (1 + len(CREDENTIALS)) + "|"]
     for member, by_credential in sorted(observed.shows.items()):
-        print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))
+        print(member, *(f"\n    {one}: {', '.join(sorted(names)) or '-'}" for one, names in by_credential.items()))  # noqa: T201
         cells = [cell(observed, member, credential) for credential in CREDENTIALS]
         lines.append(f"| {' | '.join([f'`{member}`', *cells])} |")
     text = PAGE.read_text(encoding="utf-8")

@@ -68,6 +68,11 @@ class CredentialRow(storage.Row):
         return None if self.scopes is None else frozenset(self.scopes)
 
     @property
+    def only_reads(self) -> bool:
+        """Whether all its scopes are read scopes."""
+        return self.granted is not None and self.granted <= scopes.READ
+
+    @property
     def ends_at(self) -> int | None:
         """The expiry in Unix seconds, None for none."""
         return int(self.expires_at.timestamp()) if self.expires_at else None

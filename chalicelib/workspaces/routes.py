@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors
-from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
 from chalicelib.http import auth, messages
 from chalicelib.http.operation import operation
 from chalicelib.workspaces import store
@@ -78,13 +78,9 @@ def rotate_key() -> Response:
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:
-    rendered = {"id": row.credential_id, "name": row.name, **_rights(row), **_times(row)}
-    return {**rendered, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
-
-
-def _rights(row: credentials.CredentialRow) -> dict[str, Any]:
     granted = {} if row.granted is None else {"scopes": sorted(row.granted)}
-    return {"readOnly": row.granted is not None and row.granted <= scopes.READ, **granted}
+    rendered = {"id": row.credential_id, "name": row.name, "readOnly": row.only_reads, **granted, **_times(row)}
+    return {**rendered, "lastUsedAt": clock.iso(int(row.last_used_at)) if row.last_used_at else None}
 
 
 def _times(row: credentials.CredentialRow) -> dict[str, Any]:

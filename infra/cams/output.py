@@ -74,7 +74,7 @@ def agent_key_record(row: CredentialRow) -> Record:
 
 def _described(row: CredentialRow) -> Record:
     granted = "all" if row.granted is None else " ".join(sorted(row.granted))
-    rights = {"read_only": row.read_only, "scopes": granted} if row.kind == tokens.ACCESS else {}
+    rights = {"read_only": row.only_reads, "scopes": granted} if row.kind == tokens.ACCESS else {}
     return {"name": row.name, **rights, **_times(row)}
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from chalicelib import clock
 from chalicelib.deletion import cascade
 from tests.reliability.model.answers import MADE, Document, Expected, Record, success
-from tests.reliability.model.forms import merged, merged_v2, v2_form
+from tests.reliability.model.forms import for_agent_key, merged, merged_v2, v2_form, visible
 from tests.reliability.model.machine import Machine, Workspace, conditions, picks, route
 
 texts = st.sampled_from(["", "Support", "Zoë 😀", "a" * 300])
@@ -78,10 +78,8 @@ class Agents(Machine):
         return str(self.known("agent", at, pick))
 
     def shown(self, agent_id: str, document: Document, caller: str) -> Document:
-        """The v3 form; a read-only token does not get the agent's key."""
-        hidden = {"SECRET_API_KEY"} if caller == "read only" else set()
-        kept = {name: value for name, value in document.items() if name not in hidden}
-        return {"ID": agent_id, "id": agent_id, **kept}
+        """The v3 form."""
+        return visible({"ID": agent_id, "id": agent_id, **document}, "agent_v3", caller)
 
     def tools_of(self, workspace: Workspace, agent_id: str) -> list[Document]:
         """The tools of an agent, oldest first."""
@@ -106,7 +104,8 @@ class Agents(Machine):
         def expected(_: Workspace) -> Expected:
             record.document = self.new_agent(merged({"agentPlatform": "vg"}, change))
             shown = {"ID": MADE, "id": MADE, **record.document, "tools": []}
-            return Expected(success("Agent created successfully", shown), record)
+            lasting = self.lasting(at, caller, "agent.SECRET_API_KEY")
+            return Expected(success("Agent created successfully", shown, **lasting), record)
 
         answer = self.ask("POST /v3/agents", at, caller, expected, {"agent": change})
         if answer.status == 200:
@@ -130,7 +129,8 @@ class Agents(Machine):
                 made.document = self.new_agent(merged_v2({"agentPlatform": "vg"}, change))
                 return Expected(success("Agent created successfully", v2_form(made.document)), made)
             self.saved(known, merged_v2(known.document, change))
-            return Expected(success("Agent updated successfully", v2_form(known.document)), known)
+            shown = for_agent_key(v2_form(known.document), self.kind(self.workspace(at), caller, agent_id))
+            return Expected(success("Agent updated successfully", shown), known)
 
         answer = self.ask(
             "POST /v2/agents/{agent_id}", at, caller, expected, change, condition, known, agent_id=agent_id
@@ -160,7 +160,8 @@ class Agents(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
-            shown = {**self.shown(agent_id, record.document, caller), "tools": self.tools_of(workspace, agent_id)}
+            whole = {**self.shown(agent_id, record.document, "key"), "tools": self.tools_of(workspace, agent_id)}
+            shown = visible(whole, "agent_v3", caller)
             return Expected(success("Agent retrieved successfully", shown), record)
 
         if self.tools_of(self.workspace(at), agent_id) and condition in ("unless", "weak"):
@@ -174,7 +175,7 @@ class Agents(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
-            return Expected(v2_form(record.document), record)
+            return Expected(for_agent_key(v2_form(record.document), self.kind(workspace, caller, agent_id)), record)
 
         self.ask("GET /v2/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
@@ -255,7 +256,7 @@ class Agents(Machine):
         agent_id = self.agent(at, pick)
 
         def whole(workspace: Workspace) -> list[Document]:
-            return self.tools_of(workspace, agent_id)
+            return [visible(one, "tool", caller) for one in self.tools_of(workspace, agent_id)]
 
         self.ask(name, at, caller, lambda workspace: Expected(success(message, whole(workspace))), agent_id=agent_id)
         self.pages(name, at, caller, message, limit, whole, agent_id=agent_id)
@@ -267,7 +268,8 @@ class Agents(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            return Expected(success("Tool retrieved successfully", {"id": tool_id, **record.document}), record)
+            shown = visible({"id": tool_id, **record.document}, "tool", caller)
+            return Expected(success("Tool retrieved successfully", shown), record)
 
         self.ask("GET /v3/tools/{tool_id}", at, caller, expected, None, condition, known, tool_id=tool_id)
 

@@ -60,6 +60,24 @@ def v2_form(document: Document) -> Document:
     return shown
 
 
+def visible(record: Document, resource: str, kind: str) -> Document:
+    """A record in the v3 form as a kind of credential sees it. A read-only token sees no secret member."""
+    return _without_secrets(record, resource) if kind == "read only" else record
+
+
+def for_agent_key(document: Document, kind: str) -> Document:
+    """An agent in the v2 form as a kind of credential sees it. An agent key does not see itself."""
+    return {name: value for name, value in document.items() if (name, kind) != ("SECRET_API_KEY", "agent")}
+
+
+def _without_secrets(record: Document, resource: str) -> Document:
+    rows = {row["path"]: row for row in TABLE["resources"][resource]["members"]}
+    lists = {path: row["of"] for path, row in rows.items() if row["type"] == "object[]" and "of" in row}
+    shown = {name: value for name, value in record.items() if not rows[name].get("secret")}
+    inner = {name: [_without_secrets(one, of) for one in shown[name]] for name, of in lists.items() if name in shown}
+    return shown | inner
+
+
 def platform(document: Document) -> str:
     """`platformName` of the interaction route."""
     known = document.get("agentPlatform")

@@ -46,7 +46,8 @@ class Hooks(People):
             kept = {"enabled": True, **given, "events": list(dict.fromkeys(given["events"])), "createdAt": self.now}
             record.document = {"description": None, **kept}
             shown = {"id": MADE, "signingSecret": MADE, **record.document}
-            return Expected(success("Webhook created successfully", shown), record)
+            lasting = self.lasting(at, caller, "webhook", "webhook.signingSecret")
+            return Expected(success("Webhook created successfully", shown, **lasting), record)
 
         answer = self.ask("POST /v3/webhooks", at, caller, expected, {"webhook": given})
         if answer.status == 200:
@@ -80,7 +81,9 @@ class Hooks(People):
             record = workspace.get("webhook", webhook_id)
             after = {"description": None, **merged(record.document, given)}
             record.save({**after, "events": list(dict.fromkeys(after["events"]))})
-            return Expected(success("Webhook updated successfully", {"id": webhook_id, **record.document}), record)
+            shown = {"id": webhook_id, **record.document}
+            lasting = self.lasting(at, caller, "webhook")
+            return Expected(success("Webhook updated successfully", shown, **lasting), record)
 
         self.ask(f"PATCH {ONE}", at, caller, expected, {"webhook": given}, condition, known, webhook_id=webhook_id)
 
@@ -92,7 +95,8 @@ class Hooks(People):
             record = workspace.get("webhook", webhook_id)
             record.tag = None
             shown = {"id": webhook_id, "signingSecret": MADE, **record.document}
-            return Expected(success("Webhook secret rotated successfully", shown), record)
+            lasting = self.lasting(at, caller, "webhook.signingSecret")
+            return Expected(success("Webhook secret rotated successfully", shown, **lasting), record)
 
         self.ask(f"POST {ONE}/rotate", at, caller, expected, None, condition, known, webhook_id=webhook_id)
 

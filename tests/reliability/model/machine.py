@@ -13,7 +13,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.conftest import clear
 from tests.moto_tables import drop_history
-from tests.operations import ROUTES
+from tests.operations import ROUTES, scope_of
 from tests.reliability.model.answers import MADE, Expected, Record, Refused, assert_equal, missing
 from tests.reliability.model.forms import Ids, platform
 
@@ -172,12 +172,25 @@ class Machine(RuleBasedStateMachine):
         if caller in ("token", "read only"):
             used = list(workspace.of("token").values())[caller == "read only"]
             used.document["lastUsedAt"] = MADE  # exact to ten minutes
-        kind = "key" if token == workspace.key else "token" if caller in ("token", "read only") else "agent"
-        opens = {"key": {"v3", "edge", "workspace"}, "token": {"v3"}, "agent": {"edge"}}[kind]
+        kind = self.kind(workspace, caller, ids.get("agent_id"))
+        opens = {"key": {"v3", "edge", "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": {"edge"}}[kind]
         is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
-        reads = caller != "read only" or name.startswith("GET ")
-        if needed not in opens or not is_own or not reads:
+        if needed not in opens or not is_own:
             raise Refused(403, "This credential does not permit this request.")
+        if kind == "read only" and not name.startswith("GET "):
+            raise Refused(403, f"The access token lacks the scope {scope_of(name)}.")
+
+    def kind(self, workspace: Workspace, caller: str, agent_id: str | None = None) -> str:
+        """The kind of a caller's credential: one without an agent key of its own uses the workspace key."""
+        if caller in ("token", "read only"):
+            return caller
+        return "key" if self._token(workspace, caller, agent_id) == workspace.key else "agent"
+
+    def lasting(self, at: int, caller: str, *paths: str) -> dict[str, Any]:
+        """The warnings of an answer to an access token, about what remains after it ends."""
+        message = "remains in effect after this access token ends"
+        warnings = [{"path": path, "message": message} for path in paths]
+        return {"warnings": warnings} if self.kind(self.workspace(at), caller) == "token" else {}
 
     def _check(self, condition: str, record: Record | None, method: str) -> None:
         matches = {"match": record is not None, "any": record is not None, "stale": False}

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from chalicelib import clock
+from tests.operations import ROUTES, scope_of
 from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged
@@ -187,6 +188,7 @@ class People(Talks):
                 "expiresAt": clock.iso(self.seconds() + (lifetime or 30 * DAY)),
                 "createdAt": clock.iso(self.seconds()),
                 "lastUsedAt": None,
+                **({"scopes": _READ_SCOPES} if read_only else {}),
             }
             return Expected(success("Token created successfully", shown))
 
@@ -239,6 +241,10 @@ class People(Talks):
         if answer.status == 200:
             workspace = self.workspace(at)
             workspace.key, workspace.key_ends = answer.data["key"], self.seconds() + YEAR
+
+
+_OPEN_TO_TOKENS = {scope_of(name) for name, one in ROUTES.items() if one["credential"] == "v3"}
+_READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_TOKENS})
 
 
 def _email(record: Record) -> str:

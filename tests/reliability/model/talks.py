@@ -136,7 +136,7 @@ class Talks(Agents):
                 "message": f"Conversation state {'retrieved' if after is old else 'saved'} successfully",
                 "chatState": _described(after["metadata"]),
                 "actionMessages": [],
-                "agentData": forms.v2_form(agent),
+                "agentData": forms.for_agent_key(forms.v2_form(agent), self.kind(workspace, caller, agent_id)),
                 "userID": user_id,
                 "agentID": agent_id,
                 "turns": after["turns"],
