@@ -235,6 +235,7 @@ def test_every_error_example_equals_a_real_answer(
     stage: Stage, busy_database: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     api, other = stage.api, Api(stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"])
+    reader = Api(api.post("/v3/tokens", {"token": {"name": "ci", "scopes": ["tools:read"]}}).data["token"])
     plain = {**api._headers, "Content-Type": "text/plain"}
     two = {"turns": [{"from": "human", "messages": [{}, {}]}]}
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
@@ -250,6 +251,7 @@ def test_every_error_example_equals_a_real_answer(
         "Error body": tools(body={"tool": {"name": 5}}),
         "Error token": tools(using=Api()),
         "Error credential": tools(using=other),
+        "Error scope": tools(using=reader),
         "Error unknown": tools("unknown", body={"tool": {"name": "x"}}),
         "Error record": tools(body=TOO_LARGE["create_tool"]),
         "Error text": tools(headers=plain),

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from chalicelib import __version__
-from chalicelib.credentials import tokens
+from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import operation
 from chalicelib.openapi import error_responses, members, parameters, schemas
@@ -24,8 +24,12 @@ analytics, leads, clients and organisations, and sends webhooks when they change
 
 **Authentication.** Send `Authorization: Bearer <token>` with every request. Each operation lists the credentials that
 it accepts. The workspace key opens all routes of its workspace. An agent key opens the edge routes of its own agent.
-An access token opens the v3 routes until it expires; a read-only token opens only `GET`. This page and the document
-are public.
+An access token opens the v3 routes until it expires; with `scopes`, only those of its scopes, which each operation
+names. `readOnly` stands for all read scopes. This page and the document are public.
+
+**Secrets.** A member with `x-secret` carries a key, a token or a password. An access token with `scopes` or `readOnly`
+is not shown it, but can write it. Only the workspace key sets `SECRET_API_KEY`, and an agent key does not see it.
+`warnings` tells an access token what remains in effect after it ends: an agent key, a webhook, its `signingSecret`.
 
 **Responses.** Success is status 200, also for creations, with the envelope `{success, message, data}`. Two routes
 return their object without envelope. A list has `nextCursor` until the last page: send it as `cursor` to get the next
@@ -133,6 +137,8 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         view.path, view.operation, guarded=view.is_guarded, repeatable=view.is_repeatable
     )
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
+    if tokens.ACCESS in auth.credentials_for(view.path):
+        description = f"{description}\n\nScope: `{scopes.needed(view.tag, view.method)}`.".strip()
     if description:
         described["description"] = description
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
@@ -215,7 +221,7 @@ def _envelope(view: _View, data: Schema) -> Schema:
         properties["warnings"] = {
             "type": "array",
             "items": error_responses.ISSUE,
-            "description": "The members of the body that were not applied; absent if there are none.",
+            "description": "Members that were not applied, or that outlive the access token. Absent if there are none.",
         }
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

@@ -51,6 +51,7 @@ _INVALID_TOOL = errors.Invalid.member("tool.name", "must be a string").envelope(
 _INVALID_TURNS = errors.Invalid.member("turns", "must be an array").envelope()
 _UNAUTHORIZED = errors.Unauthorized().envelope()
 _FORBIDDEN = errors.Forbidden().envelope()
+_SCOPE = errors.Forbidden("The access token lacks the scope tools:write.").envelope()
 _NOT_FOUND = errors.NotFound.of("agent").envelope()
 _STALE = errors.Stale().envelope()
 _REUSED = idempotency.KeyReused().envelope()
@@ -87,7 +88,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "Error": {
         400: {"path": _INVALID_ID, "body": _INVALID_TOOL},
         401: {"token": _UNAUTHORIZED},
-        403: {"credential": _FORBIDDEN},
+        403: {"credential": _FORBIDDEN, "scope": _SCOPE},
         404: {"unknown": _NOT_FOUND},
         409: {
             "stale": _STALE,

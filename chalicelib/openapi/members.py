@@ -20,6 +20,8 @@ def known(*values: str) -> Note:
     return {"description": f"Known values: {known_values}. Any other string is accepted.", "examples": list(values)}
 
 
+HIDDEN = "Not shown to tokens with scopes."
+
 _MODEL: Note = {"description": "The identifier of a language model.", "examples": ["<model_id>"]}
 _UNIX = note("Unix seconds.")
 _MILLISECONDS = note("Unix milliseconds.")
@@ -143,8 +145,13 @@ NOTES: dict[str, dict[str, Note]] = {
     "NotificationsSettings": {"notifyThrough": known("email"), "notifyIf": known("all")},
     "Organisation": _ORGANISATION,
     "OrganisationIn": _ORGANISATION,
-    "NewToken": {"readOnly": note("Whether the token opens only `GET`.")},
+    "NewToken": {
+        "readOnly": note("Stands for all read scopes. Not together with `scopes`."),
+        "scopes": note("What the token opens: all v3 routes, except those of tokens and keys, if this is absent."),
+    },
     "Token": {
+        "readOnly": note("Whether the token has only read scopes."),
+        "scopes": note("What the token opens. Absent if it opens all v3 routes, except those of tokens and keys."),
         "token": note("The token itself. Only in the response that issues it."),
         "expiresAt": _MOMENT,
         "createdAt": _MOMENT,

@@ -99,7 +99,17 @@ def _describe(name: str, definition: Schema) -> Schema:
         properties = described["properties"]
         noted = {member: _annotate(properties[member], note) for member, note in notes.items()}
         described["properties"] = {**properties, **noted}
-    return described
+    return described if "properties" not in described else {**described, "properties": _mark_secrets(described)}
+
+
+def _mark_secrets(definition: Schema) -> Schema:
+    """The members of a definition, with a sentence in the description of those that are secret."""
+    return {
+        name: {**member, "description": f"{member.get('description', '')} {members.HIDDEN}".strip()}
+        if member.get("x-secret")
+        else member
+        for name, member in definition["properties"].items()
+    }
 
 
 def _annotate(schema: Schema, note: Schema) -> Schema:
