@@ -105,7 +105,7 @@ class Community(Wire):
     """`community`."""
 
     channelIds: OptionalTexts = None
-    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # whoever has such a URL can post
+    webhookUrls: Annotated[OptionalTexts, SECRET] = None  # such a URL is all that posting needs
 
 
 class Limits(Wire):

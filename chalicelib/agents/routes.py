@@ -158,6 +158,7 @@ def _render(row: store.AgentRow) -> Document:
 
 
 def _tool_text(tool: tools.ToolRow) -> str:
+    """The JSON of a tool as the caller sees it: as an entry of `tools`, by the agent's model."""
     if privileges.sees_secrets():
         return tool.text()
     (shown,) = privileges.visible({"tools": [tool.open()]})["tools"]

@@ -54,7 +54,7 @@ def keep_hidden(name: str, before: Document, after: Document) -> Document:
 
     An entry keeps the secret members of the entry that had its id, unless the change has new ones.
     """
-    if sees_secrets() or name not in after:
+    if name not in after:
         return after
     hidden: dict[str, list[Document]] = {}
     for entry, shown in zip(before.get(name, ()), visible(before).get(name, ()), strict=True):
