@@ -142,7 +142,8 @@ def _filled(kind: Any, chance: random.Random) -> Any:
     if get_args(kind):  # a member is its type, or null
         return _filled(get_args(kind)[0], chance)
     if hasattr(kind, "model_fields"):
-        writable = {name: one for name, one in kind.model_fields.items() if not one.json_schema_extra}
+        secret = {"x-secret": True}
+        writable = {name: one for name, one in kind.model_fields.items() if one.json_schema_extra in (None, secret)}
         return {name: _filled(one.annotation, chance) for name, one in writable.items()}
     text = " ".join(chance.choices(_WORDS, k=4))
     return {str: text, bool: True, int: 3, dict: {"text": text}, Any: {"text": text}}[kind]
