@@ -7,10 +7,19 @@ from typing import Any, NamedTuple
 
 from jsonschema import Draft202012Validator
 
-from chalicelib.openapi.examples.shared import GENERATED
+from chalicelib.openapi.examples import shared
 from tests.api import Api
 
 Document = dict[str, Any]
+
+# The ids in paths that have no example, by the names of the variables.
+_GENERATED = {
+    "delivery_id": shared.DELIVERY_ID,
+    "lead_id": shared.LEAD_ID,
+    "token_id": shared.TOKEN_ID,
+    "tool_id": shared.TOOL_ID,
+    "webhook_id": shared.WEBHOOK_ID,
+}
 
 
 class Operation(NamedTuple):
@@ -71,13 +80,15 @@ def operations() -> Iterator[Operation]:
     for path, item in document()["paths"].items():
         for method, description in item.items():
             values = (resolved(one) for one in description.get("parameters", ()))
-            examples = {one["name"]: one["example"] for one in values if one["in"] == "path"}
-            yield Operation(description["operationId"], method.upper(), path, description, examples)
+            in_path = (one for one in values if one["in"] == "path")
+            chosen = {one["name"]: path_value(one) for one in in_path}
+            yield Operation(description["operationId"], method.upper(), path, description, chosen)
 
 
-def guarded() -> list[Operation]:
-    """The operations that need a credential: all but the document's own routes."""
-    return [one for one in operations() if one.description["security"]]
+def path_value(parameter: Document) -> str:
+    """The example of a path parameter, or the generated value of the examples."""
+    value: str = parameter.get("example") or _GENERATED[parameter["name"]]
+    return value
 
 
 def resolved(node: Document) -> Document:
@@ -120,7 +131,7 @@ class ExampleValues:
 
     def learn(self, example: Any, real: Any) -> None:
         """Store the real value of each generated value, at its first occurrence."""
-        if isinstance(example, str) and example in GENERATED and isinstance(real, str):
+        if isinstance(example, str) and example in shared.GENERATED and isinstance(real, str):
             self._real.setdefault(example, real)
         elif isinstance(example, dict) and isinstance(real, dict):
             for name in example.keys() & real.keys():

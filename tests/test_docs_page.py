@@ -4,9 +4,12 @@ import re
 from urllib.parse import urljoin, urlsplit
 
 import pytest
+from chalice.local import LambdaContext
 
+from app import app
 from chalicelib.http import messages
 from tests.api import Api
+from tests.described import document
 from tests.selection import one_of_each
 
 ASSETS = {
@@ -14,7 +17,9 @@ ASSETS = {
     "swagger_style.css": "text/css; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
+    "guide.html": "text/html; charset=utf-8",
 }
+LOADED = ASSETS.keys() - {"guide.html"}
 # The page's addresses: on this machine, under the stage of a gateway, and with a trailing slash.
 ADDRESSES = [
     "http://127.0.0.1:8000/docs",
@@ -24,9 +29,33 @@ ADDRESSES = [
 ]
 
 
-def links(html: str) -> set[str]:
+# The addresses of the service's root.
+ROOTS = [
+    "http://127.0.0.1:8000/",
+    "https://api.example/api",
+    "https://api.example/api/",
+    "https://api.example/in/front/api",
+]
+
+
+def loads(html: str) -> set[str]:
     """The addresses that the page loads."""
-    return set(re.findall(r'(?:src|href)="([^"]*)"', html)) - {"data:,"}
+    return set(re.findall(r'<(?:script src|link rel="stylesheet" href)="([^"]*)"', html))
+
+
+def links(html: str) -> set[str]:
+    """The addresses that a reader can follow."""
+    return set(re.findall(r'<a href="([^"]*)"', html))
+
+
+@one_of_each(lambda address: address.endswith("/"))
+@pytest.mark.parametrize("address", ROOTS)
+def test_the_root_leads_to_the_page(address: str) -> None:
+    event = Api().event("GET", "/")
+    event["requestContext"]["path"] = urlsplit(address).path
+    response = app(event, LambdaContext("api", 256))
+    assert response["statusCode"] == 302
+    assert urljoin(address, response["headers"]["Location"]) == f"{address.rstrip('/')}/docs"
 
 
 def test_the_page_is_served_without_a_token() -> None:
@@ -69,11 +98,25 @@ def test_a_path_is_not_an_asset_name(name: str) -> None:
 def test_the_page_loads_its_own_assets_at_every_address(address: str) -> None:
     stage = address.rstrip("/").removesuffix("/docs")
     page = Api().get(urlsplit(address.removeprefix(stage)).path)
-    loaded = {urljoin(address, link) for link in links(page.text)}
-    assert loaded == {f"{stage}/docs/{name}" for name in ASSETS}
+    assert {urljoin(address, link) for link in loads(page.text)} == {f"{stage}/docs/{name}" for name in LOADED}
+    followed = {urljoin(address, link).partition("#")[0] for link in links(page.text)}
+    assert followed == {f"{stage}/docs/guide.html", f"{stage}/openapi.json"}
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/docs/page.css"])
+def test_the_page_links_every_section_of_the_guide() -> None:
+    guide = Api().get("/docs/guide.html").text
+    anchors = [link.partition("#")[2] for link in links(Api().get("/docs").text)]
+    assert sorted(filter(None, anchors)) == sorted(re.findall(r'<h2 id="(\w+)">', guide))
+    assert links(guide) == {"../docs"}
+
+
+def test_no_operation_has_an_example_that_a_viewer_would_send_in_vain() -> None:
+    parameters = document()["components"]["parameters"].values()
+    with_example = {one["name"] for one in parameters if "example" in one or "examples" in one}
+    assert with_example == {"agent_id", "client_id", "convo_id", "org_id", "user_id"}
+
+
+@pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/docs/page.css", "/docs/guide.html"])
 @one_of_each(lambda: None)
 def test_the_assets_contain_no_other_address(path: str) -> None:
     text = Api().get(path).text
@@ -88,7 +131,7 @@ def test_the_style_sheet_loads_nothing() -> None:
 
 def test_the_script_loads_the_relative_document_without_a_validator() -> None:
     script = Api().get("/docs/page.js").text
-    assert 'new URL("../openapi.json", document.currentScript.src)' in script
+    assert 'new URL("..", document.currentScript.src)' in script
     assert "validatorUrl: null" in script
 
 
@@ -111,6 +154,7 @@ def test_the_content_security_policy_blocks_other_sites(path: str) -> None:
     assert headers["referrer-policy"] == "no-referrer"
 
 
-def test_the_page_has_no_inline_script_or_style_that_the_policy_blocks() -> None:
-    html = Api().get("/docs").text
+@pytest.mark.parametrize("path", ["/docs", "/docs/guide.html"])
+def test_a_page_has_no_inline_script_or_style_that_the_policy_blocks(path: str) -> None:
+    html = Api().get(path).text
     assert not re.search(r"<style|<script>|\son\w+=|\sstyle=", html)

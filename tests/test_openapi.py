@@ -21,19 +21,18 @@ from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.shared import GENERATED, NOW
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.described import ExampleValues, Operation, broken_rules, document, guarded, member_of, operations
+from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations
 from tests.operations import ROUTES
 from tests.selection import one_of_each
 
 MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "members.json").read_text("utf-8"))
-SCHEMES = {"workspaceKey": tokens.WORKSPACE, "agentKey": tokens.AGENT, "accessToken": tokens.ACCESS}
 # The rows of section 5, as the contract names them.
 OPENED_BY = {
-    "v3": {tokens.WORKSPACE, tokens.ACCESS},
-    "edge": {tokens.WORKSPACE, tokens.AGENT},
-    "workspace": {tokens.WORKSPACE},
+    "v3": "workspace key or access token",
+    "edge": "workspace key or agent key (`SECRET_API_KEY`)",
+    "workspace": "workspace key",
 }
-WITH_BODY = [one for one in guarded() if one.body]
+WITH_BODY = [one for one in operations() if one.body]
 
 # The answer component of each resource in `members.json`.
 COMPONENTS = {
@@ -82,8 +81,8 @@ def test_the_document_is_valid_openapi() -> None:
     assert list(OpenAPIV31SpecValidator(document()).iter_errors()) == []
 
 
-def test_the_document_has_exactly_the_routes_of_the_app() -> None:
-    served = {(method, path) for path, methods in app.routes.items() for method in methods}
+def test_the_document_has_exactly_the_guarded_routes_of_the_app() -> None:
+    served = {(method, path) for path in app.routes.keys() - auth.OPEN_ROUTES for method in app.routes[path]}
     assert {(one.method, one.path) for one in operations()} == served
 
 
@@ -114,15 +113,17 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
     assert models - document()["components"]["schemas"].keys() == set()
 
 
-@pytest.mark.parametrize("operation", guarded(), ids=named)
+@pytest.mark.parametrize("operation", operations(), ids=named)
 @one_of_each(lambda: None)
-def test_an_operation_declares_its_credentials(operation: Operation) -> None:
-    opened_by = OPENED_BY[ROUTES[f"{operation.method} {operation.path}"]["credential"]]
-    assert {SCHEMES[name] for one in operation.description["security"] for name in one} == opened_by
+def test_an_operation_names_its_credentials(operation: Operation) -> None:
+    last = operation.description["description"].splitlines()[-1]
+    assert last == f"Opened by: {OPENED_BY[ROUTES[operation.route]['credential']]}."
 
 
-def test_only_the_documentation_needs_no_credential() -> None:
-    assert {one.path for one in operations() if one.description["security"] == []} == auth.OPEN_ROUTES
+def test_a_viewer_asks_for_one_credential() -> None:
+    assert document()["components"]["securitySchemes"].keys() == {"bearer"}
+    assert document()["security"] == [{"bearer": []}]
+    assert [one.name for one in operations() if "security" in one.description] == []
 
 
 # ---- bodies, members, parameters ------------------------------------------------------------------
@@ -237,11 +238,11 @@ def test_an_example_has_an_answer_and_a_body() -> None:
 
 
 def test_every_operation_of_the_specification_has_an_example() -> None:
-    assert [one.name for one in guarded() if "section" in ROUTES[one.route] and one.name not in EXAMPLES] == []
+    assert [one.name for one in operations() if "section" in ROUTES[one.route] and one.name not in EXAMPLES] == []
 
 
 def test_every_example_equals_a_real_answer(example_api: Api) -> None:
-    by_name = {one.name: one for one in guarded()}
+    by_name = {one.name: one for one in operations()}
     values = ExampleValues()
     for operation in (by_name[name] for name in EXAMPLES):
         assert operation.answer["examples"].keys() == EXAMPLES[operation.name].keys()

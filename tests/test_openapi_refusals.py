@@ -19,10 +19,10 @@ from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import webhook_body
-from tests.described import ExampleValues, Operation, broken_rules, guarded, resolved
+from tests.described import ExampleValues, Operation, broken_rules, operations, resolved
 from tests.operations import body_of
 
-OPERATIONS = {one.name: one for one in guarded()}
+OPERATIONS = {one.name: one for one in operations()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
 
 DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
@@ -30,7 +30,7 @@ DELETIONS = {name for name in EXAMPLES if name.startswith("delete_")}
 
 def raising(error: type[errors.ApiError]) -> set[str]:
     """The operations that declare this error as their own."""
-    views = [route.view_function for methods in app.routes.values() for route in methods.values()]
+    views = [app.routes[one.path][one.method].view_function for one in operations()]
     return {view.__name__ for view in views if any(issubclass(one, error) for one in view.operation.raises)}
 
 

@@ -442,7 +442,7 @@ def test_an_agent_key_is_accepted_on_its_agent_s_encoded_id(api: Api, agent_id: 
 
 
 @one_of_each(lambda: None)
-@pytest.mark.parametrize("path", ["/", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
+@pytest.mark.parametrize("path", ["/admin", "/v3", "/v4/agents", "/internal/{agent_id}", "/v2/organisations"])
 def test_an_unlisted_route_is_closed_to_every_credential(
     api: Api, workspace: NewWorkspace, agent_id: str, path: str
 ) -> None:

@@ -18,7 +18,7 @@ CACHE_SECONDS = 30
 _CACHE_SIZE = 10_000
 
 # The public documentation, see `openapi`.
-OPEN_ROUTES = frozenset({"/openapi.json", "/docs", "/docs/{asset}"})
+OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 
 # The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
 # issues credentials; otherwise a token that expires could issue one that does not.

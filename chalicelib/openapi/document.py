@@ -18,55 +18,19 @@ from chalicelib.openapi.schemas import Schema
 from chalicelib.openapi.text import summary_and_description, without_sections
 
 _JSON = "application/json"
-_ABOUT = """\
-CAMS is the system of record for conversational agents. It stores their configuration, tools, conversations,
-analytics, leads, clients and organisations, and sends webhooks when they change.
-
-**Authentication.** Send `Authorization: Bearer <token>` with every request. Each operation lists the credentials that
-it accepts. The workspace key opens all routes of its workspace. An agent key opens the edge routes of its own agent.
-An access token opens the v3 routes until it expires; with `scopes`, only those of its scopes, which each operation
-names. `readOnly` stands for all read scopes. This page and the document are public.
-
-**Secrets.** A member with `x-secret` carries a key, a token or a password. An access token with `scopes` or `readOnly`
-is not shown it, but can write it. Only the workspace key sets `SECRET_API_KEY`, and an agent key does not see it.
-`warnings` tells an access token what remains in effect after it ends: an agent key, a webhook, its `signingSecret`.
-
-**Responses.** Success is status 200, also for creations, with the envelope `{success, message, data}`. Two routes
-return their object without envelope. A list has `nextCursor` until the last page: send it as `cursor` to get the next
-page.
-
-**Errors** share one envelope: `{success: false, message, code, issues?}`. `issues` lists each invalid member with its
-rule. Records of other workspaces give 404. An unknown route or method gives 404 or 405, or 403 with `INVALID` if the
-gateway rejects it.
-
-**Bodies** are JSON objects with the header `Content-Type: application/json`. Members that you leave out keep their
-values; `null` clears a member, and responses omit cleared members. An analytics record replaces the previous record
-of its kind. Unknown members are rejected. Read-only members are accepted and ignored, so you can send back a record
-as you read it. Numbers, strings and booleans are never converted.
-
-**Concurrent changes.** A response with one record has the header `ETag`, which changes with each save of the record.
-Send the ETag back as `If-Match`; if the record has changed since, the write fails with 412 and changes nothing.
-`If-None-Match: *` creates a record only if it does not exist. A `GET` with the ETag in `If-None-Match` gives 304 if
-the record has not changed. Both forms of an agent have the same ETag. With tools, the ETag of the v3 form has a second
-part, which changes with the tools; `If-Match` ignores it. The ETag of a state belongs to the conversation alone, so a
-change of its agent does not change it.
-
-**Retries.** A `POST` or `PATCH` with the header `Idempotency-Key` takes effect once. If you get no response, send the
-same request again with the same key: for 24 hours you get the same response, with `Idempotency-Replayed: true`. Use a
-key for one request only; another request with the same key gives 409 `IDEMPOTENCY_KEY_REUSED`. A failed request does
-not use up its key: correct the request and send it again with the same key.
-
-**Conflicts.** The `code` of a 409 names the cause: `STALE`, `AGENT_BEING_DELETED`, `EMAIL_TAKEN`, `KEY_TAKEN` or
-`IDEMPOTENCY_KEY_REUSED`. Nothing was written.
-
-**Times** are Unix seconds in records, Unix milliseconds in leads, webhooks and deliveries, and ISO 8601 in members of
-type string.
-"""
-
-_SCHEMES = {
-    tokens.WORKSPACE: ("workspaceKey", "The secret API key of the workspace. It opens all routes."),
-    tokens.AGENT: ("agentKey", "The `SECRET_API_KEY` of an agent. It opens the edge routes of that agent."),
-    tokens.ACCESS: ("accessToken", "A v3 access token from `POST /v3/tokens`. It opens the v3 routes."),
+_ABOUT = (
+    "The system of record for conversational agents. The guide at `docs/guide.html` explains what all operations have "
+    "in common: credentials, bodies, errors, concurrent changes and retries."
+)
+_BEARER = {
+    "type": "http",
+    "scheme": "bearer",
+    "description": "The workspace key opens every operation. Each operation names the other credentials that open it.",
+}
+_CREDENTIALS = {
+    tokens.WORKSPACE: "workspace key",
+    tokens.AGENT: "agent key (`SECRET_API_KEY`)",
+    tokens.ACCESS: "access token",
 }
 
 
@@ -82,10 +46,6 @@ class _View(NamedTuple):
     def name(self) -> str:
         name: str = self.function.__name__
         return name
-
-    @property
-    def is_guarded(self) -> bool:
-        return self.path not in auth.OPEN_ROUTES
 
     @property
     def is_repeatable(self) -> bool:
@@ -111,36 +71,34 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {"title": "CAMS", "version": __version__, "description": _ABOUT},
         # Relative to the document, so it is correct on localhost and below the stage of a gateway.
-        "servers": [{"url": ".", "description": "The server of this document"}],
+        "servers": [{"url": ".", "description": "This deployment"}],
+        "externalDocs": {"url": "docs/guide.html", "description": "Guide"},
+        "security": [{"bearer": []}],
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
         "paths": paths,
         "components": {
             "schemas": {**built.components, **error_responses.schemas(), **parameters.SCHEMAS},
             "parameters": parameters.components(paths),
             "responses": error_responses.shared_responses(set(schemas.references(paths))),
-            "securitySchemes": {
-                name: {"type": "http", "scheme": "bearer", "description": text} for name, text in _SCHEMES.values()
-            },
+            "securitySchemes": {"bearer": _BEARER},
         },
     }
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
+    """The views of the API, without those of its documentation."""
     for path, methods in routes.items():
+        if path in auth.OPEN_ROUTES:
+            continue
         for method, route in methods.items():
             yield _View(path, method, route.view_function, route.view_function.operation)
 
 
 def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
-    possible = error_responses.statuses(
-        view.path, view.operation, guarded=view.is_guarded, repeatable=view.is_repeatable
-    )
+    possible = error_responses.statuses(view.path, view.operation, repeatable=view.is_repeatable)
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
-    if tokens.ACCESS in auth.credentials_for(view.path):
-        description = f"{description}\n\nScope: `{scopes.needed(view.tag, view.method)}`.".strip()
-    if description:
-        described["description"] = description
+    described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
     described |= parameters.references(view.path, view.operation.query, headers)
     if view.operation.body is not None:
@@ -150,15 +108,14 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         **_not_modified(view),
         **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
     }
-    return {**described, "security": _security(view)}
+    return described
 
 
-def _security(view: _View) -> list[dict[str, list[str]]]:
-    """The credentials that the route accepts, as alternatives (`auth.ROUTE_CREDENTIALS`)."""
-    if not view.is_guarded:
-        return []
+def _opened_by(view: _View) -> str:
+    """The credentials that the route accepts (`auth.ROUTE_CREDENTIALS`), and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
-    return [{name: []} for kind, (name, _) in _SCHEMES.items() if kind in accepted]
+    scope = f" with the scope `{scopes.needed(view.tag, view.method)}`" if tokens.ACCESS in accepted else ""
+    return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
 def _examples_of(declared: operation) -> Examples:
@@ -180,15 +137,14 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
-    schema = dict(built.answers.get(view.name, {}))
-    media = schema.pop("contentMediaType", _JSON)
+    schema = built.answers.get(view.name, {})
     if view.operation.whole is None:
         schema = _envelope(view, schema)
     elif view.operation.always:
         schema = _require(schema, view.operation.always)
     examples = _examples_of(view.operation)
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in examples.items()})}
-    return {"description": "Success.", **_headers(view), "content": {media: content}}
+    return {"description": "Success.", **_headers(view), "content": {_JSON: content}}
 
 
 def _headers(view: _View) -> Schema:

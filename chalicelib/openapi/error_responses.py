@@ -120,19 +120,19 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(path: str, declared: operation, *, guarded: bool, repeatable: bool) -> list[int]:
+def statuses(path: str, declared: operation, *, repeatable: bool) -> list[int]:
     """The error statuses of an operation. 405 is not among them, because an unsupported method is not an operation."""
     takes_body = declared.body is not None
     possible = {
         400: takes_body or "{" in path or bool(declared.query),
-        401: guarded,
-        403: guarded,
+        401: True,
+        403: True,
         409: repeatable,
         412: etag.IF_MATCH in declared.headers,
         413: takes_body or get_origin(declared.data) is list,
         415: takes_body,
-        500: guarded,
-        503: guarded,
+        500: True,
+        503: True,
     }
     derived = {status for status, can_be in possible.items() if can_be}
     return sorted(derived | {error.STATUS_CODE for error in declared.raises})

@@ -20,19 +20,19 @@ SCHEMAS: dict[str, Schema] = {
     }
 }
 
-# By name: a description and an example.
-_PATH: dict[str, tuple[str, str]] = {
-    "agent_id": ("The agent id.", shared.AGENT),
-    "asset": ("The name of a file of the documentation page.", "swagger_bundle.js"),
-    "client_id": ("The client id.", shared.CLIENT),
-    "convo_id": ("The conversation id.", shared.VISITOR),
-    "delivery_id": ("The delivery id.", shared.DELIVERY_ID),
-    "lead_id": ("The lead id.", shared.LEAD_ID),
-    "org_id": ("The organisation id.", shared.ORGANISATION),
-    "token_id": ("The `id` of the access token, not the token itself.", shared.TOKEN_ID),
-    "tool_id": ("The tool id.", shared.TOOL_ID),
-    "user_id": ("The conversation id, which may be the user's id.", shared.VISITOR),
-    "webhook_id": ("The webhook endpoint id.", shared.WEBHOOK_ID),
+# Ids that the caller chooses have an example. A generated id has none: viewers send the example as it is, but there is
+# no such record.
+_PATH: dict[str, Schema] = {
+    "agent_id": {"description": "The agent id.", "example": shared.AGENT},
+    "client_id": {"description": "The client id.", "example": shared.CLIENT},
+    "convo_id": {"description": "The conversation id.", "example": shared.VISITOR},
+    "delivery_id": {"description": "The delivery id."},
+    "lead_id": {"description": "The lead id."},
+    "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},
+    "token_id": {"description": "The `id` of the access token, not the token itself."},
+    "tool_id": {"description": "The tool id."},
+    "user_id": {"description": "The conversation id, which may be the user's id.", "example": shared.VISITOR},
+    "webhook_id": {"description": "The webhook endpoint id."},
 }
 
 _QUERY: dict[str, Schema] = {
@@ -59,23 +59,22 @@ _QUERY: dict[str, Schema] = {
     },
 }
 
+_TAGS: Schema = {"type": "string", "anyOf": [{"const": "*"}, {"pattern": f"^{etag.TAGS.pattern}$"}]}
+# Without `example`, which viewers send as it is: a precondition that fails, or a key that was used before.
 _HEADERS: dict[str, Schema] = {
     etag.IF_MATCH: {
         "description": "Write only if the record has one of these ETags, or exists (`*`). Otherwise 412.",
-        "schema": {"type": "string"},
-        "example": shared.ETAG,
+        "schema": _TAGS,
     },
     etag.IF_NONE_MATCH: {
         "description": "Applies if the record has one of these ETags, or exists (`*`): a read then returns 304, a "
         "write fails with 412.",
-        "schema": {"type": "string"},
-        "example": shared.ETAG,
+        "schema": _TAGS,
     },
     idempotency.HEADER: {
         "description": "A key that you choose for this request. The request takes effect once, however often you "
         "send it. For 24 hours you get the same response. Another request with the same key gives 409.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": f"^{idempotency.KEY.pattern}$"},
-        "example": shared.IDEMPOTENCY_KEY,
     },
 }
 
@@ -112,9 +111,7 @@ def components(paths: Iterable[str]) -> dict[str, Schema]:
 
 
 def _path_parameter(name: str) -> Schema:
-    description, example = _PATH.get(name, ("", None))
-    described = {"description": description, "example": example} if example else {}
-    return {"name": name, "in": "path", "required": True, **described, "schema": reference("Identifier")}
+    return {"name": name, "in": "path", "required": True, **_PATH.get(name, {}), "schema": reference("Identifier")}
 
 
 def _names(path: str) -> list[str]:

@@ -1,6 +1,6 @@
-"""The public OpenAPI document and its documentation page (`auth.OPEN_ROUTES`).
+"""The public OpenAPI document, the page that shows it, and the guide (`auth.OPEN_ROUTES`).
 
-Both are built on the first request for them, so other requests do not pay for them.
+Document and page are built on the first request for them, so other requests do not pay for them.
 """
 
 from functools import lru_cache
@@ -16,9 +16,11 @@ from chalicelib.http.operation import operation
 routes = Blueprint(__name__)
 
 _PAGE_FOLDER = Path(__file__).with_name("page")
+_PAGE = ("guide.html", "page.css", "page.js")
 # The package also contains two other viewers, which are not served.
 _SWAGGER = ("swagger_bundle.js", "swagger_style.css")
-_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+_HTML = "text/html; charset=utf-8"
+_TYPES = {".html": _HTML, ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
 _HEADERS = {
     # No third-party content and no requests to other origins. Swagger UI needs inline styles.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
@@ -28,25 +30,34 @@ _HEADERS = {
 }
 
 
+@routes.route("/", methods=["GET"])
+@operation()
+def redirect_to_page() -> Response:
+    """Redirect to the documentation page."""
+    # Relative to the last segment of the path, which is the stage of a gateway if the caller left out the slash.
+    stage = _path().rpartition("/")[2]
+    location = f"{stage}/docs" if stage else "docs"
+    return Response("", headers={"Location": location, "Content-Type": _HTML}, status_code=302)
+
+
 @routes.route("/openapi.json", methods=["GET"])
-@operation(whole="media.Document")
+@operation()
 def read_document() -> Response:
     """Read the OpenAPI document."""
     return _answer(_document(), "application/json", "no-cache")
 
 
 @routes.route("/docs", methods=["GET"])
-@operation(whole="media.Page")
+@operation()
 def read_page() -> Response:
     """Read the documentation page."""
     # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
-    at_slash = messages.request().context.get("path", "").endswith("/")
-    page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if at_slash else "docs/")
-    return _answer(page, "text/html; charset=utf-8", "no-cache")
+    page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if _path().endswith("/") else "docs/")
+    return _answer(page, _HTML, "no-cache")
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
-@operation(whole="media.Asset", raises=(errors.NotFound,))
+@operation(raises=(errors.NotFound,))
 def read_asset(asset: str) -> Response:
     """Read a file of the documentation page."""
     file = _assets().get(asset)
@@ -68,12 +79,18 @@ def _assets() -> dict[str, Path]:
     spec = find_spec("offapi")
     folders = spec.submodule_search_locations if spec else None
     swagger = [Path(folder) / name for folder in folders or () for name in _SWAGGER]
-    return {file.name: file for file in (*swagger, *_PAGE_FOLDER.glob("page.*"))}
+    return {file.name: file for file in (*swagger, *(_PAGE_FOLDER / name for name in _PAGE))}
 
 
 @lru_cache
 def _read(file: Path) -> str:
     return file.read_text(encoding="utf-8")
+
+
+def _path() -> str:
+    """The path of the request as the caller sees it, with the stage of a gateway."""
+    path: str = messages.request().context.get("path", "/")
+    return path
 
 
 def _answer(text: str, media_type: str, caching: str) -> Response:

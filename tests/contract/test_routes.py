@@ -114,5 +114,5 @@ def test_the_documentation_is_served_without_a_token(operation: dict[str, str]) 
 
 
 def test_only_the_documentation_is_open() -> None:
-    assert {operation["path"] for operation in OPEN} == {"/openapi.json", "/docs", "/docs/{asset}"}
+    assert {operation["path"] for operation in OPEN} == {"/", "/openapi.json", "/docs", "/docs/{asset}"}
     assert {operation["path"] for operation in OPEN} == auth.OPEN_ROUTES

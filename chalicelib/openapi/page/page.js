@@ -1,25 +1,35 @@
-// Shows the OpenAPI document of this deployment. The URL is relative to this file, so the page works below any stage of a
-// gateway.
-const documentUrl = new URL("../openapi.json", document.currentScript.src).href;
+// Shows the OpenAPI document of this deployment. All addresses are relative to this file, so the page works below any
+// stage of a gateway.
+const root = new URL("..", document.currentScript.src).href;
 
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const applyScheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
 dark.addEventListener("change", applyScheme);
 applyScheme();
 
-SwaggerUIBundle({
-  url: documentUrl,
-  dom_id: "#interface",
-  presets: [SwaggerUIBundle.presets.apis],
-  layout: "BaseLayout",
-  validatorUrl: null, // the badge would send the document to a third party
-  persistAuthorization: true,
-  tryItOutEnabled: true,
-  displayRequestDuration: true,
-  deepLinking: true,
-  filter: true,
-  docExpansion: "list",
-  defaultModelsExpandDepth: 0,
-  defaultModelExpandDepth: 2,
-  defaultModelRendering: "example",
-});
+// By method, then by path: what creates a record comes before what needs it.
+const METHODS = ["post", "get", "patch", "delete"];
+const place = (operation) => METHODS.indexOf(operation.get("method")) + operation.get("path");
+
+async function show() {
+  const spec = await (await fetch(root + "openapi.json")).json();
+  // The document's server is relative to the document, which tells a reader nothing.
+  spec.servers = [{ url: root.replace(/\/$/, "") }];
+  SwaggerUIBundle({
+    spec,
+    dom_id: "#interface",
+    presets: [SwaggerUIBundle.presets.apis],
+    layout: "BaseLayout",
+    validatorUrl: null, // the badge would send the document to a third party
+    persistAuthorization: true,
+    tryItOutEnabled: true,
+    displayRequestDuration: true,
+    deepLinking: true,
+    docExpansion: "list",
+    defaultModelsExpandDepth: -1, // each operation shows its own schemas
+    defaultModelExpandDepth: 2,
+    defaultModelRendering: "example",
+    operationsSorter: (one, other) => (place(one) < place(other) ? -1 : 1),
+  });
+}
+show();

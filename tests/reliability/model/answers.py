@@ -31,10 +31,11 @@ class Refused(Exception):
 
 
 class Expected(NamedTuple):
-    """An expected body, and the record whose ETag the answer has, or None."""
+    """An expected body, and the record whose ETag the answer has, or None. 200 except for the redirect to the page."""
 
     body: Any
     record: "Record | None" = None
+    status: int = 200
 
 
 class Record:

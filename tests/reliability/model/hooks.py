@@ -183,6 +183,10 @@ class Hooks(People):
     def read_document(self, at: int, caller: str) -> None:
         self.ask("GET /openapi.json", at, caller, lambda _: self.first_answer("/openapi.json"))
 
+    @route("GET /")
+    def read_root(self, at: int, caller: str) -> None:
+        self.ask("GET /", at, caller, lambda _: Expected("", status=302))
+
     @route("GET /docs")
     def read_page(self, at: int, caller: str) -> None:
         self.ask("GET /docs", at, caller, lambda _: self.first_answer("/docs"))

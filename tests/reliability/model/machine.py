@@ -138,7 +138,7 @@ class Machine(RuleBasedStateMachine):
                 workspace.get("agent", ids["agent_id"])
             if condition:
                 self._check(condition, record, method)
-            wanted, of = expected(workspace)
+            wanted, of, status = expected(workspace)
         except Refused as refused:
             status, wanted = refused.status, refused.body()
             if name.endswith("/state"):
