@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from infra.local import state
 from infra.local.children import ROOT, RunError
 
+USER_AGENT = "cams-local-run"
 _NAME = "demonstration"
 _FILE = "demonstration.json"
 # A fraction of the 30 days of a token, so that the stored token stays valid for weeks.
@@ -94,7 +95,8 @@ def _is_accepted(port: int, token: str) -> bool:
     """Whether the service accepts the token as a credential, whatever its rights."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=_SECONDS_TO_ANSWER)
     try:
-        connection.request("GET", "/v3/agents", headers={"Authorization": f"Bearer {token}"})
+        headers = {"Authorization": f"Bearer {token}", "User-Agent": USER_AGENT}
+        connection.request("GET", "/v3/agents", headers=headers)
         status = connection.getresponse().status
     except (OSError, http.client.HTTPException) as error:
         raise RunError(f"The service does not answer ({error}).") from None

@@ -3,7 +3,7 @@
     python -m infra.local.run --port 8000 --state .local
 
 `make run` installs everything first. This module is the supervisor: it starts the processes in order and prints the
-progress. `children` manages the processes, `state` the files, `demonstration` the workspace.
+address. `children` manages the processes, `state` the files, `demonstration` the workspace.
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ def main(port: int, directory: str) -> None:
 
 def _run(port: int, directory: Path) -> None:
     started = time.monotonic()
+    print("Starting CAMS ...", flush=True)
     # The presence of this file signals that the run is ready.
     (directory / "credentials.json").unlink(missing_ok=True)
     if not (directory / "engine.journal").exists():
@@ -60,7 +61,8 @@ def _run(port: int, directory: Path) -> None:
     try:
         engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
         running.append(engine)
-        _print_step("engine", f"{engine.url}, {engine.records} writes replayed in {engine.seconds} s")
+        if engine.records:
+            print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
         settings = _DEFAULT_SETTINGS | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
         address = children.address_of(engine.url)
         state.write_environment(directory, address | settings)
@@ -73,9 +75,8 @@ def _run(port: int, directory: Path) -> None:
         _create_tables(engine.url)
         demonstration.find_or_create(directory, environment)
         _wait_for_server(server, port)
-        _print_step("worker", children.wait_until_ready(worker).decode().strip())
+        children.wait_until_ready(worker)
         credentials = demonstration.renew(directory, port, environment)
-        _print_step("workspace", f"{credentials.workspace_id} (demonstration)")
         _publish(port, directory, credentials, time.monotonic() - started)
         _supervise(running)
     finally:
@@ -114,12 +115,13 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
     state.write(directory / "curlrc", f'header = "Authorization: Bearer {credentials.workspace_key}"\n')
     members = {"base_url": url, "edge_url": url, **credentials._asdict()}
     state.write(directory / "credentials.json", json.dumps(members, indent=2) + "\n")
+    shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     print(
-        f"\nCAMS is ready at {url} ({seconds:.1f} s). Documentation: {url}/docs\n"
-        f"  credentials {directory / 'credentials.json'}\n"
-        f"  environment {directory / 'environment'}\n"
-        f"  try         curl -K {shlex.quote(str(directory / 'curlrc'))} {url}/v3/agents\n"
-        "Ctrl-C stops everything; the data is kept.\n",
+        f"CAMS is ready at {url} ({seconds:.1f} s).\n\n"
+        f"  In a browser: {url}/docs\n"
+        f"                Authorize with the workspace_key in {shown / 'credentials.json'}\n"
+        f"  In a shell:   curl -K {shlex.quote(str(shown / 'curlrc'))} {url}/v3/agents\n\n"
+        f"Ctrl-C stops it. The data stays in {shown}.\n",
         flush=True,
     )
 
@@ -168,10 +170,6 @@ def _is_free(port: int) -> bool:
 def _answers(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _print_step(label: str, text: str) -> None:
-    print(f"  {label:<10} {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer
 from typing import Any
 
@@ -14,7 +15,7 @@ from chalice.cli import main as chalice
 from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
 
 from chalicelib import errors, telemetry
-from infra.local import lifeline
+from infra.local import demonstration, lifeline
 from infra.local.children import ROOT
 
 
@@ -22,6 +23,12 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
     """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token."""
     error = errors.NotFound.of("route")
     handler._send_http_response(error.STATUS_CODE, {"Content-Type": "application/json"}, str(error))
+
+
+def _log_request(handler: ChaliceRequestHandler, code: int | str = "-", size: int | str = "-") -> None:
+    """Print a line for each request, except for those of the run itself."""
+    if handler.headers.get("User-Agent") != demonstration.USER_AGENT:
+        BaseHTTPRequestHandler.log_request(handler, code, size)
 
 
 def _ignore_closed_connection(server: BaseServer, request: Any, address: Any) -> None:
@@ -37,6 +44,7 @@ def main(port: str) -> None:
     # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
     ChaliceRequestHandler.disable_nagle_algorithm = True
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
+    ChaliceRequestHandler.log_request = _log_request
     ThreadedHTTPServer.handle_error = _ignore_closed_connection
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128

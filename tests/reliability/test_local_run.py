@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -86,6 +87,21 @@ def test_an_unknown_route_is_answered_in_the_error_envelope_and_echoes_no_token(
     status, body = ask(run, "GET", "/nope", run.credentials["workspace_key"])
 
     assert (status, body) == (404, {"success": False, "message": "There is no such route.", "code": "NOT_FOUND"})
+
+
+def test_the_banner_is_what_a_newcomer_needs(run: Run) -> None:
+    url, directory = f"http://127.0.0.1:{run.port}", run.directory
+    seconds = next(iter(re.findall(r"\((\d+\.\d) s\)", run.output)), "")
+    assert run.output.startswith(
+        "Starting CAMS ...\n"
+        f"CAMS is ready at {url} ({seconds} s).\n"
+        "\n"
+        f"  In a browser: {url}/docs\n"
+        f"                Authorize with the workspace_key in {directory}/credentials.json\n"
+        f"  In a shell:   curl -K {directory}/curlrc {url}/v3/agents\n"
+        "\n"
+        f"Ctrl-C stops it. The data stays in {directory}.\n"
+    )
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
