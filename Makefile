@@ -15,13 +15,14 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-all test-rest test-long check format bench bench-quick rehearse deploy restore destroy install install-run install-engine install-bench lock clean
+.PHONY: help run test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy install install-run install-engine install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; two and a half minutes"
 	@echo "make test-all                         the whole suite; seven minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
+	@echo "make test-browser                     the documentation page in headless Chromium; one minute"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
 	@echo "make bench                            benchmarks against common alternatives; 20 minutes"
@@ -55,6 +56,10 @@ test-rest: install
 # With all tests of the guarantees, so that the table at the end has a figure for each.
 test-long: install
 	$(PYTEST) -m "long or promise" $(ARGS)
+
+# Installs Chromium if it is missing and apt-get may. Otherwise it prints what is missing and passes.
+test-browser: install
+	@.venv/bin/python -m tests.browser $(ARGS)
 
 check: install
 	.venv/bin/ruff format --check .

@@ -1,0 +1,24 @@
+"""Runs the tests in a browser: `make test-browser`. Without a browser, prints what is missing and passes."""
+
+import sys
+
+import pytest
+
+from tests.browser import chromium
+
+
+def main() -> int:
+    """Install the browser where that is possible, then run the tests with the arguments of this command."""
+    chromium.install()
+    if not chromium.is_installed():
+        sys.stdout.write(
+            "NOT TESTED in a browser: Chromium or chromedriver is missing; on Debian, run as root "
+            "`apt-get install chromium chromium-driver`.\n"
+        )
+        return 0
+    # The configuration leaves out this folder, so that no other run needs a browser.
+    return pytest.main(["-o", "norecursedirs=.*", "tests/browser", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

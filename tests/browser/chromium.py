@@ -1,0 +1,62 @@
+"""Finds, installs and starts Chromium."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_DRIVER = "chromedriver"
+_OPTIONS = (
+    "--headless",
+    "--no-sandbox",  # for root
+    "--disable-gpu",
+    # Requests to other sites, which a machine without network access refuses.
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
+
+
+def install() -> None:
+    """Install Chromium with apt-get if it is missing and this user may."""
+    if not is_installed() and os.geteuid() == 0 and shutil.which("apt-get"):
+        unattended = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        packages = ("chromium", "chromium-driver", "fonts-liberation")
+        for command in (["update"], ["install", "-y", "--no-install-recommends", *packages]):
+            subprocess.run(["apt-get", "-qq", *command], env=unattended, stdout=subprocess.DEVNULL, check=False)
+
+
+def is_installed() -> bool:
+    """Whether this machine has the browser and its driver."""
+    return bool(_browser() and shutil.which(_DRIVER))
+
+
+@contextmanager
+def started() -> Iterator[Chrome]:
+    """A new browser without history, inside the block."""
+    options = ChromeOptions()
+    options.binary_location = _browser() or ""
+    for option in _OPTIONS:
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = Chrome(options=options, service=Service(shutil.which(_DRIVER)))
+    try:
+        yield driver
+    finally:
+        driver.quit()
+
+
+def resize(driver: Chrome, width: int, height: int) -> None:
+    """Give the page exactly this size. A window has a minimum width and a frame."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def _browser() -> str | None:
+    return next(filter(None, map(shutil.which, _BROWSERS)), None)

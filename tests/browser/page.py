@@ -1,0 +1,72 @@
+"""The documentation page, used as a reader does: with clicks and keys."""
+
+import json
+from typing import Any
+
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+_SECONDS = 20
+
+
+class Page:
+    """The page at `/docs` of a service."""
+
+    def __init__(self, driver: Chrome, url: str) -> None:
+        self.driver = driver
+        self.url = url
+
+    def open(self) -> "Page":
+        """Open the service's root and wait for the first operation."""
+        self.driver.get(self.url)
+        self.find(".opblock-summary-control")
+        return self
+
+    def authorize(self, key: str) -> None:
+        """Enter the key in the only box of the dialog."""
+        self.find(".btn.authorize").click()
+        self.find(".auth-container input")
+        (box,) = self.all(".auth-container input")
+        box.send_keys(key)
+        self.find(".auth-btn-wrapper .authorize").click()
+        self.find(".btn-done").click()
+
+    def operations(self) -> list[str]:
+        """The operations in the order of the page, as `METHOD /path`."""
+        methods, paths = self.all(".opblock-summary-method"), self.all(".opblock-summary-path")
+        return [f"{method.text} {path.get_attribute('data-path')}" for method, path in zip(methods, paths, strict=True)]
+
+    def execute(self, place: int, ids: dict[str, str]) -> tuple[int, Any]:
+        """Execute the operation at this place of the page; returns status and body.
+
+        Everything stays as the page fills it in. `ids` are typed into path values that are empty.
+        """
+        block = self.all(".opblock")[place]
+        control = block.find_element(By.CSS_SELECTOR, ".opblock-summary-control")
+        self._click(control)
+        button = self.find(".btn.execute", block)
+        for row in self.all("tr[data-param-in=path]", block):
+            box = row.find_element(By.CSS_SELECTOR, "input")
+            if not box.get_attribute("value"):
+                box.send_keys(ids[row.get_attribute("data-param-name") or ""])
+        self._click(button)
+        answer = self.find(".live-responses-table tr.response .response-col_status", block)
+        body = self.all(".live-responses-table tr.response .highlight-code code", block)
+        text = body[0].get_attribute("textContent") if body else None
+        status = int(answer.text.split()[0])
+        self._click(control)
+        return status, json.loads(text) if text else None
+
+    def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
+        """The first element, as soon as it exists."""
+        return WebDriverWait(self.driver, _SECONDS, 0.05).until(lambda _: self.all(selector, inside))[0]
+
+    def all(self, selector: str, inside: WebElement | None = None) -> list[WebElement]:
+        """All elements that exist now."""
+        return (inside or self.driver).find_elements(By.CSS_SELECTOR, selector)
+
+    def _click(self, element: WebElement) -> None:
+        self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
+        element.click()

@@ -1,0 +1,97 @@
+"""A reader of /docs succeeds at the first try: every write, as the page fills it in, against the local run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+
+from tests.browser import chromium
+from tests.browser.page import Page
+from tests.reliability import runs
+from tests.reliability.runs import Run
+
+SIZES = [(1400, 1000), (390, 844)]
+# The operations whose responses have the ids that a reader copies.
+CREATED_BY = {
+    "POST /v3/agents/{agent_id}/tools": "tool_id",
+    "POST /v3/leads": "lead_id",
+    "POST /v3/tokens": "token_id",
+    "POST /v3/webhooks": "webhook_id",
+    "POST /v3/webhooks/{webhook_id}/test": "delivery_id",
+}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """The service of `make run` on a free port."""
+    directory: Path = tmp_path_factory.mktemp("run")
+    run = runs.begin(directory, runs.free_port())
+    yield run
+    runs.kill(run)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Chrome]:
+    with chromium.started() as driver:
+        yield driver
+
+
+@pytest.fixture
+def page(browser: Chrome, service: Run) -> Page:
+    """The page as a reader sees it who enters the address of the service."""
+    chromium.resize(browser, *SIZES[0])
+    return Page(browser, f"http://127.0.0.1:{service.port}").open()
+
+
+def errors_of(driver: Chrome) -> list[str]:
+    """What the browser reports: blocked content, failed requests, uncaught exceptions."""
+    messages = [entry["message"] for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    # The JSON document names no icon, so the browser looks for one.
+    return [message for message in messages if "/favicon.ico" not in message]
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_first_operation_is_on_the_first_screen(width: int, height: int, page: Page) -> None:
+    chromium.resize(page.driver, width, height)
+    first = page.find(".opblock")
+    assert first.rect["y"] + first.rect["height"] <= height
+    first.find_element(By.CSS_SELECTOR, ".opblock-summary-control").click()
+    page.find(".btn.execute")
+    assert page.driver.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_server_is_the_address_of_the_page(page: Page) -> None:
+    assert [one.text for one in page.all(".servers option")] == [page.url]
+    assert page.driver.current_url == f"{page.url}/docs"
+
+
+def test_every_link_of_the_page_leads_somewhere(page: Page) -> None:
+    for address in [one.get_attribute("href") or "" for one in page.all("nav a")]:
+        page.driver.get(address)
+        _, _, anchor = address.partition("#")
+        assert not anchor or page.all(f"h2#{anchor}"), address
+    assert errors_of(page.driver) == []
+
+
+def test_every_write_works_at_the_first_try(page: Page, service: Run) -> None:
+    page.authorize(service.credentials["workspace_key"])
+    ids: dict[str, str] = {}
+    writes = in_reading_order(page.operations())
+    assert len(writes) >= 10
+    for place, name in writes:
+        status, body = page.execute(place, ids)
+        assert status == 200, (name, body)
+        if name in CREATED_BY:
+            ids[CREATED_BY[name]] = body["data"]["id"]
+    assert errors_of(page.driver) == []
+
+
+def in_reading_order(operations: list[str]) -> list[tuple[int, str]]:
+    """The writes with their places on the page. A reader tries the deletions last, from the bottom to the top."""
+    writes = [(place, name) for place, name in enumerate(operations) if not name.startswith("GET")]
+    deletions = [one for one in writes if one[1].startswith("DELETE")]
+    # The test of a webhook makes the delivery that another operation repeats.
+    others = sorted(set(writes) - set(deletions), key=lambda one: ("{delivery_id}" in one[1], one))
+    return [*others, *reversed(deletions)]
