@@ -298,6 +298,11 @@ def test_a_malformed_list_of_etags_is_refused(text: str, service: Service) -> No
     refused(service.send("GET /v3/tools/{tool_id}", values, If_None_Match=text), 400, "If-None-Match")
 
 
+def test_a_malformed_header_is_refused_although_the_other_one_does_not_match(service: Service) -> None:
+    answer = service.send(CREATED_AT_ID["client"], {"client_id": "new"}, {}, If_Match="*", If_None_Match="AAA")
+    refused(answer, 400, "If-None-Match")
+
+
 # ---- another writer between the check and the save ------------------------------------------------
 
 

@@ -57,10 +57,10 @@ def require_match(row: Tagged | None, kind: str) -> Tagged:
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
     """`row`, or None if the record does not exist. Raises PreconditionFailed, and Invalid for a malformed header."""
-    expected = _record_tags(IF_MATCH)
+    expected, excluded = _record_tags(IF_MATCH), _record_tags(IF_NONE_MATCH)  # both are valid before one is compared
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
-    if row is not None and _matches_weakly(_record_tags(IF_NONE_MATCH), _tag(row)):
+    if row is not None and _matches_weakly(excluded, _tag(row)):
         raise errors.PreconditionFailed(f"{IF_NONE_MATCH} matches the existing record; read it and try again.")
     return row
 
