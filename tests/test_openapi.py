@@ -117,7 +117,10 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
 @one_of_each(lambda: None)
 def test_an_operation_names_its_credentials(operation: Operation) -> None:
     last = operation.description["description"].splitlines()[-1]
-    assert last == f"Opened by: {OPENED_BY[ROUTES[operation.route]['credential']]}."
+    opened_by = OPENED_BY[ROUTES[operation.route]["credential"]]
+    (tag,), right = operation.description["tags"], "read" if operation.method == "GET" else "write"
+    scope = f" with the scope `{tag}:{right}`" if "access token" in opened_by else ""
+    assert last == f"Opened by: {opened_by}{scope}."
 
 
 def test_a_viewer_asks_for_one_credential() -> None:

@@ -384,9 +384,11 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     """Run `make restore`, compare the stages, use both, and destroy the new one; returns the number of records."""
     command = ("-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", "latest", "--to", restored.STAGE)
     restored.enable_recovery(here, _NAME)
+    before = restored.read_tables(here, _NAME)
     _print_steps(_run(here, *command))
     try:
-        records = restored.count_equal_records(here, _NAME)
+        found = restored.read_tables(here, restored.NAME)
+        records = restored.check_records(before, found, restored.read_tables(here, _NAME))
         restored.check_settings(here, _NAME)
     except AssertionError as error:
         raise Failed(str(error)) from error
