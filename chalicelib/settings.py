@@ -17,6 +17,11 @@ def encryption_key() -> str:
     return os.environ.get("CAMS_ENCRYPTION_KEY", "alias/cams")
 
 
+def stored_layout() -> str:
+    """CAMS_STORED_LAYOUT: the layout in which records are written (default: the current one)."""
+    return os.environ.get("CAMS_STORED_LAYOUT", "")
+
+
 def webhook_allow_private() -> bool:
     """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` allows webhooks over http and to non-public addresses (default off)."""
     return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"

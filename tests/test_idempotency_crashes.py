@@ -115,7 +115,7 @@ def decrypted(world: World, name: str, item: dict[str, Any]) -> dict[str, Any]:
     """An item with its documents decrypted."""
     table = engine_tables()[name]
     keys = [key for key in (table.hash_key_attr, table.range_key_attr) if key]
-    place = "/".join((name, *(item[key] for key in keys)))
+    place = "/".join((name.removeprefix(storage.table("")), *(item[key] for key in keys)))
     documents = {
         attribute: encryption.unseal(world.workspace.workspace_id, f"{place}/{attribute}", item[attribute])
         for attribute in SEALED & item.keys()

@@ -45,13 +45,13 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 def unseal_text(row: Row, attribute: str) -> str:
     """The JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
 
-    Raises encryption.DecryptionError.
+    Raises encryption.DecryptionError and layouts.UnknownLayout.
     """
     return encryption.unseal(row.workspace_id, row.associated_data(attribute), getattr(row, attribute)).decode()
 
 
 def unseal(row: Row, attribute: str) -> Document:
-    """The document in a sealed attribute of an item. Raises encryption.DecryptionError."""
+    """The document in a sealed attribute of an item. Raises encryption.DecryptionError and layouts.UnknownLayout."""
     document: Document = json.loads(unseal_text(row, attribute))
     return document
 

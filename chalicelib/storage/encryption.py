@@ -4,7 +4,8 @@ JSON bytes are compressed (`compression`), then encrypted with AES-256-GCM. KMS 
 (`keyring`). Each workspace has its own key, derived from the data key by HMAC. The associated data (AAD) names the
 table, item key and attribute: a ciphertext copied to another item or workspace does not decrypt.
 
-Layout: 1 byte layout number, 4 bytes key id, 12 bytes nonce, then ciphertext and tag.
+Sealed bytes: 1 byte for the layout (`layouts`), which is authenticated, too; 4 bytes key id, 12 bytes nonce, then
+ciphertext and tag.
 """
 
 import hmac
@@ -14,9 +15,8 @@ from functools import lru_cache
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from chalicelib.storage import compression, keyring
+from chalicelib.storage import compression, keyring, layouts
 
-_LAYOUT = b"\x02"
 _HEADER = 1 + 4 + 12
 
 
@@ -32,14 +32,14 @@ def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = c
 def reseal(workspace_id: str, associated_data: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
     """`seal` for a payload that replaces `sealed`, whose payload begins with `before`.
 
-    Copies the compressed beginning that both payloads share. Raises DecryptionError.
+    Copies the compressed beginning that both payloads share. Raises DecryptionError and UnknownLayout.
     """
     packed = _decrypt(workspace_id, associated_data, sealed)
     return _encrypt(workspace_id, associated_data, compression.pack(payload, before, packed))
 
 
 def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
-    """The JSON bytes that were sealed with the same arguments. Raises DecryptionError."""
+    """The JSON bytes that were sealed with the same arguments. Raises DecryptionError and UnknownLayout."""
     try:
         return compression.unpack(_decrypt(workspace_id, associated_data, sealed))
     except ValueError as error:
@@ -48,16 +48,18 @@ def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
 
 def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
     key = keyring.current()
-    nonce = os.urandom(12)
-    return _LAYOUT + key.key_id + nonce + _cipher(key, workspace_id).encrypt(nonce, packed, associated_data.encode())
+    layout, nonce = bytes([layouts.written()]), os.urandom(12)
+    encrypted = _cipher(key, workspace_id).encrypt(nonce, packed, layout + associated_data.encode())
+    return layout + key.key_id + nonce + encrypted
 
 
 def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
-    if sealed[:1] != _LAYOUT or len(sealed) < _HEADER:
+    if len(sealed) < _HEADER:
         raise DecryptionError(associated_data)
+    layouts.check(sealed[0])
     cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
     try:
-        return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], associated_data.encode())
+        return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
     except InvalidTag as error:
         raise DecryptionError(associated_data) from error
 

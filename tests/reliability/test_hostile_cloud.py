@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from moto.sqs.models import sqs_backends
 
+from chalicelib import storage
 from chalicelib.http.idempotency import METHODS
-from chalicelib.storage import encryption
+from chalicelib.storage import encryption, layouts
 from chalicelib.workspaces import store as workspaces
 from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot, tables
@@ -69,8 +70,9 @@ def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
         if name == "part":
             plain[name] = len(sealed)
-        elif sealed[:1] == encryption._LAYOUT:
-            plain[name] = encryption.unseal(keys[0].split("#")[0], "/".join((table, *keys, name)), sealed)
+        elif sealed[0] == layouts.CURRENT:
+            place = "/".join((table.removeprefix(storage.table("")), *keys, name))
+            plain[name] = encryption.unseal(keys[0].split("#")[0], place, sealed)
     if table == "cams-events":
         plain["workspace"] = keys[0].split("#")[0]  # the rest of the partition follows from the event's id
     return f"{table} {sorted(plain.items())}"

@@ -280,7 +280,7 @@ def test_unreadable_hosts_are_slow_until_they_answer(
     hosts.promote(workspace.workspace_id, inbox.host)
     row = storage.find(hosts.HostsRow, workspace.workspace_id, hosts.SORT_KEY)
     assert row is not None
-    row.document = b"damaged" + row.document
+    row.document += b"damaged"
     with storage.unit_of_work():
         storage.put(row)
     listen(api, inbox.url())

@@ -1,0 +1,35 @@
+"""Stored layouts: the numbered ways in which records are stored.
+
+Each sealed attribute begins with the number of its layout. The code reads every layout in `READABLE` and writes one of
+them. During a deployment, old and new functions share the tables: a deployment lets the functions write a new layout
+only when all of them read it (`infra/deploy/layouts.py`). Plain attributes and queue messages have no number, so a
+version may only add optional ones.
+"""
+
+from chalicelib import errors, settings
+
+# Each layout that this version reads, and the first version that reads it. A reader stays, because a record keeps its
+# layout until it is written again. `tests/layouts` has recorded rows of each.
+READABLE = {2: "1.0.0"}
+CURRENT = max(READABLE)
+
+
+class UnknownLayout(errors.Unavailable):
+    """A newer version wrote this record. A stream or queue repeats it until a function of that version reads it."""
+
+    sentence = "A newer version of the service has stored this record; try again in a minute."
+
+
+def written() -> int:
+    """The layout to write: the setting `CAMS_STORED_LAYOUT`, or the current one. Raises Unavailable for another."""
+    layout = settings.stored_layout() or str(CURRENT)
+    if layout not in map(str, READABLE):
+        known = ", ".join(map(str, READABLE))
+        raise errors.Unavailable(f"CAMS_STORED_LAYOUT must be one of {known}; correct the deployment.")
+    return int(layout)
+
+
+def check(layout: int) -> None:
+    """Raise UnknownLayout for a layout that this version does not read."""
+    if layout not in READABLE:
+        raise UnknownLayout
