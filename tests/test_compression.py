@@ -66,6 +66,16 @@ def test_appended_bytes_are_compressed_alone(monkeypatch: pytest.MonkeyPatch) ->
     assert sum(compressed) == 100 + 1000 + 1
 
 
+@one_of_each(lambda size: size > 2 * PART)
+@pytest.mark.parametrize("size", [0, 1, PART, 2 * PART, 2 * PART + 1, len(LONG)])
+def test_what_the_dictionary_contains_costs_a_few_bytes(size: int) -> None:
+    dictionary = LONG[:size]
+    text = b'{"text": "' + dictionary[-2_000:] + b'"}'
+    packed = compression.pack(text, dictionary=dictionary)
+    assert compression.unpack(packed, dictionary) == text
+    assert len(packed) < 60
+
+
 def test_the_result_is_not_larger_than_zlib_s() -> None:
     grown = b""
     packed = compression.pack(b"")

@@ -86,14 +86,15 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     interactions, messages = _COUNTS.unpack(seen)
     counts = _COUNTS.pack(interactions + len(received), messages + len(new))
     for_events = {"agentName": agent["title"], "origin": metadata["origin"], "messages": received}
-    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + counts)
+    last = _json(turns)
+    written = _sealed(conversation, "turns", last + b"\x00" + counts)
     _dynamodb.put_item(
         TableName=_CONVERSATIONS,
         Item={
             **item,
             "summary": {"B": _sealed(conversation, "summary", _json(metadata))},
             "turns": {"B": written},
-            "received": {"B": _sealed(conversation, "received", _json(for_events))},
+            "received": {"B": _sealed(conversation, "received", _json(for_events), last)},
             "version_tag": {"S": os.urandom(13).hex()},
         },
         ConditionExpression="version_tag = :as_read",
@@ -108,7 +109,7 @@ def _agent_key(agent_id: str) -> dict[str, Any]:
 
 
 def _opened_document(item: dict[str, Any]) -> Document:
-    place = f"{_AGENTS}/{item['partition']['S']}/{item['item']['S']}/document"
+    place = f"agents/{item['partition']['S']}/{item['item']['S']}/document"
     document: Document = json.loads(encryption.unseal(_WORKSPACE, place, item["document"]["B"]))
     return document
 
@@ -122,12 +123,12 @@ def _unsealed(item: dict[str, Any], attribute: str) -> bytes:
     return encryption.unseal(_WORKSPACE, _place(item["conversation"]["S"], attribute), item[attribute]["B"])
 
 
-def _sealed(conversation: str, attribute: str, payload: bytes) -> bytes:
-    return encryption.seal(_WORKSPACE, _place(conversation, attribute), payload)
+def _sealed(conversation: str, attribute: str, payload: bytes, dictionary: bytes = b"") -> bytes:
+    return encryption.seal(_WORKSPACE, _place(conversation, attribute), payload, dictionary=dictionary)
 
 
 def _place(conversation: str, attribute: str) -> str:
-    return f"{_CONVERSATIONS}/{conversation}/conversation/{attribute}"
+    return f"conversations/{conversation}/conversation/{attribute}"
 
 
 def _json(document: Any) -> bytes:

@@ -51,6 +51,16 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
     return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), received.unpack(seen)
 
 
+def read_last(row: ConversationRow) -> bytes:
+    """Return the last turns, which the row itself holds, as JSON text from the middle of a list."""
+    return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
+
+
+def last_of(row: ConversationRow, turns: bytes) -> bytes:
+    """Return the end of the row's turns that `read_last` returns."""
+    return turns[sum(chunk.length for chunk in chunks(row)) :]
+
+
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
     """Return rows with the keys of the chunks, to delete them."""
     return [_chunk_row(row, index) for index in range(len(chunks(row)))]

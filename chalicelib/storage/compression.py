@@ -16,17 +16,19 @@ _WINDOW = 32_768
 QUICK, DENSE = 3, 6
 
 
-def pack(text: bytes, before: bytes = b"", packed: bytes | None = None, level: int = QUICK) -> bytes:
+def pack(
+    text: bytes, before: bytes = b"", packed: bytes | None = None, level: int = QUICK, dictionary: bytes = b""
+) -> bytes:
     """Compress `text` at this level.
 
     `packed`, if given, is an earlier result for a text that begins with `before`. The whole parts that `text` and
-    `before` have in common are copied from it.
+    `before` have in common are copied from it. What `text` repeats from the end of `dictionary` costs a few bytes.
     """
     lengths, stream = _split(packed) if packed else ([], b"")
     kept = _common_parts(text, before, len(lengths))
     lengths = lengths[:kept]
     start = kept * _PART
-    window = text[max(start - _WINDOW, 0) : start]
+    window = text[max(start - _WINDOW, 0) : start] or dictionary[-_WINDOW:]
     deflate = zlib.compressobj(
         level, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY, window
     )
@@ -39,12 +41,16 @@ def pack(text: bytes, before: bytes = b"", packed: bytes | None = None, level: i
     return b"".join([struct.pack(f">H{len(lengths)}I", len(lengths), *lengths), *parts, end])
 
 
-def unpack(packed: bytes) -> bytes:
-    """Decompress the result of `pack`. Raises ValueError for malformed bytes."""
+def unpack(packed: bytes, dictionary: bytes = b"") -> bytes:
+    """Decompress the result of `pack` with the same dictionary. Raises ValueError for malformed bytes."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS, dictionary[-_WINDOW:])
     try:
-        return zlib.decompress(_split(packed)[1], -zlib.MAX_WBITS)
+        text = inflate.decompress(_split(packed)[1])
     except (struct.error, zlib.error) as error:
         raise ValueError from error
+    if not inflate.eof:
+        raise ValueError("The stream is incomplete.")
+    return text
 
 
 def _split(packed: bytes) -> tuple[list[int], bytes]:

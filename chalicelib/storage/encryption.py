@@ -24,9 +24,15 @@ class DecryptionError(Exception):
     """The bytes do not decrypt with this associated data: altered, truncated, or copied from another item."""
 
 
-def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK) -> bytes:
+def seal(
+    workspace_id: str,
+    associated_data: str,
+    payload: bytes,
+    level: int = compression.QUICK,
+    dictionary: bytes = b"",
+) -> bytes:
     """Compress and encrypt JSON bytes with the workspace's key. `associated_data` comes from `Row.associated_data`."""
-    return _encrypt(workspace_id, associated_data, compression.pack(payload, level=level))
+    return _encrypt(workspace_id, associated_data, compression.pack(payload, level=level, dictionary=dictionary))
 
 
 def reseal(workspace_id: str, associated_data: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
@@ -38,10 +44,10 @@ def reseal(workspace_id: str, associated_data: str, payload: bytes, before: byte
     return _encrypt(workspace_id, associated_data, compression.pack(payload, before, packed))
 
 
-def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
+def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: bytes = b"") -> bytes:
     """The JSON bytes that were sealed with the same arguments. Raises DecryptionError and UnknownLayout."""
     try:
-        return compression.unpack(_decrypt(workspace_id, associated_data, sealed))
+        return compression.unpack(_decrypt(workspace_id, associated_data, sealed), dictionary)
     except ValueError as error:
         raise DecryptionError(associated_data) from error
 

@@ -15,6 +15,7 @@ import pytest
 from moto.sqs.models import sqs_backends
 
 from chalicelib import storage
+from chalicelib.conversations.store import read_received
 from chalicelib.http.idempotency import METHODS
 from chalicelib.storage import encryption, layouts
 from chalicelib.workspaces import store as workspaces
@@ -70,6 +71,8 @@ def decrypted(table: str, item: dict[str, dict[str, Any]]) -> str:
     for name, sealed in ((name, typed["B"]) for name, typed in item.items() if "B" in typed):
         if name == "part":
             plain[name] = len(sealed)
+        elif name == "received":
+            plain[name] = read_received(item)
         elif sealed[0] == layouts.CURRENT:
             place = "/".join((table.removeprefix(storage.table("")), *keys, name))
             plain[name] = encryption.unseal(keys[0].split("#")[0], place, sealed)
