@@ -19,6 +19,7 @@ from infra.deploy import (
     checks,
     event_sources,
     gateway_responses,
+    layouts,
     limits,
     recovery,
     stack,
@@ -56,11 +57,14 @@ def deploy(stage_name: str) -> None:
     session, name = Session(), checks.stack_name(stage_name)
     with _step("checks"):
         checks.run_all(session, name, stage_name)
+        layout = layouts.choose(session.client, name, stage_name)
     with _step("stack"):
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(stage_name)
-        outputs = stack.apply(cloudformation, name, stage_name, {"RequestsPerCredential": str(per_credential)})
+        wanted = {"RequestsPerCredential": str(per_credential), **layouts.parameters(layout)}
+        outputs = stack.apply(cloudformation, name, stage_name, wanted)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
         stage.record(stage_name, name, outputs)
+        stage.set_variables(stage_name, layouts.variables(layout))
         limits.reserve(session.client("lambda"), stage_name)
     with _step("chalice state"):
         removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
@@ -83,10 +87,12 @@ def deploy(stage_name: str) -> None:
             stack.apply(cloudformation, name, stage_name, known)
     click.echo(f"\nStage {stage_name} is deployed at {url}")
     click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
-    for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY"):
+    for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT"):
         click.echo(f"  export {key}={variables[key]}")
     click.echo(f"  export AWS_DEFAULT_REGION={checks.require_region(session)}")
     click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
+    if sentence := layouts.next_step(layout, stage_name):
+        click.echo(f"\n{sentence}")
     click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to this topic (docs/operate.md).")
 
 

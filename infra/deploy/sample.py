@@ -10,7 +10,8 @@ import sys
 from typing import Any
 
 from chalicelib import settings
-from chalicelib.storage import encryption, rows, sdk_client
+from chalicelib.conversations import store as conversations
+from chalicelib.storage import encryption, layouts, rows, sdk_client
 from infra.tables import declared, table_name
 
 _RECORDS = 100  # of each table, at most; a scan reads a megabyte
@@ -31,6 +32,8 @@ def main() -> None:
                 attributes += _decrypt(name.removeprefix(prefix), [item[one]["S"] for one in names], item)
             except encryption.DecryptionError:
                 sys.exit(f"A record of {name} cannot be decrypted with the keys in {prefix}keyring.")
+            except layouts.UnknownLayout:
+                sys.exit(f"A newer version has stored a record of {name}: restore with that version.")
     sys.stdout.write(f"{records} records, {attributes} decrypted attributes\n")
 
 
@@ -38,7 +41,10 @@ def _decrypt(table: str, keys: list[str], item: dict[str, Any]) -> int:
     """Decrypt the sealed attributes of an item; returns their number. Raises DecryptionError."""
     sealed = {name: value["B"] for name, value in item.items() if "B" in value and name not in _NOT_SEALED}
     for name, value in sealed.items():
-        encryption.unseal(rows.split_key(keys[0])[0], rows.associated_data(table, keys, name), value)
+        if name == "received":
+            conversations.read_received(item)
+        else:
+            encryption.unseal(rows.split_key(keys[0])[0], rows.associated_data(table, keys, name), value)
     return len(sealed)
 
 

@@ -23,6 +23,8 @@ _FIRST_POLL_SECONDS = 0.1
 _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
+# What a later operation on the stack keeps unless it sets another value.
+_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion")
 NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 """The statuses of a stack that has nothing in it."""
 
@@ -50,8 +52,7 @@ def blocking_reason(state: str | None, name: str) -> str | None:
 def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
     """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure.
 
-    `parameters` are those that the stage sets. Without `ApiId`, the stack keeps the one that it has.
-    It always keeps its key.
+    `parameters` are those that the stage sets. The stack keeps its API, its key and its stored layout without them.
     """
     if status(cloudformation, name) in NEVER_CREATED:
         # A failed creation has been rolled back: the stack is empty and can only be deleted.
@@ -59,14 +60,14 @@ def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, s
     if status(cloudformation, name) is None:
         cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
         _wait(cloudformation, name)
-    parameters = {**parameters_of(cloudformation, name, ("ApiId", "KeyArn")), **parameters}
+    parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters))
     return outputs(cloudformation, name)
 
 
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
     """Delete every resource except tables and key. They stay in the stack for a later deployment."""
-    kept = parameters_of(cloudformation, name, ("KeyArn",))
+    kept = parameters_of(cloudformation, name, _KEPT)
     _update(cloudformation, **_request(name, stage, kept, serving=False, protected=protected))
 
 

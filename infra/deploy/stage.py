@@ -20,7 +20,13 @@ _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
 _OPERATORS_SETTINGS = ("lambda_architecture", "throttle", "requests_per_credential")
 _RESERVED = "reserved_concurrency"
-_GENERATED_VARIABLES = ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_")
+_GENERATED_VARIABLES = (
+    "CAMS_TABLE_PREFIX",
+    "CAMS_ENCRYPTION_KEY",
+    "CAMS_STREAM_",
+    "CAMS_STORED_LAYOUT",
+    "CAMS_READABLE_LAYOUTS",
+)
 
 
 def record(stage: str, name: str, outputs: Outputs) -> None:
@@ -67,6 +73,13 @@ def architecture(stage: str) -> str:
     Like Chalice, falls back to the value for all stages.
     """
     return str(read(stage).get("lambda_architecture") or _read_config().get("lambda_architecture", "x86_64"))
+
+
+def set_variables(stage: str, variables: Mapping[str, str]) -> None:
+    """Set environment variables of the functions, for Chalice to apply."""
+    config = _read_config()
+    config["stages"][stage]["environment_variables"].update(variables)
+    _write(CHALICE_DIRECTORY / _CONFIG, config)
 
 
 def reserve(stage: str, concurrency: Mapping[str, int]) -> None:

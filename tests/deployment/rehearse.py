@@ -27,9 +27,10 @@ import click
 
 from chalicelib import ids
 from chalicelib.openapi.examples import EXAMPLES
+from chalicelib.storage import layouts
 from infra.local import children
 from infra.package import wheels
-from tests.deployment import cloud, restored
+from tests.deployment import cloud, restored, upgraded
 from tests.described import ExampleValues, path_value
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
@@ -167,12 +168,19 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             _check_other_queues(here, receiver)
         with _step("deploy again"):
             before = _mappings(here)
+            upgraded.release_next_layout(here.project)
             if _deploy(here) != address:
                 raise Failed("The second deployment changed the URL of the API.")
             if _mappings(here) != before:
                 raise Failed("The second deployment replaced or changed event source mappings.")
             api.call("GET", "/v3/agents")
             _check_gateway_responses(here, api)
+            upgraded.check_written(here, _NAME, layouts.CURRENT)
+        with _step("switch layout"):
+            _deploy(here)
+            upgraded.check_written(here, _NAME, layouts.CURRENT + 1)
+            api.call("GET", "/v3/agents")
+            upgraded.check_refusal(here, _STAGE)
         with _step("restore") as note:
             note(f"{_restore(here, api, receiver)} records")
         with _step("destroy"):

@@ -1,0 +1,71 @@
+"""The stored layout that a deployment lets the functions write: the newest that this version and they all read.
+
+While a deployment replaces the functions, old and new ones run side by side. The environment of each function has the
+layouts that it reads. The parameters of the stack have the layout that was last written; they stay with the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from chalicelib import __version__
+from chalicelib.storage.layouts import CURRENT, READABLE
+from infra.deploy import stack
+from infra.deploy.checks import NotReady
+from infra.deploy.functions import FUNCTIONS
+
+READABLE_VARIABLE = "CAMS_READABLE_LAYOUTS"
+_PARAMETERS = ("StoredLayout", "StoredLayoutVersion")
+# Before deployments recorded layouts, every function read and wrote this one.
+_FIRST = "2"
+
+
+def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
+    """The layout to write. Raises NotReady if this version does not read what the stage has written."""
+    deployed = list(_deployed(sdk("lambda"), name))
+    found = stack.parameters_of(sdk("cloudformation"), name, _PARAMETERS)
+    written = int(found.get("StoredLayout") or (_FIRST if deployed else CURRENT))
+    if written not in READABLE:
+        first = found["StoredLayoutVersion"] if written > CURRENT else READABLE[min(READABLE)]
+        known = " and ".join(map(str, READABLE))
+        raise NotReady(
+            f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
+            f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
+        )
+    return max(set(READABLE).intersection(*deployed))
+
+
+def parameters(layout: int) -> dict[str, str]:
+    """The parameters of the stack that record the layout."""
+    return dict(zip(_PARAMETERS, (str(layout), READABLE[layout]), strict=True))
+
+
+def variables(layout: int) -> dict[str, str]:
+    """The environment variables of the functions: what they write, and what they read."""
+    return {"CAMS_STORED_LAYOUT": str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}
+
+
+def next_step(layout: int, stage: str) -> str:
+    """One sentence for the operator if the deployment did not switch to the current layout yet, otherwise empty."""
+    if layout == CURRENT:
+        return ""
+    return (
+        f"Stage {stage} still writes layout {layout}, which the functions before this deployment read: run "
+        f"`make deploy STAGE={stage}` again to write layout {CURRENT}."
+    )
+
+
+def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
+    """The layouts that each deployed function reads."""
+    for function in FUNCTIONS:
+        try:
+            found = awslambda.get_function_configuration(FunctionName=function.deployed_name(name))
+        except ClientError as error:
+            if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                continue
+            raise
+        readable = found.get("Environment", {}).get("Variables", {}).get(READABLE_VARIABLE, _FIRST)
+        yield set(map(int, readable.split(",")))
