@@ -44,6 +44,7 @@ PROMISES = {
     "tallied": "Tallies are right once changes are quiet, whatever was repeated, reordered or interrupted",
     "limits": "Concurrent writers never exceed a limit",
     "cloud": "During cloud failures, a caller gets a correct answer or a 503 before the gateway times out",
+    "upgraded": "During an upgrade, each version reads what the other has stored, and nothing is lost",
     "kept": "An acknowledged write survives `kill -9`, also in the local run",
     "secret": "No log, error or table contains a secret in clear text",
 }

@@ -7,7 +7,7 @@ import boto3
 import pytest
 
 from chalicelib import errors, storage
-from chalicelib.storage import encryption, keyring
+from chalicelib.storage import encryption, keyring, layouts
 from chalicelib.workspaces.store import WorkspaceRow
 from tests.conftest import clear_caches
 
@@ -39,6 +39,13 @@ def test_an_altered_byte_is_detected(position: int) -> None:
     sealed[position] ^= 1
     with pytest.raises(encryption.DecryptionError):
         encryption.unseal("w", "here", bytes(sealed))
+
+
+def test_the_layout_is_authenticated() -> None:
+    sealed = encryption.seal("w", "here", b"{}")
+    for layout in layouts.READABLE.keys() - {sealed[0]}:
+        with pytest.raises(encryption.DecryptionError):
+            encryption.unseal("w", "here", bytes([layout]) + sealed[1:])
 
 
 def test_each_encryption_of_a_document_differs() -> None:

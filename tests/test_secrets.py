@@ -178,8 +178,9 @@ def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[st
     records = stream.read()
     image = next(record["dynamodb"]["NewImage"] for record in records if "received" in record["dynamodb"]["NewImage"])
     pipeline.fan_out(records)
-    # An altered document cannot be decrypted, and goes to the dead-letter queue.
-    image["received"]["B"] = image["received"]["B"][::-1]
+    # An altered document cannot be decrypted, and goes to the dead-letter queue. It begins with layout and key.
+    sealed = image["received"]["B"]
+    image["received"]["B"] = sealed[:8] + sealed[8:][::-1]
     pipeline.fan_out(records)
     queued = pipeline.take(queue.SLOW)  # new hosts are slow
     with refuse_operation("UpdateItem", "ResourceNotFoundException"):

@@ -39,8 +39,8 @@ def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Turn stream records into delivery messages. Returns the first failed record, or an empty list.
 
     The stream repeats the batch from that record on, and the ids stay the same. Raises Unavailable if that is the whole
-    batch. The database, KMS or the queue failed. An unreadable record goes to the dead-letter queue, last of all, so
-    that a repeated batch does not send it again.
+    batch. The database, KMS or the queue failed, or a newer version has stored the record. Any other unreadable record
+    goes to the dead-letter queue, last of all, so that a repeated batch does not send it again.
     """
     unreadable: list[int] = []
     failed = _enqueue_all(records, unreadable)

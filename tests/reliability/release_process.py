@@ -1,0 +1,37 @@
+"""Runs one release of the service: `python release_process.py`, with the release as the first entry of `PYTHONPATH`.
+
+Each line of standard input is `{"handler", "event"}`; the answer is `{"returned"}` or `{"raised"}`. A line
+`{"seconds"}` moves the release's clock. It imports nothing but the release.
+"""
+
+import importlib
+import json
+import os
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)  # the release logs to standard output
+
+from app import app  # noqa: F401 - a cold start
+from chalicelib import clock
+
+
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """Invoke a handler as Lambda does."""
+    if "seconds" in asked:
+        milliseconds = clock.milliseconds
+        clock.milliseconds = lambda: milliseconds() + asked["seconds"] * 1000
+        return {"returned": None}
+    module, _, name = asked["handler"].rpartition(".")
+    context = SimpleNamespace(aws_request_id="1", function_name=name, memory_limit_in_mb=256)
+    try:
+        return {"returned": getattr(importlib.import_module(module), name)(asked["event"], context)}
+    except Exception as error:
+        return {"raised": type(error).__name__}
+
+
+for line in sys.stdin:
+    answers.write(json.dumps(answer(json.loads(line))) + "\n")
+    answers.flush()

@@ -1,0 +1,167 @@
+"""Two releases of the service side by side on one local engine, each in a process of its own.
+
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases/last.zip`: the code that ships.
+"""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from chalice.app import DynamoDBEventConfig, SQSEventConfig
+
+from app import app
+from infra.local import children, events
+from infra.local.children import Engine
+from tests.api import Answer, Api
+from tests.reliability.engine_fixture import client
+
+LAST = Path(__file__).parents[1] / "releases" / "last.zip"
+_PROCESS = Path(__file__).parent / "release_process.py"
+
+
+class Release(Api):
+    """The API and the functions of a release that is running."""
+
+    def __init__(self, process: "subprocess.Popen[str]", token: str, did: "Counter[str]") -> None:
+        super().__init__(token)
+        self._process, self._did = process, did
+
+    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Answer:
+        """Send a request to the release's API."""
+        event = self.event(method, path, body, headers)
+        event["body"] = event["body"] and event["body"].decode()
+        response = self._ask({"handler": "app.app", "event": event})["returned"]
+        self._did["requests"] += 1
+        text = response["body"]
+        return Answer(response["statusCode"], json.loads(text) if text else None, response["headers"], text)
+
+    def invoke(self, handler: str, event: Any) -> Any:
+        """Invoke a function: what it returns, or the name of the error that it raises."""
+        answered = self._ask({"handler": handler, "event": event})
+        return answered.get("raised") or answered["returned"]
+
+    def pass_time(self, seconds: int) -> None:
+        """Move the clock of the release."""
+        self._ask({"seconds": seconds})
+
+    def _ask(self, asked: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin and self._process.stdout
+        self._process.stdin.write(json.dumps(asked) + "\n")
+        self._process.stdin.flush()
+        answered: dict[str, Any] = json.loads(self._process.stdout.readline())
+        return answered
+
+
+def readable(code: Path) -> set[int]:
+    """Return the layouts that a release reads."""
+    command = [sys.executable, "-c", "from chalicelib.storage.layouts import READABLE; print(*READABLE)"]
+    done = subprocess.run(command, cwd=code, capture_output=True, text=True, check=True)
+    return set(map(int, done.stdout.split()))
+
+
+@contextmanager
+def running(code: Path, token: str, did: "Counter[str]", environment: dict[str, str], layout: int) -> Iterator[Release]:
+    """Run the release in a directory inside the block; it writes this layout."""
+    settings = {"PYTHONPATH": str(code), "CAMS_STORED_LAYOUT": str(layout), "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
+    process = subprocess.Popen(
+        [sys.executable, _PROCESS],
+        env={**environment, **settings},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield Release(process, token, did)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class Source(NamedTuple):
+    """A function, and the table or queue that invokes it."""
+
+    handler: str
+    table: str = ""
+    queue: str = ""
+
+
+SOURCES = [
+    *(
+        Source(one.handler_string, table=one.name.rpartition("_")[2])
+        for one in app.event_sources
+        if isinstance(one, DynamoDBEventConfig)
+    ),
+    *(
+        Source(one.handler_string, queue=one.queue or "")
+        for one in app.event_sources
+        if isinstance(one, SQSEventConfig)
+    ),
+]
+
+
+class EventSources:
+    """Reads the streams and queues of an engine, and invokes the functions of a release."""
+
+    def __init__(self, engine: Engine, did: "Counter[str]") -> None:
+        self._sdk: Callable[[str], Any] = partial(client, engine)
+        self._did = did
+        self._places: dict[str, str] = {}
+
+    def run(self, of_streams: Release, of_queues: Release) -> None:
+        """Pass all changes to functions of one release, and all messages to those of another. Fails if one fails."""
+        while any(self._run(of_streams if source.table else of_queues, source) for source in SOURCES):
+            pass
+
+    def records(self, source: Source) -> Any:
+        """Return the event of the records since the last call, or None without any."""
+        arn = self._sdk("dynamodb").describe_table(TableName=f"cams-{source.table}")["Table"]["LatestStreamArn"]
+        streams = self._sdk("dynamodbstreams")
+        if source.handler not in self._places:
+            (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
+            where = {"StreamArn": arn, "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
+            self._places[source.handler] = streams.get_shard_iterator(**where)["ShardIterator"]
+        answer = streams.get_records(ShardIterator=self._places[source.handler])
+        self._places[source.handler] = answer["NextShardIterator"]
+        self._did["stream records"] += len(answer["Records"])
+        return events.from_records(answer["Records"], arn) if answer["Records"] else None
+
+    def dead_letters(self) -> int:
+        """Count the messages of the dead-letter queues."""
+        urls = [url for url in self._sdk("sqs").list_queues()["QueueUrls"] if url.endswith("-dead")]
+        assert urls
+        names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+        found = [self._sdk("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=names) for url in urls]
+        return sum(int(value) for one in found for value in one["Attributes"].values())
+
+    def _run(self, release: Release, source: Source) -> bool:
+        event = self.records(source) if source.table else self._messages(source)
+        if event:
+            returned = release.invoke(source.handler, event)
+            assert returned in (None, {"batchItemFailures": []}), (source.handler, returned)
+        return event is not None
+
+    def _messages(self, source: Source) -> Any:
+        sqs = self._sdk("sqs")
+        url = sqs.get_queue_url(QueueName=source.queue)["QueueUrl"]
+        found = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1).get("Messages", [])
+        for message in found:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+        self._did["queue messages"] += len(found)
+        return events.from_messages(found, f"arn:aws:sqs:eu-west-1:0:{source.queue}") if found else None
+
+
+def main() -> None:
+    """Archive the release of a commit."""
+    command = ["git", "archive", "--format=zip", f"--output={LAST}", sys.argv[1], "app.py", "chalicelib"]
+    sys.exit(subprocess.run(command, cwd=children.ROOT, check=False).returncode)
+
+
+if __name__ == "__main__":
+    main()

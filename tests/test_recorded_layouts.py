@@ -1,0 +1,54 @@
+"""This version reads the recorded rows of every layout, and says about them what the version that wrote them said.
+
+`CAMS_RECORD_LAYOUT=1 make test ARGS=tests/test_recorded_layouts.py` records the rows of a new layout: once, before the
+first release that writes it. Recorded rows never change.
+"""
+
+import json
+import os
+from base64 import b64decode
+from typing import Any
+
+import pytest
+
+from chalicelib.storage import layouts
+from infra.deploy import sample
+from infra.tables import declared, table_name
+from tests import recorded
+from tests.capacity import Item
+
+
+def load(layout: int) -> dict[str, Any]:
+    path = recorded.path_of(layout)
+    if not path.exists() and os.environ.get("CAMS_RECORD_LAYOUT"):
+        recorded.write(layout)
+    assert path.exists(), f"{path.name} is missing: record it with CAMS_RECORD_LAYOUT=1"
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("layout", layouts.READABLE)
+def test_recorded_rows_read_as_when_they_were_written(layout: int, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = load(layout)
+    with recorded.restored(rows) as api:
+        capsys.readouterr()
+        sample.main()  # decrypts each sealed attribute
+        assert f"{sum(map(len, rows['tables'].values()))} records" in capsys.readouterr().out
+        then = rows["read"]
+        recorded.check_shown(then, recorded.read(api, then["answers"]))
+
+
+@pytest.mark.parametrize("layout", layouts.READABLE)
+def test_the_recorded_rows_are_of_every_table_and_attribute_and_of_one_layout(layout: int) -> None:
+    tables = load(layout)["tables"]
+    assert tables.keys() == {table_name(one, "") for one in declared("AWS::DynamoDB::Table")}
+    assert all(tables.values())
+    sealed = {name: b64decode(value["B"])[0] for items in tables.values() for name, value in binaries(items)}
+    assert set(sealed.values()) == {layout}
+    assert sealed.keys() == {"document", "summary", "metadata", "turns", "part", "received", "load", "convo", "body"}
+    # New messages are stored in two ways.
+    assert {"expires_at" in item for item in tables["conversations"] if "received" in item} == {True, False}
+
+
+def binaries(items: list[Item]) -> list[tuple[str, Any]]:
+    named = [one for item in items for one in item.items()]
+    return [(name, value) for name, value in named if "B" in value and name not in sample._NOT_SEALED]
