@@ -115,6 +115,21 @@ def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> 
             assert function.mapping_settings["BisectBatchOnFunctionError"]
 
 
+def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queue() -> None:
+    queues = named("AWS::SQS::Queue", "QueueName")
+    watched = [
+        one["Dimensions"][0]["Value"]["Fn::GetAtt"][0]
+        for one in properties("AWS::CloudWatch::Alarm")
+        if one.get("MetricName") == "ApproximateNumberOfMessagesVisible"
+    ]
+    for function in FUNCTIONS:
+        if function.queue:
+            policy = queues[function.queue]["RedrivePolicy"]
+            assert policy["maxReceiveCount"] == 10
+            assert policy["deadLetterTargetArn"]["Fn::GetAtt"][0] in watched
+    assert "DeadDeliveriesQueue" in watched  # the on-failure destination of the streams
+
+
 # Their batches are repeated as a whole.
 WITHOUT_PARTS = {"continue_fan_out", "resume_cascade", "tally_conversations"}
 

@@ -327,6 +327,30 @@ def test_an_unreadable_message_goes_to_the_dead_letter_queue_and_the_batch_conti
     assert waiting(queue.DEAD_LETTER) == [text]
 
 
+ALWAYS_FAILING = {
+    queue.FAST: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
+    queue.SLOW: ("BatchGetItem", queue.Message("a", "b", "c", ("d",))),
+    queue.CONTINUATIONS: ("Query", queue.Continuation("a", "c", (("d",),))),
+}
+
+
+@pytest.mark.parametrize("queue_name", ALWAYS_FAILING)
+def test_a_message_that_always_fails_goes_to_the_dead_letter_queue_after_ten_attempts(
+    stream: Stream, queue_name: str
+) -> None:
+    operation, message = ALWAYS_FAILING[queue_name]
+    queue.send("a", [message], queue_name)
+    attempts = 0
+    with refuse_operation(operation, "ThrottlingException"):
+        while (held := pipeline.take(queue_name)).messages:
+            with pytest.raises(errors.Unavailable):
+                held.run()
+            held.give_back()
+            attempts += 1
+    assert attempts == 10
+    assert waiting(queue.DEAD_LETTER) == [message.text()]
+
+
 def test_a_repeated_batch_sends_an_unreadable_message_to_the_dead_letter_queue_once(
     stream: Stream, api: Api, inbox: Inbox
 ) -> None:
