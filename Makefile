@@ -25,7 +25,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test-browser                     the documentation page in headless Chromium; one minute"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
-	@echo "make bench                            benchmarks against common alternatives; 20 minutes"
+	@echo "make bench                            benchmarks against common alternatives; half an hour"
 	@echo "make bench-quick                      the same with fewer runs; two minutes"
 	@echo "make rehearse                         deploy and destroy in an emulated account"
 	@echo "make deploy STAGE=prod                create or update a stage in your account"

@@ -1,6 +1,6 @@
 """The benchmark suite's command line.
 
-    python -m benchmarks [--quick] [QUESTION ...]
+    python -m benchmarks [--quick] [--pairs N] [QUESTION ...]
 
 The suite prints a table for each question. A full run writes results/latest.json and, from it, the table in
 docs/benchmarks.md and the plots. A quick run writes results/quick.json. It fails if a count or a number of instructions
@@ -25,15 +25,16 @@ _WIDTH = 190
 
 @click.command()
 @click.option("--quick", is_flag=True, help="Fewer cases and rounds, for each commit.")
+@click.option("--pairs", type=click.IntRange(40, 750_000), help="poison: the deliveries to make, by default 75,000.")
 @click.argument("questions", nargs=-1, type=click.Choice(get_args(Question)))
-def main(quick: bool, questions: tuple[Question, ...]) -> None:
+def main(quick: bool, pairs: int | None, questions: tuple[Question, ...]) -> None:
     """Compare CAMS with common alternatives: every QUESTION, or only the given ones."""
     console = Console()
     if not console.is_terminal:
         console.width = _WIDTH
     rows: list[Row] = []
     started = time.monotonic()
-    with Run(console, quick=quick) as run:
+    with Run(console, quick=quick, pairs=pairs) as run:
         for question in questions or get_args(Question):
             rows += _measure(question, run, console)
     results.write(results.HERE / "results" / "quick.json" if quick else results.LATEST, rows)

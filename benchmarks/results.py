@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypedDict
 HERE = Path(__file__).parent
 LATEST = HERE / "results" / "latest.json"
 
-Question = Literal["state", "overhead", "cold_start", "listing", "fanout", "growth", "scale", "neighbour"]
+Question = Literal["state", "overhead", "cold_start", "listing", "fanout", "growth", "scale", "neighbour", "poison"]
 Against = Literal["", "floor", "best peer", "worst peer", "A/A"]
 # Metrics that are equal in every run and can fail a commit; times are not.
 EXACT = frozenset(

@@ -20,8 +20,8 @@ Item = TypeVar("Item")
 class Run:
     """One run of the suite. A context manager: it stops everything that it started."""
 
-    def __init__(self, console: Console, *, quick: bool) -> None:
-        self.quick = quick
+    def __init__(self, console: Console, *, quick: bool, pairs: int | None = None) -> None:
+        self.quick, self.pairs = quick, pairs
         self.title = ""
         self._console = console
         self._open = ExitStack()

@@ -1,6 +1,6 @@
 """The sending process, on its own core. It reads one command per line and answers with one line.
 
-The commands are the functions of `rates`, `hanging` and `pipeline`.
+The commands are the functions of the other modules.
 """
 
 import importlib
@@ -21,6 +21,11 @@ class Sender:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._process = process
+
+    @property
+    def pid(self) -> int:
+        """The id of the process."""
+        return self._process.pid
 
     def ask(self, module: str, function: str, **arguments: Any) -> Any:
         """Call `benchmarks.fanout.<module>.<function>` in the process. Raises RuntimeError if it fails."""
