@@ -28,8 +28,8 @@ def webhook_allow_private() -> bool:
 
 
 def cors_origin() -> str:
-    """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all (default), empty allows none."""
-    return os.environ.get("CAMS_CORS_ORIGIN", "*")
+    """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all, empty none (default)."""
+    return os.environ.get("CAMS_CORS_ORIGIN", "")
 
 
 def stream(table: str) -> str:

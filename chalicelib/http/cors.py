@@ -4,8 +4,9 @@ from chalice.app import CORSConfig
 
 from chalicelib import settings
 
-# For the edge routes, which an agent's widget calls from third-party pages. They accept no ambient browser credentials
-# such as cookies, so the setting may allow any origin.
+# Off by default: the edge routes take an agent's key, which is a secret of a server. Whoever reads it in a page can read
+# all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose pages are for
+# staff only.
 CORS = (
     CORSConfig(
         settings.cors_origin(),
