@@ -1,6 +1,7 @@
 """The composition root: creates the app, then registers its middleware and blueprints in order. No logic, no routes."""
 
 import gc
+import sys
 
 from chalice.app import Chalice
 
@@ -38,6 +39,11 @@ for middleware in (
 resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
 for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies):
     app.register_blueprint(blueprint)
+
+if "chalice.cli" in sys.modules:  # never in a function
+    import chalice_guard
+
+    chalice_guard.require_stage(app)
 
 # What is imported lives as long as the process. Frozen, it is not visited again by each garbage collection, which took
 # most of the time of parsing a body with many values.

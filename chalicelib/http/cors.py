@@ -4,9 +4,9 @@ from chalice.app import CORSConfig
 
 from chalicelib import settings
 
-# Off by default: the edge routes take an agent's key, which is a secret of a server. Whoever reads it in a page can read
-# all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose pages are for
-# staff only.
+# Off by default: the edge routes take an agent's key, which is a server-side secret. Whoever finds it in a page can
+# read all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose visitors
+# may have the key.
 CORS = (
     CORSConfig(
         settings.cors_origin(),

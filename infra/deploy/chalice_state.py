@@ -3,19 +3,20 @@
 Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
 the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice
 would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It also
-never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does.
+never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does. Chalice deletes
+what is in the file and not in the application: `reconcile` adds what earlier runs left behind.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy import event_sources
+from infra.deploy import event_sources, leftovers
 from infra.deploy import stage as stages
 from infra.deploy.functions import API, APPLICATION, FUNCTIONS, Function
 from infra.deploy.policies import Outputs
@@ -28,7 +29,7 @@ Resource = dict[str, str]
 def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
     """Write the file, and delete every mapping to a wrong event source and every duplicate.
 
-    Returns one line of text for each deleted mapping.
+    Returns one line of text for each deleted mapping, and for each leftover that Chalice deletes.
     """
     resources: list[Resource] = []
     deleted: list[str] = []
@@ -44,7 +45,10 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
             mapping, lines = _keep_one_mapping(sdk("lambda"), function, name, outputs)
             deleted += lines
             resources += [_mapping_resource(function, name, arn, mapping)] if mapping else []
-    resources = _retired_resources(stage) + resources
+    retired = _retired_resources(stage)
+    left, lines = _find_leftovers(sdk, stage, name, {one["name"] for one in retired})
+    deleted += lines
+    resources = left + retired + resources
     path = _path(stage)
     path.parent.mkdir(exist_ok=True)
     content = {"resources": resources, "schema_version": "2.0", "backend": "api"}
@@ -81,6 +85,29 @@ def _retired_resources(stage: str) -> list[Resource]:
     ]
 
 
+def _find_leftovers(sdk: Sdk, stage: str, name: str, known: Set[str]) -> tuple[list[Resource], list[str]]:
+    """The entries of leftovers that the file does not have, with Chalice's names, and a line for each."""
+    resources, lines = [], []
+    for role, arn in leftovers.roles(sdk, name).items():
+        entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
+        if entry not in known:
+            resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})
+            lines.append(f"{role}: a role that an earlier run left behind; Chalice deletes it")
+    for function, arn in leftovers.functions(sdk, stage, name).items():
+        entry = function.removeprefix(f"{name}-")
+        if entry not in known:
+            for mapping in event_sources.list_mappings(sdk("lambda"), function):
+                _delete_mapping(sdk("lambda"), mapping)
+            resources.append({"name": entry, "resource_type": "lambda_function", "lambda_arn": arn})
+            lines.append(f"{function}: a function that an earlier run left behind; Chalice deletes it")
+    return resources, lines
+
+
+def _delete_mapping(awslambda: Any, mapping: dict[str, Any]) -> None:
+    event_sources.wait_until_stable(awslambda, mapping["UUID"])
+    awslambda.delete_event_source_mapping(UUID=mapping["UUID"])
+
+
 def _keep_one_mapping(
     awslambda: Any, function: Function, name: str, outputs: Outputs
 ) -> tuple[dict[str, Any] | None, list[str]]:
@@ -92,8 +119,7 @@ def _keep_one_mapping(
         if mapping["EventSourceArn"] == wanted and kept is None:
             kept = mapping
         else:
-            event_sources.wait_until_stable(awslambda, mapping["UUID"])
-            awslambda.delete_event_source_mapping(UUID=mapping["UUID"])
+            _delete_mapping(awslambda, mapping)
             deleted.append(f"{function.name}: deleted the event source mapping to {mapping['EventSourceArn']}")
     return kept, deleted
 

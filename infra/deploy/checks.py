@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ipaddress
+import os
 import re
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 from boto3.session import Session
@@ -39,6 +42,7 @@ def run_all(session: Session, name: str, stage_name: str) -> None:
     """Run every check, the ones that call AWS last. `name` is the stack's. Raises NotReady."""
     _check_python()
     _check_packages()
+    require_cloud(session)
     _check_architecture(stage_name)
     _check_limits(stage_name)
     _check_account(session, stage_name)
@@ -55,6 +59,31 @@ def _check_architecture(stage_name: str) -> None:
 def _check_limits(stage_name: str) -> None:
     for problem in limits.problems(stage_name):
         raise NotReady(problem)
+
+
+def require_cloud(session: Session) -> None:
+    """The session has a region, and its endpoint is not on this machine. Raises NotReady.
+
+    A shell that has sourced the environment of the local run has such an endpoint. The rehearsal sets
+    CAMS_DEPLOY_TO_EMULATOR to deploy to one on purpose.
+    """
+    require_region(session)
+    if os.environ.get("CAMS_DEPLOY_TO_EMULATOR") == "1":
+        return
+    for name, value in os.environ.items():
+        if name.startswith("AWS_ENDPOINT_URL") and _is_loopback(value):
+            raise NotReady(
+                f"{name} points at this machine, as in the environment of `make run`: use another shell, or unset it."
+            )
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+        return address.is_loopback or address.is_unspecified
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def require_region(session: Session) -> str:

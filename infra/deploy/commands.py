@@ -103,8 +103,8 @@ def deploy(stage_name: str) -> None:
 def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
     session, name = Session(), checks.stack_name(stage_name)
+    checks.require_cloud(session)
     cloudformation = session.client("cloudformation")
-    checks.require_region(session)
     if stack.status(cloudformation, name) is None:
         raise click.ClickException(f"There is no stack {name} in this account and region.")
     if not yes:
@@ -133,9 +133,9 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
 def restore(context: click.Context, stage_name: str, at: str, target: str) -> None:
     """Restore every table of a stage to one moment, as a new stage with the same key. The old one goes on."""
     session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
+    checks.require_cloud(session)
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
     with _step("checks"):
-        checks.require_region(session)
         checks.require_restorable(cloudformation, source, name)
         when = recovery.moment(dynamodb, source, at)
     click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")

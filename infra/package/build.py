@@ -20,7 +20,9 @@ from infra.package import trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
-_STAGED = ("app.py", "chalicelib", "vendor", "requirements.txt")
+# Chalice's command imports the guard with the app, and packages the rest.
+_GUARD = "chalice_guard.py"
+_STAGED = ("app.py", _GUARD, "chalicelib", "vendor", "requirements.txt")
 # 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
 _MODIFIED_AT = 315_619_200
 _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile.PycInvalidationMode.CHECKED_HASH
@@ -79,6 +81,7 @@ def _add_chalice(vendor: Path) -> None:
 
 def _add_application(directory: Path) -> None:
     shutil.copyfile(ROOT / "app.py", directory / "app.py")
+    shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
     _compile(directory / "app.py", directory / "vendor" / "app.py")
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
     for source in (directory / "chalicelib").rglob("*.py"):

@@ -25,7 +25,15 @@ from infra.local import children
 from tests.deployment.gateway import proxied
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
-_SHIPPED = ("app.py", "chalicelib", "infra", "requirements.txt", "requirements-dev.lock", "requirements-uv.lock")
+_SHIPPED = (
+    "app.py",
+    "chalice_guard.py",
+    "chalicelib",
+    "infra",
+    "requirements.txt",
+    "requirements-dev.lock",
+    "requirements-uv.lock",
+)
 _SERVICES = (
     "apigateway",
     "cloudformation",
@@ -153,6 +161,7 @@ def environment(directory: Path, port: int) -> dict[str, str]:
     return {
         **children.clean_environment(),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "CAMS_DEPLOY_TO_EMULATOR": "1",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,

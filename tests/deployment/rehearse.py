@@ -28,6 +28,7 @@ import click
 from chalicelib import ids
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.storage import layouts
+from infra.deploy.functions import FUNCTIONS
 from infra.local import children
 from infra.package import wheels
 from tests.deployment import cloud, restored, upgraded
@@ -146,10 +147,13 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("empty cloud"):
             settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": _ORIGIN}
             here = stack.enter_context(cloud.empty(directory, {**_LIMITS, "environment_variables": settings}))
+        with _step("half a stage"):
+            _deploy_half(here)
         if broken:
             BREAKS[broken](here.project)
         with _step("deploy"):
             address = _deploy(here)
+            _check_functions(here)
         with _step("workspace"):
             api = Gateway(address, _create_workspace(here)["workspace_key"])
         with _step("operations") as note:
@@ -210,6 +214,43 @@ def _address(here: cloud.Cloud, stage: str) -> str:
     resources = json.loads((here.project / ".chalice" / "deployed" / f"{stage}.json").read_text())["resources"]
     (api_id,) = {one["rest_api_id"] for one in resources if one["resource_type"] == "rest_api"}
     return f"http://127.0.0.1:{here.port}/_aws/execute-api/{api_id}/{stage}"
+
+
+def _deploy_half(here: cloud.Cloud) -> None:
+    """Run a plain `chalice deploy` as an older version would: without the guard, and with another function."""
+    functions, requirements = here.project / "chalicelib/webhooks/functions.py", here.project / "requirements.txt"
+    originals = {path: path.read_text() for path in (functions, requirements)}
+    _replace(functions, '"fan_out_agents")', '"fan_out_retired")')
+    requirements.write_text("")
+    code = f"""
+import sys, chalice_guard
+chalice_guard.require_stage = lambda app: None
+from chalice.cli import main
+sys.argv = ["chalice", "deploy", "--stage", "{_STAGE}"]
+sys.exit(main())
+"""
+    ran = here.run("-c", code)
+    for path, text in originals.items():
+        path.write_text(text)
+    roles, functions_left = _names(here)
+    if not ran.returncode or (roles, functions_left) != ({_NAME}, {f"{_NAME}-fan_out_retired"}):
+        raise Failed(f"Expected half a stage, not {roles | functions_left}:\n{ran.stdout}{ran.stderr}")
+
+
+def _check_functions(here: cloud.Cloud) -> None:
+    """Check that the account has the functions and roles of the application, and no others."""
+    roles, functions = _names(here)
+    if functions != {one.deployed_name(_NAME) for one in FUNCTIONS}:
+        raise Failed(f"The account has other functions: {functions}")
+    if roles != {f"{_NAME}-{one.name}" for one in FUNCTIONS}:
+        raise Failed(f"The account has other roles: {roles}")
+
+
+def _names(here: cloud.Cloud) -> tuple[set[str], set[str]]:
+    """The names of the account's roles and functions."""
+    roles = here.sdk("iam").list_roles()["Roles"]
+    functions = here.sdk("lambda").list_functions()["Functions"]
+    return {one["RoleName"] for one in roles}, {one["FunctionName"] for one in functions}
 
 
 def _create_workspace(here: cloud.Cloud) -> dict[str, str]:

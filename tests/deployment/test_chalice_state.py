@@ -15,6 +15,7 @@ from infra.deploy import chalice_state, event_sources, stage
 from tests.deployment.test_functions import OUTPUTS
 
 _TRUST = {"Version": "2012-10-17", "Statement": []}
+_POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:*", "Resource": "*"}]}
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
     with mock_aws():
         role = boto3.client("iam").create_role(
-            RoleName="cams-prod-fan_out_leads", AssumeRolePolicyDocument=json.dumps(_TRUST)
+            RoleName="cams-prod-fan_out_leads", AssumeRolePolicyDocument=json.dumps(_POLICY)
         )["Role"]["Arn"]
         code = io.BytesIO()
         with zipfile.ZipFile(code, "w") as archive:
@@ -127,3 +128,46 @@ def test_the_entry_of_a_retired_function_is_kept(account: dict[str, str]) -> Non
     entries = reconcile(account)
     assert entries["retired"] == retired
     assert "deliver" not in entries
+
+
+def add_leftovers(name: str, app: str = "cams", stage_name: str = "prod") -> None:
+    """What Chalice leaves after a run that failed halfway: a role for all functions, and a function."""
+    iam = boto3.client("iam")
+    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(_POLICY))["Role"]["Arn"]
+    iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=json.dumps(_POLICY))
+    code = io.BytesIO()
+    with zipfile.ZipFile(code, "w") as archive:
+        archive.writestr("app.py", "")
+    boto3.client("lambda").create_function(
+        FunctionName=f"{name}-fan_out_tools",
+        Role=role,
+        Runtime="python3.11",
+        Handler="app.app",
+        Code={"ZipFile": code.getvalue()},
+        Tags={"aws-chalice": f"version=1.34.0:stage={stage_name}:app={app}"},
+    )
+
+
+def test_what_a_failed_run_of_an_older_version_left_behind_is_handed_to_chalice(account: dict[str, str]) -> None:
+    add_leftovers("cams-prod")
+    entries = reconcile(account)
+    assert entries["default-role"]["role_name"] == "cams-prod"
+    assert entries["fan_out_tools"]["lambda_arn"].endswith(":cams-prod-fan_out_tools")
+    assert list(entries).index("default-role") < list(entries).index("fan_out_tools")  # deleted in reverse
+
+
+def test_a_mapping_of_a_leftover_function_is_deleted(account: dict[str, str]) -> None:
+    add_leftovers("cams-prod")
+    boto3.client("lambda").create_event_source_mapping(
+        EventSourceArn=account["LeadsStream"], FunctionName="cams-prod-fan_out_tools", StartingPosition="TRIM_HORIZON"
+    )
+    reconcile(account)
+    assert boto3.client("lambda").list_event_source_mappings()["EventSourceMappings"] == []
+
+
+def test_resources_of_others_are_not_leftovers(account: dict[str, str]) -> None:
+    add_leftovers("cams-test", stage_name="test")
+    add_leftovers("cams-prod-ci", app="ci")
+    iam = boto3.client("iam")
+    iam.put_role_policy(RoleName="cams-prod-ci", PolicyName="another", PolicyDocument=json.dumps(_POLICY))
+    assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}

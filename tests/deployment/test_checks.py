@@ -17,6 +17,12 @@ from infra.deploy import checks, stack, stage
 from infra.deploy.commands import deployment
 from tests.selection import one_of_each
 
+COMMANDS = {
+    "deploy": ["--stage", "prod"],
+    "destroy": ["--stage", "prod"],
+    "restore": ["--stage", "prod", "--at", "latest", "--to", "prod2"],
+}
+
 
 @pytest.fixture(autouse=True)
 def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -41,6 +47,41 @@ def test_an_empty_account_passes_all_checks() -> None:
 def test_a_missing_region_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_DEFAULT_REGION")
     assert "set AWS_DEFAULT_REGION" in failure()
+
+
+@one_of_each(lambda command: command)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_without_a_region_is_refused_in_one_sentence(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
+    assert (answer.exit_code, answer.output.splitlines()) == (
+        1,
+        ["Error: No region: set AWS_DEFAULT_REGION, or set AWS_PROFILE to a profile that has one."],
+    )
+
+
+@one_of_each(lambda command: command)
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:4566", "http://localhost:4566", "http://[::1]:1", "http://0.0.0.0:1"]
+)
+@pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
+def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
+    command: str, url: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, url)
+    monkeypatch.delenv("CAMS_DEPLOY_TO_EMULATOR", raising=False)
+    answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
+    (line,) = answer.output.splitlines()
+    assert (answer.exit_code, line.partition(":")[0]) == (1, "Error")
+    assert f"{variable} points at this machine" in line
+    monkeypatch.setenv("CAMS_DEPLOY_TO_EMULATOR", "1")
+    checks.require_cloud(boto3.session.Session())
+
+
+def test_an_endpoint_elsewhere_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com")
+    checks.require_cloud(boto3.session.Session())
 
 
 def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
