@@ -1,13 +1,14 @@
 """Logs and metrics: one JSON line for each request, each delivery and each error.
 
-Lines contain only names, ids, counts and times: no body, no token, no secret. A line with numbers is also a metric, in
-CloudWatch's embedded metric format
+Lines contain only names, counts, times and ids that the service has generated: no path value, no body, no token, no
+secret. A line with numbers is also a metric, in CloudWatch's embedded metric format
 (https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html).
 """
 
 import json
 import logging
 import sys
+import traceback
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import lru_cache
@@ -15,12 +16,13 @@ from typing import Any, TextIO
 
 from chalice.app import BaseLambdaEvent, Request, Response
 
-from chalicelib import clock, settings
+from chalicelib import clock, errors, settings
 from chalicelib.storage import client
 
 _HEADER = "X-Request-Id"
 # Our own logger, and the one of the Chalice app, which logs the exceptions of views.
-LOGGERS = ("chalicelib", "cams")
+_CHALICE = "cams"
+LOGGERS = ("chalicelib", _CHALICE)
 # Writes ASCII, which every encoding of the output accepts. One shared encoder saves its setup per line.
 _ENCODER = json.JSONEncoder(check_circular=False, separators=(",", ":"))
 
@@ -33,12 +35,35 @@ def _line(level: str, members: dict[str, Any]) -> str:
     return _ENCODER.encode({name: value for name, value in line.items() if value is not None})
 
 
+def _describe(error: BaseException) -> str:
+    """The tracebacks of an error and its causes, without their messages, which may contain values of the request."""
+    chain: list[BaseException] = []
+    cause: BaseException | None = error
+    while cause and cause not in chain:  # an error may be its own cause
+        chain.append(cause)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    return "\n\nwhich led to:\n\n".join(map(_describe_one, reversed(chain)))
+
+
+def _describe_one(error: BaseException) -> str:
+    # Our own messages and the codes of the SDK's errors contain no value.
+    reason = error.message if isinstance(error, errors.ApiError) else _error_code(error)
+    return f"{''.join(traceback.format_tb(error.__traceback__))}{type(error).__name__} {reason}".rstrip()
+
+
+def _error_code(error: BaseException) -> str:
+    response = getattr(error, "response", None)
+    return str(response.get("Error", {}).get("Code", "")) if isinstance(response, dict) else ""
+
+
 class _JsonFormatter(logging.Formatter):
     """Formats a log record as one JSON object."""
 
     def format(self, record: logging.LogRecord) -> str:
-        exception = self.formatException(record.exc_info) if record.exc_info else None
-        members = {"logger": record.name, "message": record.getMessage(), "exception": exception}
+        error = record.exc_info[1] if record.exc_info else None
+        # Chalice's only message has the path.
+        message = "A view failed" if record.name == _CHALICE else record.getMessage()
+        members = {"logger": record.name, "message": message, "exception": _describe(error) if error else None}
         return _line(record.levelname, members)
 
 

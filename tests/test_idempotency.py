@@ -358,7 +358,7 @@ def test_a_key_costs_a_look_up_and_a_part_of_the_commit(
     assert costs == [plain, keyed, (1, 0.5, 0)]
 
 
-def test_the_repr_of_a_row_shows_only_its_key(world: World) -> None:
+def test_the_repr_of_a_row_shows_only_its_workspace(world: World) -> None:
     world.send(TOOL, KEY)
     row = idempotency.AnswerRow.from_raw_data(stored()[TABLE][0])
-    assert repr(row) == f"AnswerRow({row.request}/answer)"
+    assert repr(row) == f"AnswerRow({row.workspace_id})"

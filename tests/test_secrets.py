@@ -403,7 +403,7 @@ def test_no_log_line_contains_a_secret(secret: str, observed: Observed) -> None:
 
 def test_no_log_line_contains_a_data_key_with_the_root_logger_at_debug(observed: Observed) -> None:
     secret = observed.data_key.secret
-    assert "chalicelib.http.envelope Caught exception" in observed.root_log
+    assert "chalicelib.http.envelope A middleware failed" in observed.root_log
     for form in (secret.hex(), b64encode(secret).decode(), str(secret)):
         assert form not in observed.root_log
 

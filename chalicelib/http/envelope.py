@@ -27,7 +27,7 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)
     except Exception:
         # Raised by a middleware, for example by a credential lookup. Chalice treats errors of views the same way.
-        _log.exception("Caught exception for path %s", request.path)
+        _log.exception("A middleware failed")
         response = Response({}, status_code=500)
     return response if response.status_code < 400 else _error_response(request, response)
 

@@ -21,7 +21,10 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: altered, truncated, or copied from another item."""
+    """The bytes do not decrypt with this associated data: altered, truncated, or copied from another item.
+
+    It has no message: the associated data contains the ids in the item's key, and the error ends in a log.
+    """
 
 
 def seal(
@@ -49,7 +52,7 @@ def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: b
     try:
         return compression.unpack(_decrypt(workspace_id, associated_data, sealed), dictionary)
     except ValueError as error:
-        raise DecryptionError(associated_data) from error
+        raise DecryptionError from error
 
 
 def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
@@ -61,13 +64,13 @@ def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
 
 def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
     if len(sealed) < _HEADER:
-        raise DecryptionError(associated_data)
+        raise DecryptionError
     layouts.check(sealed[0])
     cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
     try:
         return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
     except InvalidTag as error:
-        raise DecryptionError(associated_data) from error
+        raise DecryptionError from error
 
 
 @lru_cache(maxsize=1024)

@@ -86,8 +86,8 @@ class Row(Model):
         return associated_data(self.Meta.table_name.removeprefix(settings.table_prefix()), self.keys, attribute)
 
     def __repr__(self) -> str:
-        # PynamoDB's repr prints every value, and some of them are credentials.
-        return f"{type(self).__name__}({'/'.join(self.keys)})"
+        # PynamoDB's repr prints every value, and some of them are credentials. Keys contain ids, such as emails.
+        return f"{type(self).__name__}({self.workspace_id})"
 
 
 class TaggedRow(Row):

@@ -25,10 +25,20 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
     handler._send_http_response(error.STATUS_CODE, {"Content-Type": "application/json"}, str(error))
 
 
-def _log_request(handler: ChaliceRequestHandler, code: int | str = "-", size: int | str = "-") -> None:
-    """Print a line for each request, except for those of the run itself."""
-    if handler.headers.get("User-Agent") != demonstration.USER_AGENT:
-        BaseHTTPRequestHandler.log_request(handler, code, size)
+def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
+    """Print the route of a request, not its path: an id in it may be an email. Omits the requests of the run itself."""
+    if handler.headers.get("User-Agent") == demonstration.USER_AGENT:
+        return
+    try:
+        route = handler.local_gateway.event_converter._route_matcher.match_route(handler.path).route
+    except (AttributeError, ValueError):  # a malformed request line, or no such route
+        route = "(no route)"
+    handler.log_message('"%s %s" %s', handler.command or "-", route, str(int(code)))
+
+
+def _log_status(handler: ChaliceRequestHandler, _: str, *arguments: Any) -> None:
+    """Print the status of a request that the server itself refuses. Its own message repeats the request."""
+    handler.log_message("refused: %s", str(arguments[0])[:3])
 
 
 def _ignore_closed_connection(server: BaseServer, request: Any, address: Any) -> None:
@@ -44,7 +54,8 @@ def main(port: str) -> None:
     # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
     ChaliceRequestHandler.disable_nagle_algorithm = True
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
-    ChaliceRequestHandler.log_request = _log_request
+    ChaliceRequestHandler.log_request = _log_route
+    ChaliceRequestHandler.log_error = _log_status
     ThreadedHTTPServer.handle_error = _ignore_closed_connection
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128

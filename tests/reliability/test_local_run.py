@@ -118,6 +118,25 @@ def test_the_environment_file_points_an_sdk_at_this_run(run: Run) -> None:
     assert "cams-credentials" in engine_client(run, "dynamodb").list_tables()["TableNames"]
 
 
+def test_the_log_has_the_route_of_a_request_and_no_value_of_its_path(run: Run) -> None:
+    key = run.credentials["workspace_key"]
+    for method, path in (
+        ("POST", "/v2/agents/canary-agent"),
+        ("GET", "/v3/agents/canary-agent?limit=canary"),
+        ("GET", "/no/canary"),
+        ("DELETE", "/v3/agents/canary-unknown"),
+    ):
+        ask(run, method, path, key, {"title": "Support"} if method == "POST" else None)
+    with socket.create_connection(("127.0.0.1", run.port), SECONDS) as connection:
+        connection.sendall(b"GET /v3/agents/canary malformed canary\r\n\r\n")
+        connection.recv(1024)
+    for line in ('"POST /v2/agents/{agent_id}" 200', '"GET (no route)" ', '"DELETE /v3/agents/{agent_id}" 404'):
+        assert line in run.output
+    logs = [path for path in run.directory.iterdir() if path.name in ("output", "engine.log")]
+    assert len(logs) == 2
+    assert not [path.name for path in logs if "canary" in path.read_text()]
+
+
 def test_responses_on_a_keep_alive_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
     """With Nagle's algorithm, each response would take 40 ms longer."""
     key = run.credentials["workspace_key"]

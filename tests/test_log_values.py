@@ -1,0 +1,156 @@
+"""No log line contains a value of a path: neither an id that a caller chose, such as an email, nor a generated one.
+
+Every operation runs with ids that occur nowhere else: without a fault, with ids of no record, with rows that do not
+decrypt, and with errors whose messages contain the request. The tests read all that the process prints.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+from botocore.exceptions import ClientError
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+from chalicelib import storage
+from chalicelib.conversations import functions as counting
+from chalicelib.deletion import functions as deletion
+from chalicelib.storage import encryption
+from chalicelib.webhooks import functions, queue
+from chalicelib.workspaces.store import NewWorkspace
+from infra.local import worker
+from tests.api import Api
+from tests.builders import webhook_body
+from tests.operations import ROUTES, named, populate, send
+from tests.selection import one_of_each
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
+from tests.webhooks.pipeline import Inbox, Stream
+
+CHOSEN = {name: f"canary-{name}@x.test" for name in ("agent_id", "user_id", "client_id", "org_id")}
+UNKNOWN = {name: f"unknown-canary-{name}" for name in ("agent_id", "user_id", "convo_id", "client_id", "org_id")}
+CANARY = "canary"
+
+
+@pytest.fixture
+def printed(capfd: pytest.CaptureFixture[str]) -> Iterator[Callable[[], str]]:
+    """Returns all output since the last call, with what a root logger prints, as the Lambda runtime has one."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(name)s %(message)s"))
+    logging.getLogger().addHandler(handler)
+
+    def read() -> str:
+        output = capfd.readouterr()
+        return output.out + output.err
+
+    yield read
+    logging.getLogger().removeHandler(handler)
+
+
+def with_rows_that_do_not_decrypt(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(encryption, "_cipher", lambda *_: AESGCM(bytes(32)))
+
+
+def with_errors_of_the_database(patch: pytest.MonkeyPatch) -> None:
+    def fail(_: Any, operation: str, parameters: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ValidationException", "Message": str(parameters)}}, operation)
+
+    patch.setattr(BaseClient, "_make_api_call", fail)
+
+
+def with_other_errors(patch: pytest.MonkeyPatch) -> None:
+    def fail(_: Any, __: str, parameters: Any) -> Any:
+        raise ValueError(str(parameters))
+
+    patch.setattr(BaseClient, "_make_api_call", fail)
+
+
+FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
+    "no fault": lambda _: None,
+    "rows that do not decrypt": with_rows_that_do_not_decrypt,
+    "errors of the database": with_errors_of_the_database,
+    "other errors": with_other_errors,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("name", ROUTES)
+@one_of_each(lambda fault: fault)
+def test_no_line_of_an_operation_has_a_value_of_its_path(
+    workspace: NewWorkspace, name: str, fault: str, printed: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
+    ids = populate(headers, "mark", CHOSEN)
+    printed()
+    FAULTS[fault](monkeypatch)
+    statuses = [send(name, headers, known).status for known in (ids, {**ids, **UNKNOWN})]
+    monkeypatch.undo()
+    lines = printed()
+    assert CANARY not in lines
+    assert not [variable for variable in named(name) if ids[variable] in lines]
+    routes = [json.loads(line)["route"] for line in lines.splitlines() if '"route"' in line]
+    assert routes == [name.split()[1]] * len(statuses)
+    assert ('"exception"' in lines) == (500 in statuses)
+
+
+@pytest.fixture
+def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> list[Any]:  # noqa: F811
+    """The stream records of one record of each kind, with an endpoint that subscribes to their events."""
+    api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created", "message_received", "client_created"))
+    headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
+    populate(headers, "mark", CHOSEN)
+    return stream.read()
+
+
+def invoke(event_function: Callable[[Any, Any], Any], event_records: list[Any]) -> str:
+    """Invoke an event function; returns the text of its exception, which the Lambda runtime prints."""
+    try:
+        event_function({"Records": event_records}, None)
+    except Exception as error:
+        worker.report("function", error)
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+@pytest.mark.parametrize("fault", ["no fault", "rows that do not decrypt", "errors of the database"])
+def test_no_line_of_an_event_function_has_an_id_of_a_caller(
+    workspace: NewWorkspace,
+    records: list[Any],
+    fault: str,
+    printed: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pipeline.fan_out(records)
+    held = [pipeline.take(name) for name in (queue.FAST, queue.SLOW)]
+    agent = storage.key(workspace.workspace_id, CHOSEN["agent_id"])
+    texts = [json.dumps([workspace.workspace_id, CHOSEN["agent_id"]]), json.dumps([agent, "2026-11-22", 0]), CANARY]
+    messages = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
+    printed()
+    if fault == "errors of the database":
+        monkeypatch.setattr(BaseClient, "_make_api_call", _fail_without_values)
+    else:
+        FAULTS[fault](monkeypatch)
+    raised = []
+    for table in pipeline.WATCHED:
+        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
+        raised.append(invoke(getattr(functions, f"fan_out_{table}"), own))
+        raised.append(invoke(counting.tally_conversations, own))
+    for one in held:
+        raised.append(invoke(functions.deliver, one.records))
+    for message in messages:
+        raised.append(invoke(functions.deliver_slow, [message]))
+        raised.append(invoke(functions.continue_fan_out, [message]))
+        raised.append(invoke(deletion.resume_cascade, [message]))
+        raised.append(invoke(counting.count_conversations, [message]))
+    monkeypatch.undo()
+    lines = printed()
+    assert lines
+    assert CANARY not in lines
+    assert not [text for text in raised if CANARY in text]
+
+
+def _fail_without_values(_: Any, operation: str, parameters: Any) -> Any:
+    """Like DynamoDB and SQS: their messages contain no keys."""
+    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "Access denied."}}, operation)
