@@ -35,7 +35,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make clean                            remove environments and caches; STATE stays"
 
 run: install-run
-	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)"
+	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)" $(ARGS)
 
 # Two workers: on a small machine, more would slow down the tests that start and kill processes. All tests of a module
 # run in one worker, so that module fixtures are set up once.

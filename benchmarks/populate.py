@@ -24,7 +24,7 @@ from chalicelib.http import auth
 from chalicelib.storage import Document, client, keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from infra.local import children
+from infra.local.children import Engine
 from tests.api import Api
 
 AGENT = "support"
@@ -51,13 +51,13 @@ class Tenant(NamedTuple):
 
 
 @contextmanager
-def service(engine_url: str) -> Iterator[Tenant]:
+def service(engine: Engine) -> Iterator[Tenant]:
     """Run the service in this process on the given engine, without logs, and yield a new tenant.
 
     The clock is fixed, because times are stored compressed: another time can change a document's size by a byte.
     """
     fixed_time = mock.patch.object(clock, "milliseconds", lambda: _NOW_MILLISECONDS)
-    with fixed_time, mock.patch.dict(os.environ, children.address_of(engine_url)):
+    with fixed_time, mock.patch.dict(os.environ, engine.address):
         with mock.patch.object(client, "Config", _with_long_timeout):
             _connect()
         logging.disable(logging.INFO)
@@ -74,7 +74,8 @@ def _with_long_timeout(**settings: Any) -> Config:
 
 
 def _connect() -> None:
-    """Reset the process's connection and its caches."""
+    """Reset the process's connection and its caches, including the credentials."""
+    client._session._credentials = None
     client.sdk_client.cache_clear()
     client.connection._client = client.sdk_client("dynamodb") if "AWS_DEFAULT_REGION" in os.environ else None
     for row in _row_classes(storage.Row):

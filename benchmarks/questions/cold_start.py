@@ -23,7 +23,6 @@ from benchmarks.starts import packages, processes
 from benchmarks.starts.packages import Package
 from benchmarks.starts.processes import Start
 from infra import tables
-from infra.local import children
 from infra.local.children import Engine
 from tests.deployment import package_runs
 from tests.reliability.engine_fixture import client
@@ -89,7 +88,7 @@ def measure(run: Run) -> list[Row]:
 
 def prepare(engine: Engine, package: Path) -> Situation:
     """Store an agent through the package, and a copy in native maps for the peers."""
-    where = children.address_of(engine.url)
+    where = engine.address
     tables.create_missing(lambda service: client(engine, service))
     _, token = package_runs.new_workspace(where)
     created = package_runs.request(token, "POST", f"/v2/agents/{_AGENT}", {"title": "Support"})

@@ -19,7 +19,6 @@ from benchmarks.fanout.process import Sender
 from benchmarks.fanout.rates import Rate
 from benchmarks.results import Goal, Row, row
 from benchmarks.run import Run
-from infra.local import children
 from tests.webhooks.receivers import certificates
 
 TITLE = "Fan-out: deliveries per second of one process, and the effect of hanging receivers"
@@ -113,7 +112,7 @@ def _complete(run: Run) -> Iterator[Row]:
     rounds = 1 if run.quick else 3
     with (
         receiver.running(process.RECEIVERS_CORE) as port,
-        process.running(children.address_of(run.engine.url)) as sender,
+        process.running(run.engine.address) as sender,
     ):
         hosts = [f"http://{host}:{port}" for host in receiver.HOSTS]
         if not run.quick:

@@ -50,7 +50,7 @@ class Operation(NamedTuple):
 def measure(run: "Run") -> list[Row]:
     """Return the rows: each operation at each number of conversations, then one conversation at each size."""
     counts, sizes = (QUICK_COUNTS, QUICK_SIZES) if run.quick else (COUNTS, SIZES)
-    with populate.service(run.engine.url) as tenant:
+    with populate.service(run.engine) as tenant:
         of_tenant, stored = {}, 0
         for count in run.each(_with_progress(counts), "tenant of", lambda count: f"{count:,} conversations"):
             populate.fill(tenant, range(stored + 1, count + 1))

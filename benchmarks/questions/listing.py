@@ -12,6 +12,7 @@ from benchmarks.peers import keys_only_index, offset_by_skip
 from benchmarks.results import Goal, Row, row
 from chalicelib.conversations.listing import PAGE_SIZE
 from infra.local import children
+from infra.local.children import Engine
 from tests.capacity import metered
 
 if TYPE_CHECKING:  # the tests do not install the suite's terminal output
@@ -40,8 +41,8 @@ class Design(NamedTuple):
 def measure(run: "Run") -> list[Row]:
     """Return the rows: requests and read units of each page, for CAMS and the two usual designs."""
     count, pages = (QUICK_ALL, QUICK_PAGES) if run.quick else (ALL, PAGES)
-    with populate.service(run.engine.url) as tenant:
-        designs = {OURS: _ours(tenant), **_peers(run.engine.url, tenant.agent)}
+    with populate.service(run.engine) as tenant:
+        designs = {OURS: _ours(tenant), **_peers(run.engine, tenant.agent)}
         parts = [range(start + 1, min(start + _STEP, count) + 1) for start in range(0, count, _STEP)]
         with ThreadPoolExecutor(len(designs)) as pool:
             for numbers in run.each(parts, "storing conversations"):
@@ -107,14 +108,13 @@ def _ours(tenant: populate.Tenant) -> Design:
     return Design(None, lambda numbers: populate.fill(tenant, numbers), page)
 
 
-def _peers(engine_url: str, agent: str) -> dict[str, Design]:
-    where = children.address_of(engine_url)
+def _peers(engine: Engine, agent: str) -> dict[str, Design]:
     dynamodb = boto3.resource(
         "dynamodb",
-        endpoint_url=engine_url,
+        endpoint_url=engine.url,
         region_name=children.REGION,
-        aws_access_key_id=where["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=where["AWS_SECRET_ACCESS_KEY"],
+        aws_access_key_id=engine.access_key,
+        aws_secret_access_key=engine.secret_key,
     )
     skip, keys = offset_by_skip.create_table(dynamodb), keys_only_index.create_table(dynamodb)
     client = dynamodb.meta.client

@@ -75,7 +75,7 @@ def measure(run: "Run") -> list[Row]:
     """Return the rows. The quick run has smaller sizes, and measures no time."""
     found: Figures = {}
     timed: dict[str, dict[str, cpu.Prepare]] = {}
-    with populate.service(run.engine.url):
+    with populate.service(run.engine):
         player = replay.Player()
         for count in QUICK_COUNTS if run.quick else COUNTS:
             for size, tenant, numbers in sizes(count, partial(run.each, task=f"storing {count:,} conversations")):

@@ -48,7 +48,7 @@ def measure(run: "Run") -> list[Row]:
 
     The quick run times only the shortest conversation, and searches only the limit of CAMS.
     """
-    with populate.service(run.engine.url) as tenant:
+    with populate.service(run.engine) as tenant:
         stores: dict[str, Store] = {OURS: Ours(tenant.api, populate.AGENT), FLOOR: PlainDocument(), **_peers()}
         return [*_operations(run, stores), _largest_row(run, stores)]
 

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -48,16 +48,28 @@ class Child:
 
 @dataclass(frozen=True)
 class Engine(Child):
-    """The running engine: its port, the number of replayed records, and the seconds that the replay took."""
+    """The running engine: its port, the replayed records, the seconds that took, and the engine's credentials."""
 
     port: int = 0
     records: int = 0
     seconds: float = 0.0
+    access_key: str = ""
+    secret_key: str = field(default="", repr=False)
 
     @property
     def url(self) -> str:
         """The endpoint URL for an SDK."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def address(self) -> dict[str, str]:
+        """The variables that point an AWS SDK at the engine, with the credentials that it requires."""
+        return {
+            "AWS_ENDPOINT_URL": self.url,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "AWS_DEFAULT_REGION": REGION,
+        }
 
 
 def start(
@@ -142,16 +154,6 @@ def stop(children: Iterable[Child]) -> None:
 def clean_environment() -> dict[str, str]:
     """The environment without variables that point at another interpreter or at an AWS account."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "PYTHON"))}
-
-
-def address_of(engine_url: str) -> dict[str, str]:
-    """The variables that point an AWS SDK at the engine. It checks no signatures, so the keys are not secret."""
-    return {
-        "AWS_ENDPOINT_URL": engine_url,
-        "AWS_ACCESS_KEY_ID": "local",
-        "AWS_SECRET_ACCESS_KEY": "local",
-        "AWS_DEFAULT_REGION": REGION,
-    }
 
 
 @contextmanager

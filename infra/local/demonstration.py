@@ -70,6 +70,16 @@ def forget(directory: Path) -> None:
     (directory / _FILE).unlink(missing_ok=True)
 
 
+def forget_if_lost(directory: Path, environment: Mapping[str, str]) -> None:
+    """Drop the stored credentials if the workspace does not exist, because its creation was cut from the journal."""
+    path = directory / _FILE
+    if path.exists():
+        try:
+            _run_command(environment, "workspace", "show", _load(path)[0].workspace_id)
+        except RunError:
+            forget(directory)
+
+
 def _save(path: Path, credentials: Credentials, issued_at: float) -> None:
     members = {**credentials._asdict(), "token_issued_at": int(issued_at)}
     state.write(path, json.dumps(members, indent=2) + "\n")

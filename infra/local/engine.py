@@ -2,9 +2,9 @@
 
     python -m infra.local.engine --state DIR [--port N]
 
-When it is ready, it prints one line of JSON: `{"port": ..., "records": ..., "seconds": ...}`. It runs with the
-interpreter of `.venv-engine`, without the application's packages. This module has the life cycle (check, lock,
-restore, listen, stop); `journal` has the file format, `emulator` the adapter to MiniStack.
+When it is ready, it prints one line of JSON: `port`, `records`, `seconds`, and the credentials that a request must be
+signed with. It runs with the interpreter of `.venv-engine`, without the application's packages. This module has the
+life cycle (check, lock, restore, listen, stop); `journal` has the file format, `emulator` the adapter to MiniStack.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
 from typing import Any
 
-from infra.local import emulator, journal, lifeline
+from infra.local import emulator, journal, lifeline, signatures
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Any]]
@@ -99,30 +99,30 @@ def main() -> None:
     listener = socket.create_server(("127.0.0.1", arguments.port))
     started = time.monotonic()
     application = emulator.load()
+    path = arguments.state / "engine.journal"
     try:
-        opened = Journal(arguments.state / "engine.journal")
+        if arguments.move_damage_to:
+            journal.cut(path, arguments.move_damage_to)
+        opened = Journal(path)
     except (journal.JournalError, emulator.ReplayError) as error:
         raise SystemExit(f"The engine does not start: {error}") from None
     opened.compact()
     emulator.record_to(opened.write)
+    credentials = signatures.find_or_create(arguments.state)
     ready = {
         "port": listener.getsockname()[1],
         "records": opened.records,
         "seconds": round(time.monotonic() - started, 2),
+        **credentials._asdict(),
     }
-    asyncio.run(_serve(application, listener, opened, ready, arguments.expire_every))
+    guarded = _guard(_announced(application, ready), credentials)
+    asyncio.run(_serve(guarded, listener, opened, arguments.expire_every))
     opened.compact()
     os.close(opened.descriptor)
     lock.close()
 
 
-async def _serve(
-    application: Application,
-    listener: socket.socket,
-    opened: Journal,
-    ready: dict[str, float],
-    expire_every: float,
-) -> None:
+async def _serve(application: Application, listener: socket.socket, opened: Journal, expire_every: float) -> None:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -133,40 +133,78 @@ async def _serve(
     config.graceful_timeout = 1
     expiry = asyncio.create_task(_expire(opened, expire_every))
     serve = importlib.import_module("hypercorn.asyncio").serve
-    await serve(_guard(application, ready), config, shutdown_trigger=stop.wait, mode="asgi")
+    await serve(application, config, shutdown_trigger=stop.wait, mode="asgi")
     expiry.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await expiry
 
 
-def _guard(application: Application, ready: dict[str, float]) -> Application:
-    """Reject requests from web pages, and administrative requests, which would change state without a record."""
+def _guard(application: Application, credentials: signatures.Credentials) -> Application:
+    """Refuse what is not signed with the credentials, and administration, which changes state without a record."""
 
     async def answer(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await application(scope, receive, _announce_ready(send, ready))
-        elif scope["type"] == "http" and _is_forbidden(scope):
-            await send({"type": "http.response.start", "status": 403, "headers": []})
-            await send({"type": "http.response.body", "body": b"The local engine rejects this request.\n"})
-        else:
             await application(scope, receive, send)
+            return
+        body = await _read_body(receive) if scope["type"] == "http" else b""
+        if scope["type"] == "http" and _is_allowed(scope, body, credentials):
+            await application(scope, _with_body(body, receive), send)
+        elif scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 403, "headers": _REFUSAL_HEADERS})
+            await send({"type": "http.response.body", "body": _REFUSAL})
+        else:
+            await send({"type": "websocket.close"})
 
     return answer
 
 
-def _is_forbidden(scope: Scope) -> bool:
-    administration = scope["path"].startswith("/_") and scope["method"] != "GET"
-    # MiniStack allows every CORS origin, so any web page in a browser on this machine could read the tables.
-    return administration or any(name == b"origin" for name, _ in scope["headers"])
+_REFUSAL_HEADERS = [(b"content-type", b"application/x-amz-json-1.0")]
+_REFUSAL = json.dumps(
+    {
+        "__type": "UnrecognizedClientException",
+        "message": "The local engine takes only requests that are signed with the credentials in its `environment`.",
+    }
+).encode()
 
 
-def _announce_ready(send: Send, ready: dict[str, float]) -> Send:
-    async def send_and_announce(message: Any) -> None:
-        await send(message)
-        if message["type"] == "lifespan.startup.complete":
-            print(json.dumps(ready), flush=True)
+def _is_allowed(scope: Scope, body: bytes, credentials: signatures.Credentials) -> bool:
+    path, query = scope["raw_path"].decode("latin-1"), scope["query_string"].decode("latin-1")
+    request = signatures.Request(scope["method"], path, query, scope["headers"], body)
+    is_administration = scope["path"].startswith("/_") and scope["method"] != "GET"
+    return not is_administration and signatures.is_signed(request, credentials)
 
-    return send_and_announce
+
+async def _read_body(receive: Receive) -> bytes:
+    parts, more = [], True
+    while more:
+        message = await receive()
+        parts.append(message.get("body", b""))
+        more = message.get("more_body", False)
+    return b"".join(parts)
+
+
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """A `receive` whose first message is the body that has been read."""
+    first = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive_again() -> Any:
+        return first.pop() if first else await receive()
+
+    return receive_again
+
+
+def _announced(application: Application, ready: dict[str, Any]) -> Application:
+    """Print `ready` when the application has started."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_and_announce(message: Any) -> None:
+            await send(message)
+            if message["type"] == "lifespan.startup.complete":
+                print(json.dumps(ready), flush=True)
+
+        await application(scope, receive, send_and_announce if scope["type"] == "lifespan" else send)
+
+    return answer
 
 
 async def _expire(opened: Journal, every: float) -> None:
@@ -194,6 +232,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--state", type=Path, required=True, help="directory of the journal")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 for any free port")
     parser.add_argument("--expire-every", type=float, default=60.0, help="seconds between deletions of expired items")
+    parser.add_argument("--move-damage-to", type=Path, metavar="FILE", help="cut a damaged journal; keep the rest here")
     parser.add_argument("--until-stdin-closes", action="store_true", help="stop when the parent process dies")
     return parser.parse_args()
 

@@ -1,7 +1,7 @@
 """The journal: an append-only file of the engine's writes, one checksummed JSON record per line.
 
-This module appends and reads records, drops a torn last line, and replaces the whole file atomically. `emulator`
-defines the content of the records.
+This module appends and reads records, drops a torn last line, cuts a damaged file at the damage, and replaces the whole
+file atomically. `emulator` defines the content of the records.
 
 `append` returns after write(2), so a record survives `kill -9` of the process. It does not call fsync: a power failure
 may lose the last records. For a development machine, that is better than an fsync of milliseconds for each write.
@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 Record = dict[str, Any]
+# In bytes: eight digits and a space.
+_CHECKSUM = 9
 
 
 class JournalError(Exception):
@@ -31,14 +34,47 @@ def read_records(path: Path) -> Iterator[tuple[Record, int]]:
     with path.open("rb") as file:
         end = 0
         for line in file:
-            record = _decode(line)
-            if record is None:
-                # A process that dies during a write can tear only the last line.
-                if file.read(1):
-                    raise JournalError(f"{path} is damaged at byte {end}; move it away to start with empty tables.")
+            if _is_torn(line):
                 return
+            if not _is_intact(line):
+                raise JournalError(f"{path} is damaged at byte {end}.")
             end += len(line)
-            yield record, end
+            yield json.loads(line[_CHECKSUM:]), end
+
+
+class Damage(NamedTuple):
+    """Where a journal is damaged, and how many records and bytes are before and from there on."""
+
+    offset: int
+    records_before: int
+    records_after: int
+    bytes_after: int
+
+
+def find_damage(path: Path) -> Damage | None:
+    """The first damage, None if there is none. A damaged line counts as a record."""
+    offset = before = after = 0
+    with path.open("rb") as file:
+        for line in file:
+            if after or not (_is_intact(line) or _is_torn(line)):
+                after += 1
+            else:
+                offset, before = offset + len(line), before + 1
+    return Damage(offset, before, after, path.stat().st_size - offset) if after else None
+
+
+def cut(path: Path, copy: Path) -> None:
+    """Move everything from the damage on to the new file `copy`."""
+    damage = find_damage(path)
+    if damage is None:
+        return
+    with path.open("r+b") as file, copy.open("xb") as rest:
+        os.fchmod(rest.fileno(), 0o600)
+        file.seek(damage.offset)
+        shutil.copyfileobj(file, rest)
+        rest.flush()
+        os.fsync(rest.fileno())
+        file.truncate(damage.offset)
 
 
 def open_for_append(path: Path, end: int) -> int:
@@ -74,9 +110,10 @@ def _encode(record: Record) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(text), text)
 
 
-def _decode(line: bytes) -> Record | None:
-    checksum, _, text = line[:-1].partition(b" ")
-    if line[-1:] != b"\n" or checksum != b"%08x" % zlib.crc32(text):
-        return None
-    record: Record = json.loads(text)
-    return record
+def _is_torn(line: bytes) -> bool:
+    """Whether the line ends without a newline: only the last one can, when a process dies during its write."""
+    return not line.endswith(b"\n")
+
+
+def _is_intact(line: bytes) -> bool:
+    return line.endswith(b"\n") and line[:_CHECKSUM] == b"%08x " % zlib.crc32(line[_CHECKSUM:-1])

@@ -21,8 +21,8 @@ from typing import IO
 
 import click
 
-from infra.local import children, demonstration, state
-from infra.local.children import Child, RunError
+from infra.local import children, demonstration, repair, state
+from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
 # The processes of a killed run need this time to stop and to release the port.
@@ -35,7 +35,8 @@ _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @click.command(help="Run the service on this machine.")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(1, 65535))
 @click.option("--state", "directory", default=".local", show_default=True, type=click.Path())
-def main(port: int, directory: str) -> None:
+@click.option(repair.OPTION, "agreed", is_flag=True, help="Cut a damaged journal at the damage without asking.")
+def main(port: int, directory: str, agreed: bool) -> None:
     """Run until a signal, or until one of the processes ends. On failure, print one line and exit with 1."""
     for number in _STOP_SIGNALS:
         signal.signal(number, signal.default_int_handler)
@@ -43,14 +44,14 @@ def main(port: int, directory: str) -> None:
         lock = _lock(directory)
         _require_free(port)
         with lock:
-            _run(port, Path(directory).resolve())
+            _run(port, Path(directory).resolve(), agreed)
     except RunError as reason:
         sys.exit(str(reason))
     except KeyboardInterrupt:
         print("\nStopped. The data is kept.", flush=True)
 
 
-def _run(port: int, directory: Path) -> None:
+def _run(port: int, directory: Path, agreed: bool) -> None:
     started = time.monotonic()
     print("Starting CAMS ...", flush=True)
     # The presence of this file signals that the run is ready.
@@ -59,12 +60,14 @@ def _run(port: int, directory: Path) -> None:
         demonstration.forget(directory)
     running: list[Child] = []
     try:
-        engine = children.start_engine(directory, _reuse_port(state.last_engine_port(directory)))
+        engine, rest = repair.start_engine(directory, _reuse_port(state.last_engine_port(directory)), agreed)
         running.append(engine)
         if engine.records:
             print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
         settings = _DEFAULT_SETTINGS | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
-        address = children.address_of(engine.url)
+        if rest:
+            _print_step("journal", f"cut at the damage; the rest is in {rest}")
+        address = engine.address
         state.write_environment(directory, address | settings)
         environment = children.clean_environment() | settings | address
         # The imports of these processes take longest, so the tables are created in parallel.
@@ -72,7 +75,9 @@ def _run(port: int, directory: Path) -> None:
         running.append(worker)
         server = children.start("server", [sys.executable, "-m", "infra.local.server", str(port)], environment)
         running.append(server)
-        _create_tables(engine.url)
+        _create_tables(engine)
+        if rest:
+            demonstration.forget_if_lost(directory, environment)
         demonstration.find_or_create(directory, environment)
         _wait_for_server(server, port)
         children.wait_until_ready(worker)
@@ -93,20 +98,19 @@ def _wait_for_server(server: Child, port: int) -> None:
         time.sleep(0.02)
 
 
-def _create_tables(engine_url: str) -> None:
+def _create_tables(engine: Engine) -> None:
     # Imported here, while the server starts: importing the SDK takes as long as starting the engine.
     import boto3
 
     from chalicelib import settings
     from infra import tables
 
-    variables = children.address_of(engine_url)
     session = boto3.session.Session(
-        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
-        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
-        region_name=variables["AWS_DEFAULT_REGION"],
+        aws_access_key_id=engine.access_key,
+        aws_secret_access_key=engine.secret_key,
+        region_name=children.REGION,
     )
-    tables.create_missing(lambda service: session.client(service, endpoint_url=engine_url), settings.table_prefix())
+    tables.create_missing(lambda service: session.client(service, endpoint_url=engine.url), settings.table_prefix())
 
 
 def _publish(port: int, directory: Path, credentials: Credentials, seconds: float) -> None:

@@ -89,7 +89,7 @@ _gateway = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_t
 
 def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     tables.create_missing(lambda service: client(engine, service))
-    where = {**children.address_of(engine.url), "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
+    where = {**engine.address, "CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
     workspace_id, token = new_workspace(where)
     with receiver(answers(OK)) as listening:
         webhook = {"url": listening.url, "events": ["agent_created", "message_received"]}

@@ -47,15 +47,17 @@ def kill(running: Engine) -> None:
 
 def client(running: Engine, service: str) -> Any:
     """A client of the engine, independent of the environment of the tests."""
-    return _client(running.url, service)
+    return _client(running.url, running.access_key, running.secret_key, service)
 
 
 @lru_cache
-def _client(url: str, service: str) -> Any:
-    return _session().client(service, endpoint_url=url, config=_PLAIN)
+def _client(url: str, access_key: str, secret_key: str, service: str) -> Any:
+    return _session().client(
+        service, endpoint_url=url, config=_PLAIN, aws_access_key_id=access_key, aws_secret_access_key=secret_key
+    )
 
 
 @lru_cache
 def _session() -> boto3.session.Session:
     # One session for all clients, because it caches the service descriptions, which are slow to read.
-    return boto3.session.Session(aws_access_key_id="local", aws_secret_access_key="local", region_name=children.REGION)
+    return boto3.session.Session(region_name=children.REGION)

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any, Literal, NamedTuple, get_args
 
 import pytest
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSPreparedRequest, AWSRequest, AWSResponse
+from botocore.credentials import Credentials
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 from botocore.httpsession import URLLib3Session
 from botocore.retries.quota import RetryQuota
@@ -21,6 +23,7 @@ from chalicelib import storage
 from infra.local.children import Engine
 from tests.conftest import clear_caches
 
+_SIGNATURE = ("Authorization", "X-Amz-Date", "X-Amz-Security-Token")
 _SERVICES = ("dynamodb", "dynamodbstreams", "kms", "sqs")
 
 Kind = Literal["dies before", "dies after", "refused", "answer lost", "answers lost"]
@@ -51,7 +54,7 @@ class Line:
     """Sends requests to the engine."""
 
     def __init__(self, engine: Engine) -> None:
-        self._url = engine.url
+        self._url, self._credentials = engine.url, Credentials(engine.access_key, engine.secret_key)
         self._session = URLLib3Session(socket_options=[(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)])
         self._sent: list[str] = []
         self._fault: Fault | None = None
@@ -89,8 +92,16 @@ class Line:
         raise ReadTimeoutError(endpoint_url=request.url)
 
     def _deliver(self, request: AWSPreparedRequest) -> AWSResponse:
-        request.url = re.sub("^https?://[^/]+", self._url, request.url)
-        return self._session.send(request)
+        """Send the attempt to the engine, signed again with its credentials."""
+        url = re.sub("^https?://[^/]+", self._url, request.url)
+        headers = {
+            name: value.decode() if isinstance(value, bytes) else value for name, value in request.headers.items()
+        }
+        _, _, region, service, _ = headers["Authorization"].split(",")[0].split("/")
+        unsigned = {name: value for name, value in headers.items() if name not in _SIGNATURE}
+        signed = AWSRequest(request.method, url, unsigned, request.body)
+        SigV4Auth(self._credentials, service, region).add_auth(signed)
+        return self._session.send(signed.prepare())
 
 
 @contextmanager

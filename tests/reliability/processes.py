@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from infra.local import children
 from infra.local.children import Engine
 from tests.reliability.engine_fixture import running_engine
 
@@ -34,7 +33,7 @@ class Service(NamedTuple):
 def service(state: Path) -> Iterator[Service]:
     """The service's data on a separate engine inside the block."""
     with running_engine(state) as engine:
-        environment = {**os.environ, **children.address_of(engine.url)}
+        environment = {**os.environ, **engine.address}
         made = subprocess.run([sys.executable, "-c", _SET_UP], cwd=ROOT, env=environment, check=True, stdout=-1)
         yield Service(engine, environment, json.loads(made.stdout.splitlines()[-1]))
 

@@ -52,14 +52,14 @@ class Run:
         }
 
 
-def begin(directory: Path, port: int) -> Run:
+def begin(directory: Path, port: int, *options: str) -> Run:
     """Start a run and wait until it is ready."""
     directory.mkdir(mode=0o700, exist_ok=True)
     credentials = directory / "credentials.json"
     before = credentials.stat().st_mtime_ns if credentials.exists() else None
     with (directory / "output").open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "infra.local.run", "--port", str(port), "--state", str(directory)],
+            [sys.executable, "-m", "infra.local.run", "--port", str(port), "--state", str(directory), *options],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
             stdout=output,

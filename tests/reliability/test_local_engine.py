@@ -9,8 +9,6 @@ from __future__ import annotations
 import subprocess
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -91,7 +89,7 @@ def test_a_journal_damaged_in_the_middle_is_rejected_in_one_sentence(tmp_path: P
     path = tmp_path / "engine.journal"
     path.write_bytes(path.read_bytes().replace(b"one", b"eno"))
 
-    with pytest.raises(RunError, match=r"engine\.journal is damaged at byte \d+; move it away to start with empty"):
+    with pytest.raises(RunError, match=r"engine\.journal is damaged at byte \d+\.$"):
         children.start_engine(tmp_path)
 
 
@@ -277,25 +275,6 @@ def test_another_version_of_the_emulator_is_rejected_in_one_sentence() -> None:
     answer = subprocess.run(command, cwd=children.ROOT, capture_output=True, text=True, check=True)
 
     assert answer.stdout.strip() == "The local engine needs MiniStack 9.9, but 1.5.33 is installed."
-
-
-@pytest.mark.parametrize(
-    ("path", "headers"),
-    [
-        ("/_ministack/reset", {}),
-        ("/", {"Origin": "http://page.example", "X-Amz-Target": "DynamoDB_20120810.ListTables"}),
-    ],
-    ids=["administration", "web page"],
-)
-def test_administrative_and_cross_origin_requests_are_rejected(
-    tmp_path: Path, path: str, headers: dict[str, str]
-) -> None:
-    with running_engine(tmp_path) as running:
-        request = urllib.request.Request(running.url + path, data=b"{}", headers=headers, method="POST")
-        with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(request, timeout=5)
-
-    assert refused.value.code == 403
 
 
 @dataclass(frozen=True)
