@@ -66,7 +66,7 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
             print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
         settings = _DEFAULT_SETTINGS | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
         if rest:
-            _print_step("journal", f"cut at the damage; the rest is in {rest}")
+            print(f"Cut the damaged journal; what was cut is in {rest}.", flush=True)
         address = engine.address
         state.write_environment(directory, address | settings)
         environment = children.clean_environment() | settings | address

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import sys
-from http.server import BaseHTTPRequestHandler
 from socketserver import BaseServer
 from typing import Any
 

@@ -163,7 +163,7 @@ def test_without_a_terminal_the_run_refuses_in_one_sentence_and_changes_nothing(
     before = (state / "engine.journal").read_bytes()
     command = [sys.executable, "-m", "infra.local.run", "--port", str(free_port()), "--state", str(state)]
     ran = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
-    assert (ran.returncode, ran.stdout) == (1, "")
+    assert (ran.returncode, ran.stdout) == (1, "Starting CAMS ...\n")
     (line,) = ran.stderr.splitlines()
     assert line.startswith(found(state, damaged_state))
     assert line.endswith("run `make run ARGS=--cut-damaged-journal`.")
@@ -177,7 +177,7 @@ def test_with_the_option_the_run_cuts_and_serves_the_rest(start: Callable[..., R
     assert [ask(run, "GET", f"/v3/agents/{name}", key)[0] for name in ("before", "after")] == [200, 404]
     (rest,) = state.glob("engine.journal.cut-*")
     assert damaged.endswith(rest.read_bytes())
-    assert f"the rest is in {rest}" in run.output
+    assert f"what was cut is in {rest}" in run.output
     put(run, "later")
     end(run, signal.SIGINT)
     again = start()
