@@ -69,6 +69,13 @@ class Forbidden(ApiError):
     sentence = "This credential does not permit this request."
 
 
+class WorkspaceSuspended(Forbidden):
+    """The operator has suspended the workspace: none of its credentials opens anything."""
+
+    code = "WORKSPACE_SUSPENDED"
+    sentence = "This workspace is suspended; ask the operator of the service."
+
+
 class NotFound(ApiError):
     """The resource does not exist in this workspace. Resources of other workspaces give the same response."""
 

@@ -235,6 +235,16 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"token": {"name": "x", "expiresInSeconds": 1.5}}, "token.expiresInSeconds", "must be a valid integer"),
         ({"token": {"name": "x", "unknown": CANARY}}, "token.unknown", UNKNOWN),
     ],
+    "PATCH /v3/workspace": [
+        ({}, "workspace", MISSING),
+        ({"workspace": {"name": ""}}, "workspace.name", "must have at least 1 character"),
+        ({"workspace": {"name": CANARY * 20}}, "workspace.name", "must have at most 200 characters"),
+        ({"workspace": {"name": None}}, "workspace.name", TEXT),
+        ({"workspace": {"retentionDays": 0}}, "workspace.retentionDays", "must be greater than or equal to 1"),
+        ({"workspace": {"retentionDays": NUMBER}}, "workspace.retentionDays", "must be less than or equal to 3650"),
+        ({"workspace": {"retentionDays": 1.5}}, "workspace.retentionDays", "must be a valid integer"),
+        ({"workspace": {"unknown": CANARY}}, "workspace.unknown", UNKNOWN),
+    ],
     "POST /v3/workspace/key/rotate": [
         ({"overlapSeconds": CANARY}, "overlapSeconds", "must be a valid integer"),
         ({"overlapSeconds": -1}, "overlapSeconds", "must be greater than or equal to 0"),

@@ -236,6 +236,10 @@ def test_every_error_example_equals_a_real_answer(
 ) -> None:
     api, other = stage.api, Api(stage.api.post("/v3/agents", {"agent": {}}).data["SECRET_API_KEY"])
     reader = Api(api.post("/v3/tokens", {"token": {"name": "ci", "scopes": ["tools:read"]}}).data["token"])
+    made = workspaces.create("Suspended")
+    suspended = Api(made.workspace_key)
+    for entry in credentials.list_entries(made.workspace_id):
+        credentials.suspend(entry)
     plain = {**api._headers, "Content-Type": "text/plain"}
     two = {"turns": [{"from": "human", "messages": [{}, {}]}]}
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
@@ -262,6 +266,8 @@ def test_every_error_example_equals_a_real_answer(
         "InteractionError unknown": state("unknown"),
         "InteractionError metadata": state(body=TOO_LARGE["exchange_state"]),
         "InteractionError text": state(headers=plain),
+        "Error suspended": tools(using=suspended),
+        "InteractionError suspended": state(using=suspended),
         "InteractionError limit": api.post("/agents/support/interact/visitor-2/state", two),
     }
     with monkeypatch.context() as patch:

@@ -56,6 +56,8 @@ RECORDS = {
     "organisation": Record("POST /v2/orgs/{org_id}", ("GET /v2/orgs/{org_id}",), "DELETE /v3/orgs/{org_id}"),
     "lead": Record("POST /v3/leads", ("GET /v3/leads/{lead_id}",), "DELETE /v3/leads/{lead_id}"),
     "webhook": Record("POST /v3/webhooks", ("GET /v3/webhooks/{webhook_id}",), "DELETE /v3/webhooks/{webhook_id}"),
+    # It exists before its first change.
+    "workspace": Record("PATCH /v3/workspace", ("GET /v3/workspace",)),
 }
 
 
@@ -89,6 +91,7 @@ SAVES = {
         {"webhook": {"description": "2"}},
     ),
     "signing secret": Save("webhook", ROTATE),
+    "workspace": Save("workspace", "PATCH /v3/workspace", {"workspace": {"name": "1"}}, {"workspace": {"name": "2"}}),
 }
 # These always write: one does not read the record, one creates a new secret.
 ALWAYS_WRITES = {ANALYTICS, ROTATE}

@@ -150,6 +150,8 @@ CASES = [
         values={"agent_id": "old"},
     ),
     # Credentials
+    Case("workspace read", "GET /v3/workspace", {GET: 1}),
+    Case("workspace save", "PATCH /v3/workspace", {GET: 1, PUT: 1}, {"workspace": {"retentionDays": 90}}),
     Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
     Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),
     Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),

@@ -4,11 +4,12 @@ A credential is two items, written and deleted in one unit of work. `CredentialR
 `CredentialEntry` lists the credential in the partition of its workspace.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute, UnicodeSetAttribute
+from pynamodb.expressions.update import Action
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import scopes, tokens
@@ -54,6 +55,8 @@ class CredentialRow(storage.Row):
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
+    # Set while the workspace is suspended, so that looking up a credential needs no second read.
+    suspended = BooleanAttribute(null=True)
 
     @property
     def is_active(self) -> bool:
@@ -219,6 +222,28 @@ def retire(row: CredentialRow, overlap: int) -> None:
     row.expires_at = clock.to_datetime(min(end, row.ends_at or end))
     storage.put(row, CredentialRow.token_hash.exists() & unchanged)
     storage.put(_entry(row))
+
+
+def list_entries(workspace_id: str, after: str = "") -> Iterator[CredentialEntry]:
+    """The entries of all credentials of a workspace, expired ones too, after the sort key `after`."""
+    beyond = CredentialEntry.item.between(max(_item(""), f"{after}\x00"), f"{_item('')}\U0010ffff")
+    return storage.iterate(CredentialEntry, workspace_id, beyond)
+
+
+def suspend(entry: CredentialEntry) -> None:
+    """Suspend a credential. Processes that cached it accept it for up to 30 seconds more."""
+    _mark(entry, CredentialRow.suspended.set(True))
+
+
+def resume(entry: CredentialEntry) -> None:
+    """Let a suspended credential work again."""
+    _mark(entry, CredentialRow.suspended.remove())
+
+
+def _mark(entry: CredentialEntry, action: Action) -> None:
+    # It may have been revoked since it was listed.
+    with suppress(storage.ConditionFailed), storage.unit_of_work():
+        storage.update(CredentialRow(entry.token_hash), [action], CredentialRow.workspace == entry.workspace)
 
 
 def _item(*parts: str) -> str:

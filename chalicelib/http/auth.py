@@ -1,7 +1,8 @@
 """Authentication and authorisation (§5). Default deny: two middlewares check every request.
 
 The hash of the bearer token identifies the credential, and the credential identifies the workspace. Each process
-caches credentials for 30 seconds: cached lookups cost nothing, and a revoked credential may work for that long.
+caches credentials for 30 seconds: cached lookups cost nothing, and a revoked or suspended credential may work for that
+long.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,7 @@ OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 # issues credentials; otherwise a token that expires could issue one that does not.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
-    ("/v3/workspace/", frozenset({tokens.WORKSPACE})),
+    ("/v3/workspace", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
@@ -112,6 +113,8 @@ def _look_up(fingerprint: str) -> Caller:
     if row is None:
         _cache.pop(fingerprint, None)
         raise errors.Unauthorized()
+    if row.suspended:
+        raise errors.WorkspaceSuspended()
     found = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.granted)
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()

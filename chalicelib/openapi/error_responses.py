@@ -52,6 +52,7 @@ _INVALID_TURNS = errors.Invalid.member("turns", "must be an array").envelope()
 _UNAUTHORIZED = errors.Unauthorized().envelope()
 _FORBIDDEN = errors.Forbidden().envelope()
 _SCOPE = errors.Forbidden("The access token lacks the scope tools:write.").envelope()
+_SUSPENDED = errors.WorkspaceSuspended().envelope()
 _NOT_FOUND = errors.NotFound.of("agent").envelope()
 _STALE = errors.Stale().envelope()
 _REUSED = idempotency.KeyReused().envelope()
@@ -88,7 +89,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "Error": {
         400: {"path": _INVALID_ID, "body": _INVALID_TOOL},
         401: {"token": _UNAUTHORIZED},
-        403: {"credential": _FORBIDDEN, "scope": _SCOPE},
+        403: {"credential": _FORBIDDEN, "scope": _SCOPE, "suspended": _SUSPENDED},
         404: {"unknown": _NOT_FOUND},
         409: {
             "stale": _STALE,
@@ -107,7 +108,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
     "InteractionError": {
         400: {"path": _interaction(_INVALID_ID), "body": _interaction(_INVALID_TURNS)},
         401: {"token": _interaction(_UNAUTHORIZED)},
-        403: {"credential": _interaction(_FORBIDDEN)},
+        403: {"credential": _interaction(_FORBIDDEN), "suspended": _interaction(_SUSPENDED)},
         404: {"unknown": _interaction(_NOT_FOUND)},
         409: {"stale": _interaction(_STALE, "vg"), "key": _interaction(_REUSED)},
         412: {"changed": _interaction(_PRECONDITION, "vg")},
@@ -163,6 +164,7 @@ def schemas() -> dict[str, Schema]:
     codes = sorted(
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES
+        | {errors.WorkspaceSuspended.code}
         | {one.code for one in _CONFLICTS} - {errors.Conflict.code}
     )
     error = {

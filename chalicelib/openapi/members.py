@@ -149,6 +149,8 @@ NOTES: dict[str, dict[str, Note]] = {
         "readOnly": note("Stands for all read scopes. Not together with `scopes`."),
         "scopes": note("What the token opens: all v3 routes, except those of tokens and keys, if this is absent."),
     },
+    "Workspace": {"createdAt": _MOMENT},
+    "WorkspaceChange": {"createdAt": _MOMENT},
     "Token": {
         "readOnly": note("Whether the token has only read scopes."),
         "scopes": note("What the token opens. Absent if it opens all v3 routes, except those of tokens and keys."),

@@ -1,4 +1,4 @@
-"""Wire models of tokens and keys. The specification leaves their routes open (§5)."""
+"""Wire models of workspaces, tokens and keys. The specification leaves their routes open (§5)."""
 
 from typing import Annotated
 
@@ -13,9 +13,36 @@ from chalicelib.http.wire import (
     OptionalSecret,
     OptionalText,
     Wire,
+    read_only,
 )
 
 YEAR = 365 * 24 * 60 * 60
+MAX_RETENTION_DAYS = 3650
+
+
+class WorkspaceChange(Wire):
+    """A change of a workspace. Members that are left out stay as they are, and `null` clears `retentionDays`."""
+
+    id: OptionalText = read_only()
+    # A workspace always has a name, so null cannot clear it. The default only means "left out".
+    name: Annotated[str, Field(min_length=1, max_length=200)] = ""
+    retentionDays: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
+    createdAt: OptionalText = read_only()
+
+
+class WorkspaceIn(Wire):
+    """The body of PATCH /v3/workspace."""
+
+    workspace: WorkspaceChange
+
+
+class Workspace(Wire):
+    """A workspace. `createdAt` is ISO 8601. `retentionDays` is only stored and shown: nothing expires by it yet."""
+
+    id: str
+    name: str
+    retentionDays: int | None = None
+    createdAt: str
 
 
 class NewToken(Wire):

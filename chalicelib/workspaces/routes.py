@@ -1,4 +1,4 @@
-"""Access tokens and the workspace key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
+"""The workspace, its access tokens and its key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.http import auth, messages
+from chalicelib.http import auth, etag, messages
 from chalicelib.http.operation import operation
 from chalicelib.workspaces import store
 
@@ -75,6 +75,40 @@ def rotate_key() -> Response:
     issued = credentials.rotate(old, overlap)
     rendered = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
     return messages.success("Key rotated successfully", {**rendered, "previousKeyExpiresAt": _times(old)["expiresAt"]})
+
+
+@routes.route("/v3/workspace", methods=["GET"])
+@operation(data="models.Workspace", headers=("If-None-Match",), examples="workspaces.READ_WORKSPACE")
+def read_workspace() -> Response:
+    """Read the workspace of the workspace key."""
+    row = store.find(auth.caller().workspace_id)
+    return etag.tagged(messages.success("Workspace retrieved successfully", _render_workspace(row)), row)
+
+
+@routes.route("/v3/workspace", methods=["PATCH"])
+@operation(
+    body="models.WorkspaceIn",
+    data="models.Workspace",
+    headers=("If-Match",),
+    raises=(errors.Stale,),
+    examples="workspaces.CHANGE_WORKSPACE",
+)
+def change_workspace() -> Response:
+    """Change the workspace of the workspace key. Members that you leave out stay as they are.
+
+    `retentionDays` is stored and shown; nothing expires by it yet. `null` clears it.
+    """
+    body: models.WorkspaceIn = messages.body()
+    row = etag.require_match(store.find(auth.caller().workspace_id), "workspace")
+    before = row.open()
+    store.save(row, before, body.workspace.merge_into(before))
+    return etag.tagged(messages.success("Workspace updated successfully", _render_workspace(row)), row)
+
+
+def _render_workspace(row: store.WorkspaceRow) -> dict[str, Any]:
+    document = row.open()
+    shown = {name: document[name] for name in ("name", "retentionDays") if name in document}
+    return {"id": row.workspace, **shown, "createdAt": clock.iso(document["createdAt"])}
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:

@@ -7,13 +7,13 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.storage import Document, DocumentRow, keyring
+from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 
 _WORKSPACE = "workspace"
 
 
 class WorkspaceRow(DocumentRow):
-    """A workspace. Its document is `{name, createdAt, workspaceSecret}`."""
+    """A workspace. Its document is `{name, createdAt, workspaceSecret, retentionDays?}`."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -56,12 +56,24 @@ def key(workspace_id: str) -> storage.Key:
     return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
 
 
-def read(workspace_id: str) -> Document:
-    """The document of a workspace. One request. Raises NotFound."""
+def find(workspace_id: str) -> WorkspaceRow:
+    """A workspace. One request. Raises NotFound."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     if row is None:
         raise errors.NotFound.of("workspace")
-    return row.open()
+    return row
+
+
+def read(workspace_id: str) -> Document:
+    """The document of a workspace. One request. Raises NotFound."""
+    return find(workspace_id).open()
+
+
+def save(row: WorkspaceRow, before: Document, after: Document) -> None:
+    """Stage a changed workspace. An unchanged document is not written."""
+    if not json_equal(before, after):
+        row.seal(after)
+        storage.put(row)
 
 
 def list_all() -> dict[str, Document]:

@@ -1,4 +1,4 @@
-"""Examples of the operations on tokens and the workspace key."""
+"""Examples of the operations on the workspace, its tokens and its key."""
 
 from chalicelib.openapi.examples.shared import (
     ACCESS_TOKEN,
@@ -9,6 +9,7 @@ from chalicelib.openapi.examples.shared import (
     NEW_WORKSPACE_KEY,
     NOW_ISO,
     TOKEN_ID,
+    WORKSPACE_ID,
     Example,
     Examples,
     success,
@@ -38,7 +39,18 @@ _KEY = {
     "createdAt": NOW_ISO,
     "previousKeyExpiresAt": "2026-11-02T10:30:00Z",
 }
+_WORKSPACE = {"id": WORKSPACE_ID, "name": "Example Ltd", "retentionDays": 365, "createdAt": NOW_ISO}
 
+CHANGE_WORKSPACE: Examples = {
+    "name": Example(
+        "A new name and a number of days",
+        success("Workspace updated successfully", _WORKSPACE),
+        {"workspace": {"name": "Example Ltd", "retentionDays": 365}},
+    )
+}
+READ_WORKSPACE: Examples = {
+    "workspace": Example("The workspace", success("Workspace retrieved successfully", _WORKSPACE))
+}
 ISSUE_TOKEN: Examples = {
     "week": Example(
         "A token that reads agents and leads, and expires after a week",
