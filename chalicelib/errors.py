@@ -73,7 +73,7 @@ class WorkspaceSuspended(Forbidden):
     """The operator has suspended the workspace: none of its credentials opens anything."""
 
     code = "WORKSPACE_SUSPENDED"
-    sentence = "This workspace is suspended; ask the operator of the service."
+    sentence = "This workspace is suspended; the operator of the service can resume it."
 
 
 class NotFound(ApiError):

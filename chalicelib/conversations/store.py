@@ -129,6 +129,17 @@ def create(
     return row
 
 
+def restore(row: ConversationRow, state: State) -> ConversationRow:
+    """Seal the state of a conversation of an import into its row, and write its chunks. The caller saves the row.
+
+    It has no new messages, so no event follows from it.
+    """
+    with storage.unit_of_work():
+        _seal_metadata(row, state.metadata)
+        turns.stage(row, NO_TURNS, state)
+    return row
+
+
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
     if len(payload) > _MAX_METADATA_JSON:

@@ -4,7 +4,7 @@ A credential is two items, written and deleted in one unit of work. `CredentialR
 `CredentialEntry` lists the credential in the partition of its workspace.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -224,10 +224,15 @@ def retire(row: CredentialRow, overlap: int) -> None:
     storage.put(_entry(row))
 
 
-def list_entries(workspace_id: str, after: str = "") -> Iterator[CredentialEntry]:
-    """The entries of all credentials of a workspace, expired ones too, after the sort key `after`."""
-    beyond = CredentialEntry.item.between(max(_item(""), f"{after}\x00"), f"{_item('')}\U0010ffff")
-    return storage.iterate(CredentialEntry, workspace_id, beyond)
+def list_entries(workspace_id: str) -> list[CredentialEntry]:
+    """The entries of all credentials of a workspace, expired ones too."""
+    return storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_item("")))
+
+
+def restore(row: CredentialRow, error: errors.ApiError) -> None:
+    """Stage a credential of an import. The commit raises `error` if another workspace has it."""
+    storage.put(row, CredentialRow.token_hash.does_not_exist() | (CredentialRow.workspace == row.workspace), error)
+    storage.put(_entry(row))
 
 
 def suspend(entry: CredentialEntry) -> None:

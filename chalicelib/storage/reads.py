@@ -170,7 +170,7 @@ def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
     return [row.from_raw_data(item) for item in page["Items"]], "LastEvaluatedKey" not in page
 
 
-def scan(row: type[AnyRow], condition: Condition) -> list[AnyRow]:
+def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
     """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():
-        return list(row.scan(condition, consistent_read=True))
+        yield from row.scan(condition, consistent_read=True)

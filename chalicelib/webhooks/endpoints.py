@@ -13,13 +13,16 @@ _OVERLAP_MILLISECONDS = 24 * 60 * 60 * 1000
 _MAX_SECRETS = 8
 # Per workspace. Fan-out reads all of them for every batch of changes.
 MAX_ENDPOINTS = 50
-_LOCK = "lock"
+LOCK = "lock"
 # Clock skew between machines, and the stream's times, which may be rounded to seconds.
 _TOLERANCE_MILLISECONDS = 5_000
 
 
 class WebhookRow(DocumentRow):
-    """An endpoint: `{url, events, enabled, description?, createdAt, secrets: [{secret, endsAt?}]}`, times in ms."""
+    """An endpoint: `{url, events, enabled, description?, createdAt, importedAt?, secrets: [{secret, endsAt?}]}`.
+
+    Times are in ms.
+    """
 
     class Meta:
         table_name = storage.table("webhooks")
@@ -83,7 +86,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
 
     Raises LimitReached above `MAX_ENDPOINTS`. The workspace's lock row serializes creations, so the limit is exact.
     """
-    lock = storage.find(EndpointsLock, storage.key(workspace_id, _LOCK), _LOCK)
+    lock = storage.find(EndpointsLock, storage.key(workspace_id, LOCK), LOCK)
     used = len(list_all(workspace_id))
     if used >= MAX_ENDPOINTS:
         message = f"A workspace may have {MAX_ENDPOINTS} webhooks; delete one first."
@@ -92,7 +95,7 @@ def create(workspace_id: str, document: Document) -> tuple[WebhookRow, str]:
     row = WebhookRow(workspace_id, ids.new_id())
     row.seal({**document, "createdAt": clock.milliseconds(), "secrets": [{"secret": secret}]})
     storage.put(row)
-    storage.put(lock or EndpointsLock(storage.key(workspace_id, _LOCK), _LOCK))
+    storage.put(lock or EndpointsLock(storage.key(workspace_id, LOCK), LOCK))
     return row, secret
 
 
@@ -122,8 +125,11 @@ def is_subscribed(document: Document, type_: str) -> bool:
 
 
 def existed_at(document: Document, milliseconds: int) -> bool:
-    """Whether an endpoint existed at a time (Unix milliseconds). A replayed change must not reach a newer endpoint."""
-    created: int = document["createdAt"]
+    """Whether an endpoint existed at a time (Unix milliseconds). A replayed change must not reach a newer endpoint.
+
+    An imported endpoint exists since `importedAt`: the records imported with it are older, and make no events.
+    """
+    created: int = document["importedAt"] if "importedAt" in document else document["createdAt"]
     return created <= milliseconds + _TOLERANCE_MILLISECONDS
 
 

@@ -120,6 +120,11 @@ def _partition(workspace_id: str, event_id: str) -> str:
     return storage.key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
 
 
+def event_partitions(workspace_id: str) -> list[str]:
+    """Return the partitions of a workspace's events."""
+    return [_partition(workspace_id, ids.id_at(0, digit)) for digit in range(32)]
+
+
 def _partitions(workspace_id: str, webhook_id: str) -> list[str]:
     """Return the partitions of an endpoint's deliveries."""
     return [storage.key(workspace_id, webhook_id, str(number)) for number in range(_PARTITIONS)]

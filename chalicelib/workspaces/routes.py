@@ -1,4 +1,4 @@
-"""The workspace, its access tokens and its key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
+"""The workspace, its tokens and its key over HTTP. Only the workspace key opens them (`auth.ROUTE_CREDENTIALS`)."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -107,8 +107,13 @@ def change_workspace() -> Response:
 
 def _render_workspace(row: store.WorkspaceRow) -> dict[str, Any]:
     document = row.open()
-    shown = {name: document[name] for name in ("name", "retentionDays") if name in document}
-    return {"id": row.workspace, **shown, "createdAt": clock.iso(document["createdAt"])}
+    retention = {"retentionDays": document["retentionDays"]} if "retentionDays" in document else {}
+    return {
+        "id": row.workspace,
+        "name": document["name"],
+        **retention,
+        "createdAt": clock.iso(document["createdAt"]),
+    }
 
 
 def _render(row: credentials.CredentialRow) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Workspaces in the database, and the credentials issued to them (§5)."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
@@ -10,6 +11,8 @@ from chalicelib.credentials import tokens
 from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 
 _WORKSPACE = "workspace"
+# The statuses of a workspace. A suspension is complete when no request that began before it can still be running.
+SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
 
 
 class WorkspaceRow(DocumentRow):
@@ -20,6 +23,10 @@ class WorkspaceRow(DocumentRow):
 
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
+    # Only while the workspace is not in use. What else opens it is on its credentials (`credentials.suspend`).
+    status = UnicodeAttribute(null=True)
+    # While it is imported: the hash of the file, and the number of lines that are done.
+    imported = UnicodeAttribute(null=True)
 
 
 class NewWorkspace(NamedTuple):
@@ -76,19 +83,56 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
         storage.put(row)
 
 
-def list_all() -> dict[str, Document]:
-    """The documents of all workspaces by id, oldest first. Scans the whole table; for operators' commands only."""
-    rows = storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
-    return {row.workspace: row.open() for row in sorted(rows, key=lambda row: row.workspace)}
+class WrongStatus(errors.Conflict):
+    """The status of the workspace does not allow the operator's command."""
+
+    code = "WRONG_STATUS"
+
+
+@storage.in_unit_of_work
+def change_status(workspace_id: str, allowed: Collection[str | None], status: str | None) -> None:
+    """Stage another status. Raises NotFound, and WrongStatus if the present one is not in `allowed`."""
+    row = find(workspace_id)
+    if row.status not in allowed:
+        raise WrongStatus(f"The workspace is {row.status or 'active'}.")
+    row.status = status
+    storage.put(row)
+
+
+@storage.in_unit_of_work
+def rotate_secret(workspace_id: str) -> str:
+    """Stage a new `workspaceSecret` and return it. The next deliveries have it. Raises NotFound."""
+    row = find(workspace_id)
+    secret = tokens.new_webhook_secret()
+    save(row, before := row.open(), {**before, "workspaceSecret": secret})
+    return secret
+
+
+def require_active(workspace_id: str) -> None:
+    """Raise NotFound for an unknown workspace, and WorkspaceSuspended for one that is not in use. One request."""
+    if find(workspace_id).status is not None:
+        raise errors.WorkspaceSuspended()
+
+
+def list_all() -> list[WorkspaceRow]:
+    """All workspaces, oldest first. Scans the whole table; for operators' commands only."""
+    return sorted(storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE), key=lambda row: row.workspace)
 
 
 @storage.in_unit_of_work
 def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.Issued:
     """Issue a credential of a workspace; `lifetime` in seconds, `rights` as in `prepare`.
 
-    Raises NotFound for an unknown workspace.
+    Raises NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.
     """
     issued = credentials.prepare(workspace_id, kind, name, lifetime, **rights)
-    storage.require(key(workspace_id), WorkspaceRow.workspace.exists(), errors.NotFound.of("workspace"))
+    is_active = WorkspaceRow.workspace.exists() & WorkspaceRow.status.does_not_exist()
+    storage.require(key(workspace_id), is_active, lambda _: _not_active(workspace_id))
     credentials.stage(issued)
     return issued
+
+
+def _not_active(workspace_id: str) -> errors.ApiError:
+    """The error of a failed condition, which does not say whether the workspace exists."""
+    row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
+    return errors.WorkspaceSuspended() if row else errors.NotFound.of("workspace")

@@ -18,9 +18,9 @@ from infra.cams.output import (
     print_record,
     print_secret,
     printable,
-    workspace_record,
 )
 from infra.cams.tallies import tallies
+from infra.cams.workspaces import workspace
 
 _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
 
@@ -37,44 +37,6 @@ def cams() -> None:
 
     The command that creates a secret shows it once. A duration is a number of seconds, or like 30m, 24h, 7d.
     """
-
-
-# ---- workspaces -----------------------------------------------------------------------------------
-
-
-@cams.group()
-def workspace() -> None:
-    """Manage workspaces, the tenants of the service."""
-
-
-@workspace.command("create")
-@options.name
-@options.as_json
-def create_workspace(name: str, as_json: bool) -> None:
-    """Create a workspace.
-
-    Creates a first key, valid for a year, and a first access token, valid for 30 days. Every webhook contains
-    the workspace secret, which identifies the sender to the receiver; it is not a credential.
-    """
-    print_secret(workspaces.create(name)._asdict(), as_json)
-
-
-@workspace.command("show")
-@click.argument("workspace_id", callback=options.printable_text)
-@options.as_json
-def show_workspace(workspace_id: str, as_json: bool) -> None:
-    """Show a workspace without its secrets."""
-    print_record(workspace_record(workspace_id, workspaces.read(workspace_id)), as_json)
-
-
-@workspace.command("list")
-@options.as_json
-def list_workspaces(as_json: bool) -> None:
-    """List all workspaces, oldest first.
-
-    Scans the whole table of workspaces and credentials, and consumes its read units.
-    """
-    print_list([workspace_record(*one) for one in workspaces.list_all().items()], as_json)
 
 
 # ---- workspace keys -------------------------------------------------------------------------------
@@ -232,6 +194,7 @@ def rotate_agent_key(agent_id: str, workspace_id: str, overlap: int, as_json: bo
     After a leak, revoke; do not rotate: the old key works until its overlap ends. Rotate 30 seconds after
     revoking.
     """
+    workspaces.require_active(workspace_id)
     new_key = agents.rotate_key(workspace_id, agent_id, overlap)
     print_record({"agent_id": agent_id, "agent_key": new_key}, as_json)
 
@@ -270,6 +233,7 @@ def rotate_data_key() -> None:
     click.echo("Rotated.")
 
 
+cams.add_command(workspace)
 cams.add_command(tallies)
 
 
@@ -283,6 +247,7 @@ def _list(kind: str, workspace_id: str, as_json: bool) -> None:
 
 
 def _rotate(kind: str, workspace_id: str, credential_id: str, overlap: int, as_json: bool) -> None:
+    workspaces.require_active(workspace_id)
     old = credentials.credential(workspace_id, credential_id, kind)
     issued = credentials.rotate(old, overlap)
     print_secret({**issued_record(issued), "previous_expires_at": iso_time(old.ends_at)}, as_json)

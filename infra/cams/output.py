@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import clock, errors
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow, Issued
-from chalicelib.storage import Document
+from chalicelib.workspaces.store import WorkspaceRow
 
 Record = dict[str, Any]
 
@@ -51,9 +51,15 @@ def _reason(error: BaseException) -> str | None:
     return next((str(one) for one in chain if isinstance(one, ClientError)), None)
 
 
-def workspace_record(workspace_id: str, document: Document) -> Record:
+def workspace_record(row: WorkspaceRow) -> Record:
     """The record of a workspace, without secrets."""
-    return {"workspace_id": workspace_id, "name": document["name"], "created_at": iso_time(document["createdAt"])}
+    document = row.open()
+    return {
+        "workspace_id": row.workspace,
+        "name": document["name"],
+        "status": row.status or "active",
+        "created_at": iso_time(document["createdAt"]),
+    }
 
 
 def issued_record(issued: Issued) -> Record:

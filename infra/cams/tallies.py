@@ -42,7 +42,7 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
 
 def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
-    for workspace in [workspace_id] if workspace_id else workspaces.list_all():
+    for workspace in [workspace_id] if workspace_id else [row.workspace for row in workspaces.list_all()]:
         after = None
         while rows := [*agents.list_entries(workspace, after, _AGENTS)]:
             yield from ((workspace, row.agent_id) for row in rows)

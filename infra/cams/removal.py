@@ -1,0 +1,89 @@
+"""The deletion of a workspace with everything that belongs to it. It can be interrupted and repeated.
+
+Endpoints are first: without them, the deletions make no webhook. An agent follows its records, and the workspace itself
+is last, so that a repeated deletion finds what is left.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any
+
+import click
+
+from chalicelib import storage
+from chalicelib.conversations.rows import HEAD, ChunkRow
+from chalicelib.conversations.tallies import TallyRow
+from chalicelib.credentials import store as credentials
+from chalicelib.http.idempotency import PieceRow
+from chalicelib.storage import Key
+from chalicelib.webhooks import endpoints, hosts, ledger
+from chalicelib.workspaces import store as workspaces
+from infra.cams import records
+
+_BATCH = 100
+_CONVERSATIONS = 10
+# Their tables have no index by workspace: a delivery outlives its endpoint. Both expire, so the tables stay small.
+_SCANNED: list[tuple[str, Any, Any]] = [
+    ("delivery", ledger.DeliveryRow, ledger.DeliveryRow.webhook),
+    ("stored answer", PieceRow, PieceRow.request),
+]
+
+Receipt = Counter[str]
+
+
+def delete(workspace_id: str) -> Receipt:
+    """Delete everything of a suspended workspace; return the number of deleted records by kind.
+
+    Raises NotFound, and WrongStatus if the workspace is not suspended.
+    """
+    allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
+    workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
+    receipt: Receipt = Counter()
+    _delete(receipt, "webhook", records.find_rows("webhook", workspace_id, ""))
+    with click.progressbar(records.list_agents(workspace_id), label="Deleting agents") as bar:
+        for agent_id in bar:
+            _delete_conversations(receipt, workspace_id, agent_id)
+            _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
+            for name in ("lead", "analytics", "tool", "agent"):
+                _delete(receipt, name, records.find_rows(name, workspace_id, agent_id))
+    for name in ("client", "email", "organisation"):
+        _delete(receipt, name, records.find_rows(name, workspace_id, ""))
+    for partition in ledger.event_partitions(workspace_id):
+        _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
+    with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers") as tables:
+        for name, row, partition_key in tables:
+            _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
+    _delete_credentials(receipt, workspace_id)
+    storage.delete_many([hosts.HostsRow(workspace_id)])
+    storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
+    _delete(receipt, "workspace", [workspaces.find(workspace_id)])
+    return receipt
+
+
+def _delete(receipt: Receipt, name: str, rows: Iterable[Any]) -> None:
+    for batch in _batches(rows, _BATCH):
+        storage.delete_many(batch)
+        receipt[name] += len(batch)
+
+
+def _batches(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
+    remaining = iter(rows)
+    while batch := [*islice(remaining, size)]:
+        yield batch
+
+
+def _delete_conversations(receipt: Receipt, workspace_id: str, agent_id: str) -> None:
+    """Delete the conversations of an agent, each after its chunks and received messages: it is how they are found."""
+    for entries in _batches(records.find_rows("conversation", workspace_id, agent_id), _CONVERSATIONS):
+        parts = [part for entry in entries for part in storage.iterate(ChunkRow, entry.conversation)]
+        storage.delete_many([part for part in parts if part.item != HEAD])
+        _delete(receipt, "conversation", [part for part in parts if part.item == HEAD])
+
+
+def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
+    """Delete the credentials, then the entries that list them. Another workspace may have the token by now."""
+    for entries in _batches(credentials.list_entries(workspace_id), _BATCH):
+        rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
+        _delete(receipt, "credential", [row for row in rows if row and row.workspace == workspace_id])
+        storage.delete_many(entries)

@@ -1,0 +1,151 @@
+"""The commands that manage workspaces, from their creation to their deletion."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from chalicelib import clock
+from chalicelib.credentials import store as credentials
+from chalicelib.workspaces import store as workspaces
+from infra.cams import exports, imports, options, removal
+from infra.cams.output import print_list, print_record, print_secret, printable, workspace_record
+
+# A process accepts a cached credential for 30 seconds, and a request lasts up to 29.
+_LAST_REQUEST_SECONDS = 60
+
+
+@click.group()
+def workspace() -> None:
+    """Manage workspaces, the tenants of the service."""
+
+
+_file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+_workspace_id = click.argument("workspace_id", callback=options.printable_text)
+
+
+@workspace.command()
+@options.name
+@options.as_json
+def create(name: str, as_json: bool) -> None:
+    """Create a workspace.
+
+    Creates a first key, valid for a year, and a first access token, valid for 30 days. Every webhook contains
+    the workspace secret, which identifies the sender to the receiver; it is not a credential.
+    """
+    print_secret(workspaces.create(name)._asdict(), as_json)
+
+
+@workspace.command()
+@_workspace_id
+@options.as_json
+def show(workspace_id: str, as_json: bool) -> None:
+    """Show a workspace without its secrets."""
+    print_record(workspace_record(workspaces.find(workspace_id)), as_json)
+
+
+@workspace.command("list")
+@options.as_json
+def list_workspaces(as_json: bool) -> None:
+    """List all workspaces, oldest first.
+
+    Scans the whole table of workspaces and credentials, and consumes its read units.
+    """
+    print_list([workspace_record(row) for row in workspaces.list_all()], as_json)
+
+
+@workspace.command("rotate-secret")
+@_workspace_id
+@options.as_json
+def rotate_secret(workspace_id: str, as_json: bool) -> None:
+    """Replace the workspace secret, which every webhook contains.
+
+    Takes effect at once: the next deliveries have the new secret, and none has the old one.
+    """
+    print_secret({"workspace_id": workspace_id, "workspace_secret": workspaces.rotate_secret(workspace_id)}, as_json)
+
+
+@workspace.command()
+@_workspace_id
+@options.yes
+def suspend(workspace_id: str, yes: bool) -> None:
+    """Suspend a workspace: none of its credentials opens anything.
+
+    Requests get 403 WORKSPACE_SUSPENDED within 30 seconds. Its records stay. Webhooks of earlier changes are still
+    sent. No credential can be issued or rotated. The command takes a minute longer than the suspension, until the
+    last request that began before has ended. It can be interrupted and repeated.
+    """
+    row = workspaces.find(workspace_id)
+    if not yes:
+        click.confirm(f'Suspend "{printable(row.open()["name"])}"?', abort=True)
+    workspaces.change_status(workspace_id, (None, workspaces.SUSPENDING, workspaces.SUSPENDED), workspaces.SUSPENDING)
+    _each_credential("Suspending credentials", workspace_id, credentials.suspend)
+    click.echo("Waiting for the last requests to end …", err=True)
+    clock.sleep(_LAST_REQUEST_SECONDS)
+    # Those that such a request has issued, or written back as it had read them.
+    _each_credential("Suspending credentials", workspace_id, credentials.suspend)
+    workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), workspaces.SUSPENDED)
+    click.echo("Suspended.")
+
+
+@workspace.command()
+@_workspace_id
+def resume(workspace_id: str) -> None:
+    """Resume a suspended workspace. Its credentials work again at once."""
+    workspaces.change_status(workspace_id, (workspaces.SUSPENDING, workspaces.SUSPENDED), workspaces.SUSPENDING)
+    _each_credential("Resuming credentials", workspace_id, credentials.resume)
+    workspaces.change_status(workspace_id, (workspaces.SUSPENDING,), None)
+    click.echo("Resumed.")
+
+
+@workspace.command()
+@_workspace_id
+@options.yes
+@options.as_json
+def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
+    """Delete a suspended workspace with everything that belongs to it, and print how many records that were.
+
+    This cannot be undone. No webhook is sent for the deletions. Backups and restore points of the tables keep the
+    records until they end. An interrupted deletion can be repeated; the receipt then has the records of the last run.
+    """
+    row = workspaces.find(workspace_id)
+    if not yes:
+        click.echo(f'Deletes "{printable(row.open()["name"])}" with all of its records, for good.', err=True)
+        if click.prompt("Type the id of the workspace to confirm", err=True) != workspace_id:
+            raise click.Abort
+    print_record({"workspace_id": workspace_id, **removal.delete(workspace_id)}, as_json)
+
+
+@workspace.command()
+@_workspace_id
+@_file
+def export(workspace_id: str, file: Path) -> None:
+    """Write all records of a workspace to FILE: one JSON object per line (NDJSON), decrypted.
+
+    The file has secrets: passwords, keys of agents and of their platforms, the workspace secret, the signing secrets
+    of webhooks. Only its owner can read it. Credentials are in it as hashes, so that they keep working after an
+    import; the tokens themselves are not. Events, deliveries, stored answers and tallies are not in it.
+
+    Suspend the workspace first, or the file has some records from before a change and others from after it. An
+    interrupted export continues where it was.
+    """
+    click.echo("The file will contain secrets in plain text.", err=True)
+    workspaces.find(workspace_id)
+    click.echo(f"Exported {exports.export(workspace_id, file):,} records.")
+
+
+@workspace.command("import")
+@_file
+def import_(file: Path) -> None:
+    """Import a workspace from FILE, which `export` wrote, into this account under the same id.
+
+    The imported workspace is suspended: `resume` opens it. Its credentials keep working then. No webhook is sent
+    for an imported record. Refused if the workspace exists. An interrupted import of the same file continues.
+    """
+    click.echo(f"Imported {imports.import_file(file):,} records; the workspace is suspended until you resume it.")
+
+
+def _each_credential(label: str, workspace_id: str, act: Callable[[credentials.CredentialEntry], None]) -> None:
+    with click.progressbar(credentials.list_entries(workspace_id), label=label) as bar:
+        for entry in bar:
+            act(entry)

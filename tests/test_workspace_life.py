@@ -1,0 +1,326 @@
+"""The life of a workspace: settings, suspension, its secret, export and import, deletion (`python -m infra.cams`)."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from chalicelib import clock, settings, storage
+from chalicelib.conversations import functions as tallies
+from chalicelib.conversations.functions import TALLIES
+from chalicelib.http import auth
+from chalicelib.storage import keyring
+from chalicelib.webhooks import events, hosts
+from chalicelib.workspaces import store
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import exports, imports, removal
+from infra.cams.commands import cams
+from tests.api import Api
+from tests.builders import message, state_body, webhook_body
+from tests.conftest import PassTime, clear, clear_caches
+from tests.moto_tables import items, restore, snapshot
+from tests.operations import populate
+from tests.requests import counted
+from tests.selection import one_of_each, whole
+from tests.test_requests_per_operation import large
+from tests.webhooks import pipeline
+
+SUSPENDED = (403, "WORKSPACE_SUSPENDED")
+# The names that a workspace and its neighbour share.
+CHOSEN = {"agent_id": "support", "user_id": "ann", "client_id": "ann", "org_id": "acme"}
+
+
+def run(*arguments: str, answer: str | None = None) -> Result:
+    return CliRunner().invoke(cams, ["workspace", *arguments], input=answer)
+
+
+def succeed(*arguments: str) -> Result:
+    ran = run(*arguments)
+    assert ran.exit_code == 0, ran.output
+    return ran
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses that the commands made. They only advance the clock."""
+    pauses: list[float] = []
+    now = clock.milliseconds
+    monkeypatch.setattr(clock, "milliseconds", lambda: now() + int(sum(pauses)) * 1000)
+    monkeypatch.setattr(clock, "sleep", pauses.append)
+    return pauses
+
+
+def answer_to(token: str, path: str = "/v3/agents") -> tuple[int, str | None]:
+    answer = Api(token).get(path)
+    return answer.status, answer.json.get("code")
+
+
+# ---- HTTP -----------------------------------------------------------------------------------------
+
+
+def test_a_workspace_shows_its_name_and_no_secret(api: Api, workspace: NewWorkspace) -> None:
+    shown = api.get("/v3/workspace").data
+    created = clock.iso(store.read(workspace.workspace_id)["createdAt"])
+    assert shown == {"id": workspace.workspace_id, "name": "Test", "createdAt": created}
+
+
+def test_a_change_of_a_workspace_merges_and_null_clears_the_retention(api: Api, workspace: NewWorkspace) -> None:
+    before = store.read(workspace.workspace_id)
+    changed = api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}}).data
+    assert (changed["name"], changed["retentionDays"]) == ("Test", 30)
+    changed = api.patch("/v3/workspace", {"workspace": {"name": "New", "retentionDays": None}}).data
+    assert (changed["name"], "retentionDays" in changed) == ("New", False)
+    assert api.get("/v3/workspace").data == changed
+    assert store.read(workspace.workspace_id) == {**before, "name": "New"}
+
+
+@pytest.mark.parametrize("days", [1, 3650, 7.0])
+def test_a_retention_is_a_whole_number_of_days(days: float, api: Api) -> None:
+    assert api.patch("/v3/workspace", {"workspace": {"retentionDays": days}}).data["retentionDays"] == days
+
+
+def test_an_access_token_does_not_open_the_workspace(workspace: NewWorkspace) -> None:
+    assert answer_to(workspace.access_token, "/v3/workspace") == (403, "FORBIDDEN")
+
+
+# ---- suspension -----------------------------------------------------------------------------------
+
+
+def test_a_suspended_workspace_answers_403_to_every_credential(
+    api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, no_waiting: list[float]
+) -> None:
+    agent_key = api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    succeed("suspend", workspace.workspace_id, "--yes")
+    assert no_waiting == [60]
+    auth.clear_cache()
+    assert answer_to(workspace.workspace_key) == answer_to(workspace.access_token) == SUSPENDED
+    assert answer_to(agent_key, "/v2/agents/support") == SUSPENDED
+    assert answer_to(other_workspace.workspace_key) == (200, None)
+
+
+def test_a_cached_credential_works_for_30_seconds_and_costs_no_read(
+    workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    answer_to(workspace.workspace_key, "/v2/clients")
+    succeed("suspend", workspace.workspace_id, "--yes")
+    pass_time(29)
+    with counted() as requests:
+        assert answer_to(workspace.workspace_key, "/v2/clients") == (200, None)
+    assert requests == {"Query": 1}
+    pass_time(1)
+    assert answer_to(workspace.workspace_key, "/v2/clients") == SUSPENDED
+
+
+def test_an_unknown_credential_is_found_with_one_request(workspace: NewWorkspace) -> None:
+    answer_to(workspace.workspace_key, "/v2/clients")
+    auth.clear_cache()
+    with counted() as requests:
+        answer_to(workspace.workspace_key, "/v2/clients")
+    assert requests == {"GetItem": 1, "Query": 1}
+
+
+def test_a_resumed_workspace_is_as_before(workspace: NewWorkspace, agent_id: str) -> None:
+    before = {name: rows for name, rows in items().items() if name != "cams-workspaces"}
+    succeed("suspend", workspace.workspace_id, "--yes")
+    succeed("resume", workspace.workspace_id)
+    assert {name: rows for name, rows in items().items() if name != "cams-workspaces"} == before
+    auth.clear_cache()
+    assert answer_to(workspace.workspace_key) == (200, None)
+    assert "active" in run("resume", workspace.workspace_id).stderr
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "secret"),
+    [
+        ("/v3/tokens", {"token": {"name": "late"}}, "token"),
+        ("/v3/workspace/key/rotate", {}, "key"),
+        ("/v3/agents", {"agent": {}}, "SECRET_API_KEY"),
+    ],
+)
+def test_a_credential_that_a_last_request_issues_is_suspended_too(
+    path: str, body: Any, secret: str, api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.get("/v2/clients")
+    made: list[str] = []
+
+    def last_request(_: float) -> None:
+        answer = api.post(path, body)
+        if answer.status == 200:
+            made.append(answer.data[secret])
+
+    monkeypatch.setattr(clock, "sleep", last_request)
+    succeed("suspend", workspace.workspace_id, "--yes")
+    auth.clear_cache()
+    # A suspended workspace issues no token; the others are issued, and suspended.
+    assert bool(made) is (path != "/v3/tokens")
+    for token in (*made, workspace.workspace_key):
+        assert answer_to(token, "/v2/agents/x" if "agent" in token else "/v3/agents") == SUSPENDED
+
+
+def test_no_credential_is_issued_or_rotated_in_a_suspended_workspace(workspace: NewWorkspace, agent_id: str) -> None:
+    succeed("suspend", workspace.workspace_id, "--yes")
+    key_id = CliRunner().invoke(cams, ["key", "list", "--workspace", workspace.workspace_id, "--json"])
+    of_workspace = ["--workspace", workspace.workspace_id]
+    before = items()
+    for arguments in (
+        ["key", "issue", "--name", "late"],
+        ["token", "issue", "--name", "late"],
+        ["key", "rotate", json.loads(key_id.stdout)[0]["key_id"]],
+        ["agent-key", "rotate", "support"],
+    ):
+        ran = CliRunner().invoke(cams, [*arguments, *of_workspace])
+        assert (ran.exit_code, "suspended" in ran.stderr) == (1, True), arguments
+    assert items() == before
+
+
+def test_an_interrupted_suspension_is_repeated(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "sleep", lambda _: 1 // 0)
+        assert run("suspend", workspace.workspace_id, "--yes").exit_code == 1
+    assert "status        suspending" in succeed("show", workspace.workspace_id).stdout
+    assert "suspending" in run("delete", workspace.workspace_id, "--yes").stderr
+    succeed("suspend", workspace.workspace_id, "--yes")
+    assert "status        suspended" in succeed("show", workspace.workspace_id).stdout
+
+
+# ---- the secret -----------------------------------------------------------------------------------
+
+
+def test_a_rotated_secret_is_printed_once_and_replaces_the_old_one(workspace: NewWorkspace) -> None:
+    ran = succeed("rotate-secret", workspace.workspace_id, "--json")
+    secret = json.loads(ran.stdout)["workspace_secret"]
+    assert secret.startswith("cams_events_")
+    assert secret != workspace.workspace_secret
+    assert store.read(workspace.workspace_id)["workspaceSecret"] == secret
+    assert secret not in succeed("show", workspace.workspace_id).output
+
+
+# ---- a workspace with everything ------------------------------------------------------------------
+
+
+def fill(made: NewWorkspace, url: str) -> None:
+    """Give a workspace a row of every kind, as the service and its functions write them."""
+    api = Api(made.workspace_key)
+    stream = pipeline.Stream()
+    everything = webhook_body(url, *events.TYPES)
+    removed = api.post("/v3/webhooks", everything).data["id"]
+    api.post("/v3/webhooks", everything)
+    populate(api._headers, "one", dict(CHOSEN))
+    populate(api._headers, "two", {name: f"{one}-2" for name, one in CHOSEN.items()})
+    api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}})
+    api.post("/v2/agents/support", {"SECRET_API_KEY": None})  # revokes its keys
+    api.post("/v2/agents/support-2", {"description": "é 😀", "vg_temperature": 0.5})
+    api.post("/v2/agents/support/analytics/ann", {"record": "convo", "ts": 1})
+    state = "/agents/support/interact/{}/state"
+    api.post(state.format("ann"), state_body("one", "two"))
+    api.post(state.format("ann"), state_body("three"))  # the others are gone, and remembered
+    api.post(state.format("long"), large(1))
+    odd = message("odd", item={"numbers": [1e16, 1.0, -0.0, 12345678901234567890, 1e-7], "text": "\u2028"})
+    api.post(state.format("odd"), {"turns": [{"from": "human", "messages": [odd]}]})
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "once"}
+    assert api.call("POST", state.format("kept"), large(2), headers).status == 200
+    records = stream.read()
+    pipeline.fan_out(records)
+    pipeline.drain()
+    tallies.tally_conversations(
+        {"Records": [one for one in records if one["eventSourceARN"].split("/")[1] == "cams-conversations"]}, None
+    )
+    for number, text in enumerate(waiting_tallies()):
+        tallies.count_conversations({"Records": [{"messageId": str(number), "body": text}]}, None)
+    hosts.promote(made.workspace_id, "example.com:443")
+    api.delete(f"/v3/webhooks/{removed}")
+
+
+def waiting_tallies() -> Iterator[str]:
+    sqs, url = storage.sdk_client("sqs"), tallies.queues._url(TALLIES)
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
+    from moto.sqs.models import sqs_backends
+
+    for queue in sqs_backends["123456789012"]["eu-west-1"].queues.values():
+        for one in queue._messages if TALLIES in queue.name and "dead" not in queue.name else ():
+            yield one.body
+
+
+def of(workspace_id: str) -> dict[str, int]:
+    """The number of items that name a workspace, by table."""
+    counts = {name: sum(workspace_id in repr(one) for one in rows) for name, rows in items().items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+@pytest.fixture
+def full(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[NewWorkspace]:
+    """A workspace with a row of every kind."""
+    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+    with pipeline.inbox() as inbox:
+        fill(workspace, inbox.url())
+        assert inbox.posts
+    yield workspace
+
+
+def test_the_full_workspace_has_rows_in_every_table(full: NewWorkspace) -> None:
+    assert set(of(full.workspace_id)) == set(items()) - {"cams-keyring"}
+
+
+# ---- export and import ----------------------------------------------------------------------------
+
+
+def other_account() -> None:
+    """Empty tables and another KMS key."""
+    clear()
+    kms = storage.sdk_client("kms")
+    key = kms.create_key()["KeyMetadata"]["KeyId"]
+    kms.update_alias(AliasName=settings.encryption_key(), TargetKeyId=key)
+    keyring.ensure_data_key()
+
+
+def suspended_export(workspace_id: str, path: Path) -> bytes:
+    succeed("suspend", workspace_id, "--yes")
+    succeed("export", workspace_id, str(path))
+    return path.read_bytes()
+
+
+def test_an_export_is_readable_and_complete(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    lines = [json.loads(line) for line in suspended_export(full.workspace_id, path).splitlines()]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert lines[0] == {"kind": "export", "format": 1, "workspace": full.workspace_id}
+    assert lines[-1] == {"kind": "end", "records": len(lines) - 2}
+    kinds = [line["kind"] for line in lines[1:-1]]
+    assert list(dict.fromkeys(kinds)) == list(exports.records.KINDS)
+    client = next(line for line in lines if line["kind"] == "client")
+    assert (client["key"], client["record"]["document"]["email"]) == ("ann", "one.ann@example.com")
+    ann = next(line["record"] for line in lines if line.get("record", {}).get("conversation") == "ann")
+    assert (ann["metadata"]["userName"], ann["turns"][0]["messages"]["item"]) == ("one", {"text": "three"})
+    assert (ann["seen"]["messages"], len(ann["seen"]["gone"]) // 12) == (4, 3)
+    text = path.read_text()
+    assert full.workspace_key not in text
+    assert full.access_token not in text
+
+
+def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path: Path) -> None:
+    api = Api(full.workspace_key)
+    shown = {
+        path: (api.get(path).json, api.get(path).headers.get("etag"))
+        for path in ("/v2/agents/support", "/v3/agents/support-2", "/v2/clients", "/v2/agents/support/convos")
+    }
+    before = suspended_export(full.workspace_id, tmp_path / "one")
+    other_account()
+    stream = pipeline.Stream()
+    succeed("import", str(tmp_path / "one"))
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 0, "an import made a webhook"
+    assert not of(full.workspace_id).keys() & {"cams-events", "cams-deliveries"}
+    assert answer_to(full.workspace_key) == SUSPENDED
+    succeed("export", full.workspace_id, str(tmp_path / "two"))
+    assert (tmp_path / "two").read_bytes() == before
+    succeed("resume", full.workspace_id)
+    clear_caches()
+    assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
+    # A change after the import makes an event.
+    api.post("/v2/agents/support", {"title": "Changed"})
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 1
