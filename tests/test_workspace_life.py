@@ -10,8 +10,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from chalicelib import clock, settings, storage
-from chalicelib.conversations import functions as tallies
-from chalicelib.conversations.functions import TALLIES
 from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.webhooks import events, hosts
@@ -25,7 +23,7 @@ from tests.conftest import PassTime, clear, clear_caches
 from tests.moto_tables import items, restore, snapshot
 from tests.operations import populate
 from tests.requests import counted
-from tests.selection import one_of_each, whole
+from tests.selection import whole
 from tests.test_requests_per_operation import large
 from tests.webhooks import pipeline
 
@@ -223,26 +221,11 @@ def fill(made: NewWorkspace, url: str) -> None:
     api.post(state.format("odd"), {"turns": [{"from": "human", "messages": [odd]}]})
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "once"}
     assert api.call("POST", state.format("kept"), large(2), headers).status == 200
-    records = stream.read()
-    pipeline.fan_out(records)
+    pipeline.fan_out(stream.read())
     pipeline.drain()
-    tallies.tally_conversations(
-        {"Records": [one for one in records if one["eventSourceARN"].split("/")[1] == "cams-conversations"]}, None
-    )
-    for number, text in enumerate(waiting_tallies()):
-        tallies.count_conversations({"Records": [{"messageId": str(number), "body": text}]}, None)
+    assert CliRunner().invoke(cams, ["tallies", "recount", "--workspace", made.workspace_id]).exit_code == 0
     hosts.promote(made.workspace_id, "example.com:443")
     api.delete(f"/v3/webhooks/{removed}")
-
-
-def waiting_tallies() -> Iterator[str]:
-    sqs, url = storage.sdk_client("sqs"), tallies.queues._url(TALLIES)
-    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "0"})
-    from moto.sqs.models import sqs_backends
-
-    for queue in sqs_backends["123456789012"]["eu-west-1"].queues.values():
-        for one in queue._messages if TALLIES in queue.name and "dead" not in queue.name else ():
-            yield one.body
 
 
 def of(workspace_id: str) -> dict[str, int]:
@@ -324,3 +307,175 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     api.post("/v2/agents/support", {"title": "Changed"})
     pipeline.fan_out(stream.read())
     assert pipeline.drain() == 1
+
+
+@pytest.mark.parametrize("command", ["export", "import"])
+def test_another_file_is_refused_and_stays_as_it_is(command: str, full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "notes"
+    path.write_text("My notes\nof today\n")
+    before = items()
+    arguments = [full.workspace_id, str(path)] if command == "export" else [str(path)]
+    assert "no export" in run(command, *arguments).stderr
+    assert (path.read_text(), items()) == ("My notes\nof today\n", before)
+
+
+def test_an_import_into_an_existing_workspace_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
+    suspended_export(full.workspace_id, tmp_path / "export")
+    before = items()
+    assert "exists already" in run("import", str(tmp_path / "export")).stderr
+    assert items() == before
+
+
+def test_an_import_of_an_incomplete_or_changed_file_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    lines = suspended_export(full.workspace_id, path).splitlines(keepends=True)
+    other_account()
+    for damaged in (lines[:-1], lines[:-2] + lines[-1:], [*lines[:-1], lines[-1][:9]], [lines[0], lines[-1]]):
+        path.write_bytes(b"".join(damaged))
+        assert "incomplete" in run("import", str(path)).stderr
+    assert not of(full.workspace_id)
+
+
+def test_an_import_does_not_take_a_credential_of_another_workspace(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    suspended_export(full.workspace_id, path)
+    path.write_text(path.read_text().replace(full.workspace_id, "01arz3ndektsv4rrffq69g5fav"))
+    assert "belongs to another workspace" in run("import", str(path)).stderr
+    succeed("resume", full.workspace_id)
+    auth.clear_cache()
+    assert answer_to(full.workspace_key) == (200, None)
+
+
+def resumed_export(workspace_id: str, path: Path, prefix: bytes) -> bytes:
+    """The export that continues a file with these bytes."""
+    path.write_bytes(prefix)
+    exports.export(workspace_id, path)
+    return path.read_bytes()
+
+
+def test_an_interrupted_export_continues_where_it_was(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    complete = suspended_export(full.workspace_id, path)
+    lines = complete.splitlines(keepends=True)
+    for kept in range(0, len(lines) + 1, 4):
+        assert resumed_export(full.workspace_id, path, b"".join(lines[:kept])) == complete
+        assert resumed_export(full.workspace_id, path, b"".join(lines[:kept]) + b'{"kind": "cli') == complete
+
+
+def test_a_continued_export_does_not_read_the_records_again(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    complete = suspended_export(full.workspace_id, path)
+    with counted() as whole_export:
+        resumed_export(full.workspace_id, path, b"")
+    with counted() as rest:
+        resumed_export(full.workspace_id, path, b"".join(complete.splitlines(keepends=True)[:-2]))
+    assert rest.total() <= 3 < whole_export.total()  # the agents, twice, and the endpoints
+
+
+class Crash(BaseException):
+    """The end of the process."""
+
+
+@contextmanager
+def crash_at(request: int) -> Iterator[list[str]]:
+    """End the process before this request to the database inside the block; yields the requests until then."""
+    sent: list[str] = []
+
+    def count(model: Any, **_: Any) -> None:
+        if len(sent) == request:
+            raise Crash
+        sent.append(model.name)
+
+    database = storage.sdk_client("dynamodb").meta.events
+    database.register_first("before-call.dynamodb", count)
+    try:
+        yield sent
+    except Crash:
+        pass
+    finally:
+        database.unregister("before-call.dynamodb", count)
+
+
+def crashes(act: Callable[[], object], points: slice) -> Iterator[None]:
+    """Crash `act` at some of its requests, each time from the same tables; yields after each crash."""
+    before = snapshot()
+    clear_caches()
+    with crash_at(-1) as needed:
+        act()
+    for request in range(len(needed))[points]:
+        restore(before)
+        clear_caches()
+        with crash_at(request) as sent:
+            act()
+        assert len(sent) == request
+        yield
+
+
+# Each request in `make test-all`.
+each_crash = pytest.mark.parametrize("points", [slice(2, None, 20), pytest.param(slice(None), marks=whole)])
+
+
+@each_crash
+def test_an_interrupted_import_is_repeated(points: slice, full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    complete = suspended_export(full.workspace_id, path)
+    other_account()
+    for _ in crashes(lambda: imports.import_file(path), points):
+        succeed("import", str(path))
+        assert resumed_export(full.workspace_id, tmp_path / "again", b"") == complete
+
+
+# ---- deletion -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def neighbour(full: NewWorkspace, other_workspace: NewWorkspace) -> NewWorkspace:
+    """A second workspace, with rows of every kind under the same names."""
+    with pipeline.inbox() as inbox:
+        fill(other_workspace, inbox.url())
+    return other_workspace
+
+
+def rows_of(made: NewWorkspace) -> dict[str, list[Any]]:
+    return {name: [one for one in rows if made.workspace_id in repr(one)] for name, rows in items().items()}
+
+
+def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
+    full: NewWorkspace, neighbour: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    succeed("suspend", full.workspace_id, "--yes")
+    before, untouched = of(full.workspace_id), rows_of(neighbour)
+    stream = pipeline.Stream()
+    ran = succeed("delete", full.workspace_id, "--yes", "--json")
+    assert of(full.workspace_id) == {}
+    assert rows_of(neighbour) == untouched
+    receipt = json.loads(ran.stdout)
+    assert receipt.pop("workspace_id") == full.workspace_id
+    assert {name: receipt[name] for name in ("workspace", "agent", "tool", "client", "organisation", "lead")} == {
+        "workspace": 1, "agent": 2, "tool": 2, "client": 2, "organisation": 2, "lead": 2,
+    }  # fmt: skip
+    assert (receipt["conversation"], receipt["analytics"], receipt["webhook"]) == (5, 2, 3)
+    assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
+    assert receipt["credential"] == before["cams-credentials"]
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 0, "a deletion made a webhook"
+    assert of(full.workspace_id) == {}
+    assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
+
+
+def test_a_deletion_needs_a_suspension_and_the_id(workspace: NewWorkspace) -> None:
+    before = items()
+    assert "active" in run("delete", workspace.workspace_id, "--yes").stderr
+    assert run("delete", workspace.workspace_id, answer="Test\n").exit_code == 1
+    assert items() == before
+    succeed("suspend", workspace.workspace_id, "--yes")
+    assert run("delete", workspace.workspace_id, answer=f"{workspace.workspace_id}\n").exit_code == 0
+    assert of(workspace.workspace_id) == {}
+
+
+@each_crash
+def test_an_interrupted_deletion_is_repeated(points: slice, full: NewWorkspace) -> None:
+    succeed("suspend", full.workspace_id, "--yes")
+    for _ in crashes(lambda: removal.delete(full.workspace_id), points):
+        succeed("delete", full.workspace_id, "--yes")
+        assert of(full.workspace_id) == {}

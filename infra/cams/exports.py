@@ -11,6 +11,7 @@ where an interrupted export continues.
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
@@ -84,7 +85,9 @@ def _write_records(file: BinaryIO, workspace_id: str, last: Record) -> int:
     order = list(records.KINDS)
     reached = (order.index(last["kind"]), last.get("agent", "")) if last.get("kind") in order else (-1, "")
     count = 0
-    with click.progressbar(records.steps(workspace_id), label="Exporting", item_show_func=_step) as bar:
+    with click.progressbar(
+        records.steps(workspace_id), label="Exporting", item_show_func=_step, file=sys.stderr
+    ) as bar:
         for name, agent_id in bar:
             position = (order.index(name), agent_id)
             if position >= reached:

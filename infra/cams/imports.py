@@ -7,6 +7,7 @@ Nobody else writes, because the workspace and its credentials are suspended.
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator
 from itertools import groupby, islice
 from pathlib import Path
@@ -51,7 +52,7 @@ def import_file(path: Path) -> int:
         settings = next(lines)
         done = _start(file, json.loads(settings))
         pending = islice(lines, done, file.records - 1)
-        with click.progressbar(length=file.records - 1, label="Importing") as bar:
+        with click.progressbar(length=file.records - 1, label="Importing", file=sys.stderr) as bar:
             bar.update(done)
             while portion := [json.loads(line) for line in islice(pending, _PORTION)]:
                 _save(file.workspace_id, portion)
@@ -70,17 +71,22 @@ def _check(path: Path) -> _File:
             first = first or line
             digest.update(line)
             count += 1
-    try:
-        header, end = json.loads(first), json.loads(line)
-        workspace_id = header["workspace"]
-        is_export = header == exports.header(workspace_id) and ids.ULID.fullmatch(workspace_id)
-    except (ValueError, TypeError, KeyError):
-        raise errors.Invalid(_INCOMPLETE if count > 1 else _NO_EXPORT) from None
-    if not is_export:
+    header, end = _parsed(first), _parsed(line)
+    workspace_id = str(header.get("workspace"))
+    if header != exports.header(workspace_id) or not ids.ULID.fullmatch(workspace_id):
         raise errors.Invalid(_NO_EXPORT)
     if end != {"kind": "end", "records": count - 2} or count < 3:
         raise errors.Invalid(_INCOMPLETE)
     return _File(workspace_id, digest.hexdigest(), count - 2)
+
+
+def _parsed(line: bytes) -> Record:
+    """A line as an object; an empty one if it is cut."""
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 @storage.in_unit_of_work

@@ -4,6 +4,7 @@ Endpoints are first: without them, the deletions make no webhook. An agent follo
 is last, so that a repeated deletion finds what is left.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -41,7 +42,7 @@ def delete(workspace_id: str) -> Receipt:
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     receipt: Receipt = Counter()
     _delete(receipt, "webhook", records.find_rows("webhook", workspace_id, ""))
-    with click.progressbar(records.list_agents(workspace_id), label="Deleting agents") as bar:
+    with click.progressbar(records.list_agents(workspace_id), label="Deleting agents", file=sys.stderr) as bar:
         for agent_id in bar:
             _delete_conversations(receipt, workspace_id, agent_id)
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
@@ -51,7 +52,7 @@ def delete(workspace_id: str) -> Receipt:
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
-    with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers") as tables:
+    with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers", file=sys.stderr) as tables:
         for name, row, partition_key in tables:
             _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
     _delete_credentials(receipt, workspace_id)

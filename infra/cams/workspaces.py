@@ -1,5 +1,6 @@
 """The commands that manage workspaces, from their creation to their deletion."""
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -146,6 +147,6 @@ def import_(file: Path) -> None:
 
 
 def _each_credential(label: str, workspace_id: str, act: Callable[[credentials.CredentialEntry], None]) -> None:
-    with click.progressbar(credentials.list_entries(workspace_id), label=label) as bar:
+    with click.progressbar(credentials.list_entries(workspace_id), label=label, file=sys.stderr) as bar:
         for entry in bar:
             act(entry)
