@@ -102,6 +102,7 @@ def test_workspace_show_prints_name_and_creation_time(engine: None, pass_time: P
     assert run_json("workspace", "show", workspace_id) == {
         "workspace_id": workspace_id,
         "name": "Café",
+        "status": "active",
         "created_at": clock.iso(clock.seconds()),
     }
 

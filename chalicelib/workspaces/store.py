@@ -11,7 +11,8 @@ from chalicelib.credentials import tokens
 from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 
 _WORKSPACE = "workspace"
-# The statuses of a workspace. A suspension is complete when no request that began before it can still be running.
+_ACTIVE = "active"  # how people call the status of a workspace that has none
+# The statuses of other workspaces. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
 
 
@@ -23,7 +24,7 @@ class WorkspaceRow(DocumentRow):
 
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=_WORKSPACE)
-    # Only while the workspace is not in use. What else opens it is on its credentials (`credentials.suspend`).
+    # Only while the workspace is not in use. Requests do not read it: credentials are marked (`credentials.suspend`).
     status = UnicodeAttribute(null=True)
     # While it is imported: the hash of the file, and the number of lines that are done.
     imported = UnicodeAttribute(null=True)
@@ -94,8 +95,9 @@ def change_status(workspace_id: str, allowed: Collection[str | None], status: st
     """Stage another status. Raises NotFound, and WrongStatus if the present one is not in `allowed`."""
     row = find(workspace_id)
     if row.status not in allowed:
-        raise WrongStatus(f"The workspace is {row.status or 'active'}.")
-    row.status = status
+        needed = " or ".join(one or _ACTIVE for one in allowed)
+        raise WrongStatus(f"The workspace is {row.status or _ACTIVE}; the command needs {needed}.")
+    row.status, row.imported = status, None
     storage.put(row)
 
 

@@ -28,8 +28,8 @@ from chalicelib.workspaces import store as workspaces
 from infra.cams import exports, records
 from infra.cams.exports import Record
 
-# Lines between two marks of how far the import is.
-_PORTION = 100
+# Lines between two marks of how far the import is. Each may have megabytes.
+_PORTION = 25
 _NO_EXPORT = "The file is no export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."
 
