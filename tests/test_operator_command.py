@@ -597,4 +597,7 @@ def test_every_command_that_prints_data_can_print_json() -> None:
         for path, one in EVERY.items()
         if not isinstance(one, click.Group) and not any("--json" in option.opts for option in one.params)
     }
-    assert without == {"key revoke", "token revoke", "agent-key revoke", "data-key rotate", "tallies recount"}
+    assert without == {
+        "key revoke", "token revoke", "agent-key revoke", "data-key rotate", "tallies recount",
+        "workspace suspend", "workspace resume", "workspace export", "workspace import",
+    }  # fmt: skip

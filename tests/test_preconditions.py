@@ -105,6 +105,9 @@ CREATED_AT_ID = {
 }
 READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for path in one.reads if path != STATE}
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
+# The records with an id in the path. There is always a workspace.
+ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "workspace"}
+ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name != "workspace"}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
 each_deletion = pytest.mark.parametrize("name", DELETES)
@@ -254,7 +257,7 @@ def test_a_deletion_needs_the_current_etag(name: str, service: Service, shown: S
     refused(service.send(operation, values, If_Match=read), 412)
 
 
-@each_save
+@pytest.mark.parametrize("save", ADDRESSED_SAVES.values(), ids=ADDRESSED_SAVES)
 @pytest.mark.parametrize("header", ["*", OTHER_TAG])
 @one_of_each(lambda: None)
 def test_if_match_refuses_a_save_of_a_nonexistent_record(header: str, save: Save, service: Service) -> None:
@@ -412,6 +415,12 @@ def test_a_read_with_another_etag_returns_the_record(name: str, operation: str, 
     values, made = service.create(name)
     answer = service.send(operation, values, If_None_Match=OTHER_TAG)
     assert (answer.status, answer.headers["etag"]) == (200, made)
+
+
+@one_of_each(lambda: None)
+@pytest.mark.parametrize(("name", "operation"), ADDRESSED_READS.values(), ids=ADDRESSED_READS)
+def test_if_none_match_does_not_hide_a_nonexistent_record(name: str, operation: str, service: Service) -> None:
+    values, _ = service.create(name)
     refused(service.send(operation, unknown_record(operation, values), If_None_Match="*"), 404)
 
 

@@ -290,6 +290,8 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
         path: (api.get(path).json, api.get(path).headers.get("etag"))
         for path in ("/v2/agents/support", "/v3/agents/support-2", "/v2/clients", "/v2/agents/support/convos")
     }
+    state = "/agents/support/interact/{}/state"
+    states = {name: api.post(state.format(name), {}).text for name in ("ann", "odd", "long", "kept")}
     before = suspended_export(full.workspace_id, tmp_path / "one")
     other_account()
     stream = pipeline.Stream()
@@ -303,6 +305,7 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     succeed("resume", full.workspace_id)
     clear_caches()
     assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
+    assert {name: api.post(state.format(name), {}).text for name in states} == states
     # A change after the import makes an event.
     api.post("/v2/agents/support", {"title": "Changed"})
     pipeline.fan_out(stream.read())

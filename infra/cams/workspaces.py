@@ -104,10 +104,11 @@ def resume(workspace_id: str) -> None:
 @options.yes
 @options.as_json
 def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
-    """Delete a suspended workspace with everything that belongs to it, and print how many records that were.
+    """Delete a suspended workspace and all of its records.
 
-    This cannot be undone. No webhook is sent for the deletions. Backups and restore points of the tables keep the
-    records until they end. An interrupted deletion can be repeated; the receipt then has the records of the last run.
+    Prints a receipt: how many records of each kind it has deleted. This cannot be undone. No webhook is sent for the
+    deletions. An interrupted deletion can be repeated; the receipt then has the records of the last run. Backups of
+    the tables keep the records until they end.
     """
     row = workspaces.find(workspace_id)
     if not yes:
@@ -121,11 +122,12 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
 @_workspace_id
 @_file
 def export(workspace_id: str, file: Path) -> None:
-    """Write all records of a workspace to FILE: one JSON object per line (NDJSON), decrypted.
+    """Write all records of a workspace to a file.
 
-    The file has secrets: passwords, keys of agents and of their platforms, the workspace secret, the signing secrets
-    of webhooks. Only its owner can read it. Credentials are in it as hashes, so that they keep working after an
-    import; the tokens themselves are not. Events, deliveries, stored answers and tallies are not in it.
+    It has one JSON object per line (NDJSON), decrypted. It has secrets: passwords, keys of agents and of their
+    platforms, the workspace secret, the signing secrets of webhooks. Only its owner can read it. Credentials are in
+    it as hashes, so that they keep working after an import; the tokens themselves are not. Events, deliveries, stored
+    answers and tallies are not in it.
 
     Suspend the workspace first, or the file has some records from before a change and others from after it. An
     interrupted export continues where it was.
@@ -138,10 +140,10 @@ def export(workspace_id: str, file: Path) -> None:
 @workspace.command("import")
 @_file
 def import_(file: Path) -> None:
-    """Import a workspace from FILE, which `export` wrote, into this account under the same id.
+    """Import a workspace from a file that `export` wrote.
 
-    The imported workspace is suspended: `resume` opens it. Its credentials keep working then. No webhook is sent
-    for an imported record. Refused if the workspace exists. An interrupted import of the same file continues.
+    It gets the id that it had, and is suspended: `resume` opens it. Its credentials work then. No webhook is sent for
+    an imported record. Refused if the workspace exists. An interrupted import of the same file continues.
     """
     click.echo(f"Imported {imports.import_file(file):,} records; the workspace is suspended until you resume it.")
 
