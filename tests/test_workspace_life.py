@@ -312,14 +312,23 @@ def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path:
     assert pipeline.drain() == 1
 
 
+@pytest.mark.parametrize("text", ["My notes\nof today\n", "My notes", "{}\n"])
 @pytest.mark.parametrize("command", ["export", "import"])
-def test_another_file_is_refused_and_stays_as_it_is(command: str, full: NewWorkspace, tmp_path: Path) -> None:
+def test_another_file_is_refused_and_stays_as_it_is(
+    command: str, text: str, workspace: NewWorkspace, tmp_path: Path
+) -> None:
     path = tmp_path / "notes"
-    path.write_text("My notes\nof today\n")
-    before = items()
-    arguments = [full.workspace_id, str(path)] if command == "export" else [str(path)]
+    path.write_text(text)
+    before = path.stat().st_mode, items()
+    arguments = [workspace.workspace_id, str(path)] if command == "export" else [str(path)]
     assert "no export" in run(command, *arguments).stderr
-    assert (path.read_text(), items()) == ("My notes\nof today\n", before)
+    assert (path.read_text(), path.stat().st_mode, items()) == (text, *before)
+
+
+def test_a_file_that_cannot_be_written_is_an_error_in_one_line(workspace: NewWorkspace, tmp_path: Path) -> None:
+    ran = run("export", workspace.workspace_id, str(tmp_path / "missing" / "file"))
+    assert ran.exit_code == 1
+    assert "No such file" in ran.stderr.splitlines()[-1]
 
 
 def test_an_import_into_an_existing_workspace_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
@@ -361,8 +370,9 @@ def test_an_interrupted_export_continues_where_it_was(full: NewWorkspace, tmp_pa
     complete = suspended_export(full.workspace_id, path)
     lines = complete.splitlines(keepends=True)
     for kept in range(0, len(lines) + 1, 4):
-        assert resumed_export(full.workspace_id, path, b"".join(lines[:kept])) == complete
-        assert resumed_export(full.workspace_id, path, b"".join(lines[:kept]) + b'{"kind": "cli') == complete
+        size = len(b"".join(lines[:kept]))
+        for cut in (size, size + 9):  # between two lines, and in a line
+            assert resumed_export(full.workspace_id, path, complete[:cut]) == complete
 
 
 def test_a_continued_export_does_not_read_the_records_again(full: NewWorkspace, tmp_path: Path) -> None:

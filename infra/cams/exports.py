@@ -37,9 +37,9 @@ Record = dict[str, Any]
 class Written(NamedTuple):
     """What a file holds: its number of complete lines, their bytes, and the last one."""
 
-    lines: int = 0
-    size: int = 0
-    last: Record = {}  # noqa: RUF012
+    lines: int
+    size: int
+    last: Record
 
 
 def header(workspace_id: str) -> Record:
@@ -53,8 +53,8 @@ def export(workspace_id: str, path: Path) -> int:
     Raises Conflict for another file.
     """
     with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        written = _read_written(file, _encode(header(workspace_id)))
         os.fchmod(file.fileno(), 0o600)
-        written = _read_written(file, header(workspace_id))
         file.seek(written.size)
         file.truncate()
         if written.last.get("kind") == "end":
@@ -68,16 +68,15 @@ def export(workspace_id: str, path: Path) -> int:
     return count
 
 
-def _read_written(file: BinaryIO, expected: Record) -> Written:
-    written, line = Written(), b""
+def _read_written(file: BinaryIO, first_line: bytes) -> Written:
+    """Read the complete lines of a file that begins with `first_line`, or with a part of it, or is empty."""
+    lines, size, last = 0, 0, b"{}"
     for line in file:
-        if not line.endswith(b"\n"):
-            break
-        if not written.lines and line != _encode(expected):
+        if not lines and not first_line.startswith(line):
             raise errors.Conflict("The file is no export of this workspace; name another file.")
-        written = Written(written.lines + 1, written.size + len(line))
-        complete = line
-    return written._replace(last=json.loads(complete)) if written.lines else written
+        if line.endswith(b"\n"):
+            lines, size, last = lines + 1, size + len(line), line
+    return Written(lines, size, json.loads(last))
 
 
 def _write_records(file: BinaryIO, workspace_id: str, last: Record) -> int:

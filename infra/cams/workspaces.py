@@ -21,7 +21,6 @@ def workspace() -> None:
     """Manage workspaces, the tenants of the service."""
 
 
-_file = click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 _workspace_id = click.argument("workspace_id", callback=options.printable_text)
 
 
@@ -120,7 +119,7 @@ def delete(workspace_id: str, yes: bool, as_json: bool) -> None:
 
 @workspace.command()
 @_workspace_id
-@_file
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(workspace_id: str, file: Path) -> None:
     """Write all records of a workspace to a file.
 
@@ -134,11 +133,14 @@ def export(workspace_id: str, file: Path) -> None:
     """
     click.echo("The file will contain secrets in plain text.", err=True)
     workspaces.find(workspace_id)
-    click.echo(f"Exported {exports.export(workspace_id, file):,} records.")
+    try:
+        click.echo(f"Exported {exports.export(workspace_id, file):,} records.")
+    except OSError as error:
+        raise click.FileError(str(file), error.strerror) from error
 
 
 @workspace.command("import")
-@_file
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 def import_(file: Path) -> None:
     """Import a workspace from a file that `export` wrote.
 
