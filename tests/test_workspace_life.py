@@ -17,6 +17,7 @@ from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import exports, imports, removal
 from infra.cams.commands import cams
+from infra.deploy.functions import API, FUNCTIONS
 from tests.api import Api
 from tests.builders import message, state_body, webhook_body
 from tests.conftest import PassTime, clear, clear_caches
@@ -454,12 +455,14 @@ def rows_of(made: NewWorkspace) -> dict[str, list[Any]]:
 
 
 def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
-    full: NewWorkspace, neighbour: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+    full: NewWorkspace, neighbour: NewWorkspace, no_waiting: list[float]
 ) -> None:
     succeed("suspend", full.workspace_id, "--yes")
     before, untouched = of(full.workspace_id), rows_of(neighbour)
     stream = pipeline.Stream()
+    no_waiting.clear()
     ran = succeed("delete", full.workspace_id, "--yes", "--json")
+    assert no_waiting == [max(one.timeout_seconds for one in FUNCTIONS if "webhooks" in one.tables and one.name != API)]
     assert of(full.workspace_id) == {}
     assert rows_of(neighbour) == untouched
     receipt = json.loads(ran.stdout)

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
@@ -22,6 +22,8 @@ from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.cams import records
 
+# The timeout of the functions that fan out and deliver. One that began later finds no endpoint, and writes nothing.
+_LAST_WEBHOOK_SECONDS = 60
 _BATCH = 100
 _CONVERSATIONS = 10
 # Their tables have no index by workspace: a delivery outlives its endpoint. Both expire, so the tables stay small.
@@ -42,6 +44,8 @@ def delete(workspace_id: str) -> Receipt:
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     receipt: Receipt = Counter()
     _delete(receipt, "webhook", records.find_rows("webhook", workspace_id, ""))
+    click.echo("Waiting for the last webhooks to end …", err=True)
+    clock.sleep(_LAST_WEBHOOK_SECONDS)
     with click.progressbar(records.list_agents(workspace_id), label="Deleting agents", file=sys.stderr) as bar:
         for agent_id in bar:
             _delete_conversations(receipt, workspace_id, agent_id)
