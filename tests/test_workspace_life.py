@@ -227,6 +227,7 @@ def fill(made: NewWorkspace, url: str) -> None:
     populate(api._headers, "one", dict(CHOSEN))
     populate(api._headers, "two", {name: f"{one}-2" for name, one in CHOSEN.items()})
     api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}})
+    api.post("/v3/tokens", {"token": {"name": "scoped", "scopes": ["agents:read", "leads:write"]}})
     api.post("/v2/agents/support", {"SECRET_API_KEY": None})  # revokes its keys
     api.post("/v2/agents/support-2", {"description": "é 😀", "vg_temperature": 0.5})
     api.post("/v2/agents/support/analytics/ann", {"record": "convo", "ts": 1})
@@ -296,6 +297,8 @@ def test_an_export_is_readable_and_complete(full: NewWorkspace, tmp_path: Path) 
     ann = next(line["record"] for line in lines if line.get("record", {}).get("conversation") == "ann")
     assert (ann["metadata"]["userName"], ann["turns"][0]["messages"]["item"]) == ("one", {"text": "three"})
     assert (ann["seen"]["messages"], len(ann["seen"]["gone"]) // 12) == (4, 3)
+    scoped = next(line["record"] for line in lines if line.get("record", {}).get("name") == "scoped")
+    assert scoped["scopes"] == ["agents:read", "leads:write"]
     text = path.read_text()
     assert full.workspace_key not in text
     assert full.access_token not in text
