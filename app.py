@@ -2,6 +2,7 @@
 
 import gc
 import sys
+from functools import partial
 
 from chalice.app import Chalice
 
@@ -32,7 +33,7 @@ for middleware in (
     privileges.require_scope(app.routes),
     envelope.decode_path,
     auth.restrict_agent_key,
-    commit.commit,
+    partial(commit.commit, app.routes),
 ):
     app.register_middleware(middleware, "http")
 

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, storage
-from chalicelib import ids as identifiers
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.state import State, empty
-from chalicelib.http import messages
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.evidence import refused
@@ -81,17 +79,7 @@ def test_the_last_page_has_no_cursor(api: Api, workspace: NewWorkspace) -> None:
 
 
 @one_of_each(lambda: None)
-@pytest.mark.parametrize(
-    "position",
-    ["x", "20", identifiers.new_id()[:-1], identifiers.new_id() + "0", identifiers.new_id().upper(), "8" + "0" * 25],
-    ids=["a letter", "a number", "too short", "too long", "upper case", "too late"],
-)
-def test_a_cursor_that_is_no_position_is_refused(position: str, api: Api) -> None:
-    refused(api.get(f"{LIST}?cursor={messages.to_cursor(position)}"), 400, "cursor")
-
-
-@one_of_each(lambda: None)
-@pytest.mark.parametrize("cursor", ["x", "%ff", identifiers.new_id()], ids=["not encoded", "no text", "a plain ULID"])
+@pytest.mark.parametrize("cursor", ["a%23b", "%ff"], ids=["a separator of keys", "no text"])
 def test_a_malformed_cursor_is_refused(cursor: str, api: Api) -> None:
     refused(api.get(f"{LIST}?cursor={cursor}"), 400, "cursor")
 

@@ -3,7 +3,6 @@
 They have no limits and no validation. A sent conversation replaces the stored one.
 """
 
-import base64
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +25,7 @@ def page(conversations: Sequence[Document], more: str | None) -> Document:
     """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's position if the list has more."""
     answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
     if more is not None:
-        answer["nextCursor"] = base64.urlsafe_b64encode(more.encode()).decode().rstrip("=")
+        answer["nextCursor"] = more
     return answer
 
 

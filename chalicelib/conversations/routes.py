@@ -32,7 +32,6 @@ routes = Blueprint(__name__)
     whole="models.StateOut",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
-    always=("chatState", "actionMessages", "turns", "agentData", "userID", "agentID"),
     examples="conversations.EXCHANGE_STATE",
 )
 def exchange_state(agent_id: str, user_id: str) -> Response:
@@ -115,7 +114,7 @@ def list_conversations(agent_id: str) -> Response:
     After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
     gap by later changes; use the cursor to get every conversation.
     """
-    workspace_id, cursor = auth.caller().workspace_id, _cursor()
+    workspace_id, cursor = auth.caller().workspace_id, messages.cursor()
     key = agents.key(workspace_id, agent_id)
     if cursor is None:
         agent, entries = listing.list_page(key, workspace_id, agent_id, messages.page())
@@ -124,7 +123,7 @@ def list_conversations(agent_id: str) -> Response:
     agents.confirm(agent, workspace_id, agent_id)
     page = entries[: listing.PAGE_SIZE]
     shown = [render_metadata(store.read_metadata(row)) for row in listing.with_metadata(page)]
-    more = messages.to_cursor(page[-1].created) if len(entries) > len(page) else None
+    more = page[-1].created if len(entries) > len(page) else None
     return messages.listing("Agent conversations retrieved successfully", shown, more)
 
 
@@ -140,10 +139,3 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     store.clear_received(found)
     store.delete(found)
     return messages.success("Conversation deleted successfully")
-
-
-def _cursor() -> str | None:
-    cursor = messages.cursor()
-    if cursor is not None and not ids.ULID.fullmatch(cursor):
-        raise messages.invalid_cursor()
-    return cursor

@@ -7,7 +7,7 @@ With an `Idempotency-Key`, the same commit stores the key with the response, on 
 effect and the response are stored together, and a repeated request is replayed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 
 from chalice.app import Request, Response
 
@@ -17,9 +17,12 @@ from chalicelib.http import auth, idempotency
 _GetResponse = Callable[[Request], Response]
 
 
-def commit(request: Request, get_response: _GetResponse) -> Response:
-    """Middleware. Raises the error of the first staged step that fails, and KeyReused."""
-    if request.method == "GET":
+def commit(routes: Mapping[str, Container[str]], request: Request, get_response: _GetResponse) -> Response:
+    """Middleware. Raises the error of the first staged step that fails, and KeyReused.
+
+    `routes` has the methods of each route: an unsupported method is a 405, whatever its key.
+    """
+    if request.method == "GET" or request.method not in routes[request.context["resourcePath"]]:
         return get_response(request)
     key = idempotency.requested_key(request)
     if key is None:

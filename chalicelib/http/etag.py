@@ -27,7 +27,9 @@ OptionalTagged = TypeVar("OptionalTagged", bound=storage.TaggedRow | None)
 
 _ANY = "*"
 _TAG = r'(?:W/)?"[!#-~\x80-\xff]*"'
-TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
+_TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
+# One tag of ours without its quotes, which a shell takes away.
+BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
 _SHOWN = re.compile(r'\.[0-9a-f]*(?="$)')
 _RULE = "must be * or a list of quoted tags, as in the ETag header"
@@ -111,6 +113,8 @@ def _header_tags(name: str) -> list[str] | None:
     text = messages.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]
-    if not TAGS.fullmatch(text):
+    if BARE.fullmatch(text.strip()):
+        return [f'"{text.strip()}"']
+    if not _TAGS.fullmatch(text):
         raise errors.Invalid.member(name, _RULE)
     return re.findall(_TAG, text)

@@ -33,7 +33,7 @@ def page(
     rows = fetch(messages.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
     has_more = taken.is_full or next(rows, None) is not None
-    return spliced.list_response(message, taken.records, messages.to_cursor(taken.last) if has_more else None)
+    return spliced.list_response(message, taken.records, taken.last if has_more else None)
 
 
 def all_or_page(

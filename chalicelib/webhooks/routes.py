@@ -43,7 +43,7 @@ def create_webhook() -> Response:
 @routes.route("/v3/webhooks", methods=["GET"])
 @operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
 def list_webhooks() -> Response:
-    """List the webhook endpoints of the workspace, oldest first."""
+    """List the webhook endpoints of the workspace, oldest first. There are at most 50, on one page."""
     rows = endpoints.list_all(auth.caller().workspace_id)
     return messages.success("Webhooks retrieved successfully", [_render(row) for row in rows])
 
@@ -53,7 +53,7 @@ def list_webhooks() -> Response:
     data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,), examples="webhooks.READ_WEBHOOK"
 )
 def read_webhook(webhook_id: str) -> Response:
-    """Read a webhook endpoint."""
+    """Read a webhook endpoint. Its signing secret cannot be read again."""
     row = _endpoint(webhook_id)
     return etag.tagged(messages.success("Webhook retrieved successfully", _render(row)), row)
 
@@ -139,7 +139,7 @@ def list_deliveries(webhook_id: str) -> Response:
     _endpoint(webhook_id)
     rows, last = ledger.list_page(auth.caller().workspace_id, webhook_id, cursor, limit, status)
     deliveries = [_render_delivery(row) for row in rows]
-    return messages.listing("Deliveries retrieved successfully", deliveries, last and messages.to_cursor(last))
+    return messages.listing("Deliveries retrieved successfully", deliveries, last)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])

@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/tokens", methods=["POST"])
-@operation(body="models.TokenIn", data="models.Token", always=("token",), examples="workspaces.ISSUE_TOKEN")
+@operation(body="models.TokenIn", data="models.Token", examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
@@ -44,7 +44,7 @@ def list_tokens() -> Response:
     """
     rows, more = credentials.list_page(auth.caller().workspace_id, tokens.ACCESS, messages.cursor(), messages.limit())
     rendered = [_render(row) for row in rows]
-    return messages.listing("Tokens retrieved successfully", rendered, more and messages.to_cursor(more))
+    return messages.listing("Tokens retrieved successfully", rendered, more)
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])

@@ -55,6 +55,8 @@ def main(port: str) -> None:
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
     ChaliceRequestHandler.log_request = _log_route
     ChaliceRequestHandler.log_error = _log_status
+    # Chalice does not handle these methods, which the standard library answers with 501 and an HTML page.
+    ChaliceRequestHandler.do_TRACE = ChaliceRequestHandler.do_QUERY = ChaliceRequestHandler.do_GET
     ThreadedHTTPServer.handle_error = _ignore_closed_connection
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
