@@ -75,8 +75,13 @@ def document() -> Document:
     return found
 
 
-def operations() -> Iterator[Operation]:
+@cache
+def operations() -> list[Operation]:
     """Every operation, in document order."""
+    return list(_operations())
+
+
+def _operations() -> Iterator[Operation]:
     for path, item in document()["paths"].items():
         for method, description in item.items():
             values = (resolved(one) for one in description.get("parameters", ()))
@@ -100,13 +105,13 @@ def resolved(node: Document) -> Document:
 
 
 def member_of(component: str, path: str) -> Document:
-    """The schema at a dotted path of a component, without null; for a list, the schema of its items."""
+    """The schema at a dotted path of a component, without null, resolved; for a list, the schema of its items."""
     schema: Document = {"$ref": f"#/components/schemas/{component}"}
     for step in path.split("."):
         schema = resolved(schema)["properties"][step.removesuffix("[]")]
         (schema,) = (one for one in schema.get("anyOf", [schema]) if one != {"type": "null"})
         schema = schema.get("items", schema)
-    return schema
+    return resolved(schema)
 
 
 def broken_rules(schema: Document, value: Any) -> list[str]:

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +22,7 @@ from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.shared import GENERATED, NOW
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations
+from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
 from tests.operations import ROUTES
 from tests.selection import one_of_each
 
@@ -58,6 +59,19 @@ ENUMS = [
     for member in MEMBERS["resources"][resource]["members"]
     if "known" in member
 ]
+
+
+# An answer omits all other members without a value.
+NULL_IN_ANSWERS = {"lastUsedAt", "description", "responseStatus", "durationMs", "error"}
+
+
+def null_members(node: Any) -> Iterator[str]:
+    """The names of the members that are null."""
+    if isinstance(node, dict):
+        yield from (name for name, value in node.items() if value is None)
+        node = list(node.values())
+    for one in node if isinstance(node, list) else ():
+        yield from null_members(one)
 
 
 def named(operation: Operation) -> str:
@@ -108,9 +122,49 @@ def test_every_reference_resolves_and_every_component_is_used() -> None:
     assert used == {one for one in defined if not one.startswith("securitySchemes/")}
 
 
+def schemas_in(node: Any) -> Iterator[dict[str, Any]]:
+    """Every object of the document that may be a schema."""
+    if isinstance(node, dict):
+        yield node
+        node = [value for name, value in node.items() if name not in ("example", "examples")]
+    for one in node if isinstance(node, list) else ():
+        yield from schemas_in(one)
+
+
+def test_every_enumeration_is_a_component_of_its_own_without_null() -> None:
+    named = [one for one in document()["components"]["schemas"].values() if "enum" in one]
+    values = [tuple(one["enum"]) for one in named]
+    assert len(set(values)) == len(values) > 5
+    assert [one for one in schemas_in(document()["paths"]) if "enum" in one] == []
+    assert [one for one in schemas_in(document()["components"]) if "enum" in one] == named
+    assert [one for one in named if None in one["enum"] or one["type"] != "string"] == []
+
+
+def test_every_response_and_body_is_a_component() -> None:
+    schemas = [one.answer["schema"] for one in operations()] + [one.body["schema"] for one in WITH_BODY]
+    assert [one for one in schemas if one.keys() != {"$ref"}] == []
+    assert [one for one in schemas_in(document()) if "allOf" in one] == []
+
+
+def test_the_envelopes_carry_the_name_of_their_data() -> None:
+    components = document()["components"]["schemas"]
+    envelopes = {
+        name: one["properties"]["data"]
+        for name, one in components.items()
+        if name.endswith("Answer") and "data" in one["properties"]
+    }
+    assert {"AgentV3Answer", "AgentV3ListAnswer", "ToolAnswer", "ConvoMetaListAnswer"} <= envelopes.keys()
+    for name, data in envelopes.items():
+        record = data.get("items", data)["$ref"].rpartition("/")[2]
+        assert name == f"{record}{'List' if 'items' in data else ''}Answer"
+
+
+def test_the_state_is_typed() -> None:
+    assert member_of("StateOut", "chatState") == document()["components"]["schemas"]["ConvoMeta"]
+
+
 def test_the_tables_of_the_document_name_only_existing_members() -> None:
-    models = members.NOTES.keys() | members.ALWAYS_PRESENT.keys() | members.NULL_IN_RESPONSES.keys()
-    assert models - document()["components"]["schemas"].keys() == set()
+    assert members.NOTES.keys() - document()["components"]["schemas"].keys() == set()
 
 
 @pytest.mark.parametrize("operation", operations(), ids=named)
@@ -161,19 +215,22 @@ def test_the_document_and_the_service_refuse_an_unknown_member(operation: Operat
 
 
 def test_read_only_members_are_marked_in_requests_and_answers() -> None:
-    components = document()["components"]["schemas"]
-    for name in ("Tool", "ToolInput"):
-        marked = {member for member, schema in components[name]["properties"].items() if schema.get("readOnly")}
-        assert marked == {"id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases"}
+    properties = document()["components"]["schemas"]["Tool"]["properties"]
+    marked = {member for member, schema in properties.items() if schema.get("readOnly")}
+    assert marked == {"id", "createdAt", "updatedAt", "agentId", "userId", "backchannellingPhrases"}
 
 
-def test_null_is_allowed_in_requests_but_not_in_answers() -> None:
-    assert broken_rules({"$ref": "#/components/schemas/ToolInput"}, {"description": None}) == []
-    assert broken_rules({"$ref": "#/components/schemas/Tool"}, {"description": None}) != []
+def test_null_is_allowed_in_a_record_that_requests_contain() -> None:
+    assert broken_rules({"$ref": "#/components/schemas/Tool"}, {"description": None}) == []
+
+
+def test_only_documented_members_are_null_in_answers() -> None:
+    answers = [example["value"] for one in operations() for example in one.answer["examples"].values()]
+    assert {name for answer in answers for name in null_members(answer)} == NULL_IN_ANSWERS
 
 
 def test_a_number_accepts_no_boolean_and_no_string() -> None:
-    schema = {"$ref": "#/components/schemas/AgentV3Input"}
+    schema = {"$ref": "#/components/schemas/AgentV3"}
     assert broken_rules(schema, {"messagesLimit": 3}) == broken_rules(schema, {"messagesLimit": 3.5}) == []
     assert all(broken_rules(schema, {"messagesLimit": value}) for value in (True, "3"))
 
@@ -202,8 +259,8 @@ def test_a_query_number_has_the_bounds_that_the_service_enforces(name: str, api:
 def test_the_status_parameter_has_the_values_of_a_delivery(api: Api) -> None:
     given = {"url": "https://example.com", "events": ["webhook_test"]}
     path = f"/v3/webhooks/{api.post('/v3/webhooks', {'webhook': given}).data['id']}/deliveries"
-    schema = document()["components"]["parameters"]["status"]["schema"]
-    assert schema["enum"] == member_of("Delivery", "status")["enum"]
+    schema = resolved(document()["components"]["parameters"]["status"]["schema"])
+    assert schema == member_of("Delivery", "status")
     assert {api.get(f"{path}?status={value}").status for value in schema["enum"]} == {200}
 
 
@@ -284,6 +341,6 @@ def test_the_server_url_is_relative_to_the_document() -> None:
 def test_the_document_is_built_only_on_request() -> None:
     code = "import sys, app; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    dear = {"document", "examples", "members", "parameters", "refusals", "schemas"}
+    dear = {"document", "examples", "members", "parameters", "error_responses", "events", "schemas"}
     assert {f"chalicelib.openapi.{name}" for name in dear} & set(loaded) == set()
     assert not [name for name in loaded if name.startswith("offapi")]

@@ -5,7 +5,7 @@ theme as an object instead of JSON text (§2.4, §2.5). A write in one form keep
 """
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
@@ -23,6 +23,7 @@ from chalicelib.http.wire import (
     OptionalSecret,
     OptionalText,
     OptionalTexts,
+    Platform,
     Wire,
     find_non_finite,
     read_only,
@@ -112,7 +113,7 @@ def _parse_theme(value: Any) -> Any:
 class AgentV2(SharedMembers):
     """An agent in the v2 form (§2.5)."""
 
-    agentPlatform: Literal["vf", "vg"] | None = None
+    agentPlatform: Platform | None = None
     customThemeJSONString: Annotated[Theme | None, BeforeValidator(_parse_theme)] = None
     UIhandoffdescription: OptionalText = None
     UIhandoffSubdescription: OptionalText = None

@@ -107,7 +107,7 @@ def change_agent(agent_id: str) -> Response:
     whole="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT_V2"
 )
 def read_agent_v2(agent_id: str) -> Response:
-    """Read an agent in the v2 form, without envelope."""
+    """Read an agent in the v2 form. The response is the agent itself, without envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
     return etag.tagged(messages.json_response(_v2_form(row.open())), row)
 

@@ -2,20 +2,24 @@
 
 from typing import Literal
 
-from chalicelib.http.wire import OptionalNumber, OptionalText, Wire
+from typing_extensions import TypeAliasType
+
+from chalicelib.http.wire import OptionalNumber, OptionalText, Origin, Wire
+
+AnalyticsKind = TypeAliasType("AnalyticsKind", Literal["load", "convo"])
 
 
 class AnalyticsRecord(Wire):
     """A page load (`load`) or the metadata of a conversation (`convo`)."""
 
-    record: Literal["load", "convo"]
+    record: AnalyticsKind
     userID: OptionalText = None
     ipAddress: OptionalText = None
     countryCode: OptionalText = None
     langCode: OptionalText = None
     browser: OptionalText = None
     platform: OptionalText = None
-    origin: Literal["web-chat", "chatapp", "community", "gb-chat"] | None = None
+    origin: Origin | None = None
     ts: OptionalNumber = None
     interactionsNum: OptionalNumber = None
     firstMessageTS: OptionalNumber = None

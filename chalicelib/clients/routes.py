@@ -32,7 +32,7 @@ def list_clients() -> Response:
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
 @operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,), examples="clients.READ_CLIENT")
 def read_client(client_id: str) -> Response:
-    """Read a client."""
+    """Read a client. The response contains `dashboardPassword` as it was sent."""
     row = store.read(auth.caller().workspace_id, client_id)
     return etag.tagged(messages.success("Client retrieved successfully", _render(client_id, row.open())), row)
 
@@ -60,7 +60,7 @@ def save_client(client_id: str) -> Response:
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
 def delete_client(client_id: str) -> Response:
-    """Delete a client."""
+    """Delete a client. Another client can then use its email."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, client_id), "client"))
     return messages.success("Client deleted successfully")
 

@@ -1,14 +1,24 @@
 """Wire models of conversations: metadata, turns and messages, and the state route's request and answer."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects the one of `typing`
 
 from chalicelib.agents.record import AgentV2
-from chalicelib.http.wire import STRICT, Open, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
-
-Origin = Literal["web-chat", "chatapp", "community", "gb-chat"]
+from chalicelib.http.wire import (
+    STRICT,
+    Open,
+    OpenObject,
+    OptionalNumber,
+    OptionalText,
+    OptionalTexts,
+    Origin,
+    Platform,
+    Wire,
+    omitted,
+    read_only,
+)
 
 # Unknown members of a turn or a message are kept and returned. Turns and messages are dictionaries, not models: a
 # transcript has thousands of them, and a dictionary costs about half as much.
@@ -20,7 +30,7 @@ Message = TypedDict(
         "mid": OptionalText,
         "from": OptionalText,
         "type": OptionalText,
-        "item": dict[str, Open] | None,
+        "item": OpenObject | None,
         "delay": OptionalNumber,
         "ts": OptionalNumber,
     },
@@ -85,18 +95,18 @@ class StateIn(Wire):
 class StateOut(Wire):
     """The answer of the state route (§4.3), without the `data` envelope."""
 
-    platformName: Literal["vf", "vg"]
+    platformName: Platform
     success: bool
     message: str
-    chatState: dict[str, Any] | None = None
-    actionMessages: list[Open] | None = None
-    turns: list[TurnOut] | None = None
-    appError: OptionalText = None
-    agentData: AgentV2 | None = None
-    origin: Origin | None = None
-    userID: OptionalText = None
-    agentID: OptionalText = None
-    oldTurns: list[TurnOut] | None = None
+    chatState: ConvoMeta
+    actionMessages: list[Open]
+    turns: list[TurnOut]
+    appError: str = omitted()
+    agentData: AgentV2 = omitted()
+    origin: Origin = omitted()
+    userID: str
+    agentID: str
+    oldTurns: list[TurnOut] = omitted()
 
 
 class NewConversation(Wire):

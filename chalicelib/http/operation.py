@@ -41,7 +41,6 @@ class operation:  # noqa: N801 - it is used as a decorator
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
     - `warns`: the response can have `warnings`, which name members that were not applied or that outlive the token.
-    - `always`: members that are always in the response although the type does not require them.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.
     """
@@ -60,14 +59,13 @@ class operation:  # noqa: N801 - it is used as a decorator
         raises: tuple[type[ApiError], ...] = (),
         creates: bool = False,
         warns: bool = False,
-        always: tuple[str, ...] = (),
         examples: str | None = None,
         tag: str = "",
     ) -> None:
         self._body, self._data, self._whole = body, data, whole
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
         self.max_bytes, self.max_values = max_bytes, max_values
-        self.creates, self.warns, self.always, self.examples, self.tag = creates, warns, always, examples, tag
+        self.creates, self.warns, self.examples, self.tag = creates, warns, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
         """Wrap the view; `current()` returns this declaration while it runs."""

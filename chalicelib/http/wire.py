@@ -8,7 +8,7 @@ lists all values, otherwise strings.
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     BaseModel,
@@ -20,6 +20,7 @@ from pydantic import (
 )
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema, from_json, to_json
+from typing_extensions import TypeAliasType
 
 from chalicelib.ids import IDENTIFIER
 
@@ -80,6 +81,11 @@ OptionalNumber = Number | None
 OptionalFlag = bool | None
 OptionalTexts = list[str] | None
 Open = Any
+OpenObject = TypeAliasType("OpenObject", dict[str, Open])
+
+# Named enumerations of several resources. The name of a `TypeAliasType` is its name in the OpenAPI document.
+Platform = TypeAliasType("Platform", Literal["vf", "vg"])
+Origin = TypeAliasType("Origin", Literal["web-chat", "chatapp", "community", "gb-chat"])
 
 # A member that carries a key, a token or a password. `privileges` tells who is shown it.
 SECRET = Field(json_schema_extra={"x-secret": True})
@@ -99,6 +105,11 @@ STRICT = ConfigDict(
 def read_only() -> Any:
     """The field of a member that the service sets: accepted in requests and ignored."""
     return Field(default=None, json_schema_extra={"readOnly": True})
+
+
+def omitted(**options: Any) -> Any:
+    """The field of a response's member that is absent, never null, if it has no value."""
+    return Field(default=None, **options)
 
 
 class Wire(BaseModel):

@@ -2,12 +2,17 @@
 
 from typing import Literal
 
+from typing_extensions import TypeAliasType
+
 from chalicelib.http.wire import Identifier, OptionalNumber, OptionalText, Wire, read_only
 
-Channel = Literal[
-    "voice", "voiceplatform", "web-chat", "chatapp", "photoapp", "cloudchat", "community", "gb-chat",
-    "socialmessenger", "telephony", "webchat",
-]  # fmt: skip
+LeadChannel = TypeAliasType(
+    "LeadChannel",
+    Literal[
+        "voice", "voiceplatform", "web-chat", "chatapp", "photoapp", "cloudchat", "community", "gb-chat",
+        "socialmessenger", "telephony", "webchat",
+    ],
+)  # fmt: skip
 
 
 class Lead(Wire):
@@ -19,7 +24,7 @@ class Lead(Wire):
     name: OptionalText = None
     email: OptionalText = None
     phone: OptionalText = None
-    channel: Channel | None = None
+    channel: LeadChannel | None = None
     createdAt: OptionalNumber = read_only()
 
 

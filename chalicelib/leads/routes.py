@@ -49,7 +49,7 @@ def list_leads(agent_id: str) -> Response:
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
 @operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,), examples="leads.READ_LEAD")
 def read_lead(lead_id: str) -> Response:
-    """Read a lead."""
+    """Read a lead. `agentName` is the title of the agent when the lead was captured."""
     row = store.read(auth.caller().workspace_id, lead_id)
     return etag.tagged(messages.success("Lead retrieved successfully", _render(row)), row)
 
@@ -57,7 +57,7 @@ def read_lead(lead_id: str) -> Response:
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_LEAD")
 def delete_lead(lead_id: str) -> Response:
-    """Delete a lead."""
+    """Delete a lead. The deletion of its agent deletes it, too."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
     return messages.success("Lead deleted successfully")
 

@@ -12,12 +12,13 @@ from chalicelib import __version__
 from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import operation
-from chalicelib.openapi import error_responses, members, parameters, schemas
+from chalicelib.openapi import error_responses, events, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
-from chalicelib.openapi.schemas import Schema
+from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
 
 _JSON = "application/json"
+_PLACES = ("body", "response")
 _ABOUT = (
     "The system of record for conversational agents. The guide at `docs/guide.html` explains what all operations have "
     "in common: credentials, bodies, errors, concurrent changes and retries."
@@ -60,25 +61,35 @@ class _View(NamedTuple):
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
     views = list(_views(routes))
-    built = schemas.build(
-        {view.name: view.operation.body for view in views if view.operation.body is not None},
-        {view.name: answer for view in views if (answer := _response_type(view.operation)) is not None},
-    )
+    declared = {view.name: (view.operation.body, view.operation.whole or view.operation.data) for view in views}
+    kinds = {(name, place): kind for name, pair in declared.items() for place, kind in zip(_PLACES, pair, strict=True)}
+    built = schemas.build({key: kind for key, kind in kinds.items() if kind is not None})
     paths: dict[str, Any] = {}
     for view in views:
         paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, built)
     return {
         "openapi": "3.1.0",
-        "info": {"title": "CAMS", "version": __version__, "description": _ABOUT},
+        "info": {
+            "title": "CAMS",
+            "version": __version__,
+            "description": _ABOUT,
+            "contact": {"name": "The authors of CAMS"},
+            "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"},
+        },
         # Relative to the document, so it is correct on localhost and below the stage of a gateway.
         "servers": [{"url": ".", "description": "This deployment"}],
-        "externalDocs": {"url": "docs/guide.html", "description": "Guide"},
         "security": [{"bearer": []}],
         "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
         "paths": paths,
+        "webhooks": events.webhooks(),
         "components": {
-            "schemas": {**built.components, **error_responses.schemas(), **parameters.SCHEMAS},
-            "parameters": parameters.components(paths),
+            "schemas": {
+                **built.components,
+                **_envelopes(views, built),
+                **error_responses.schemas(),
+                **parameters.SCHEMAS,
+            },
+            "parameters": {**parameters.components(paths), **events.PARAMETERS},
             "responses": error_responses.shared_responses(set(schemas.references(paths))),
             "securitySchemes": {"bearer": _BEARER},
         },
@@ -129,7 +140,7 @@ def _examples_of(declared: operation) -> Examples:
 def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     examples = {key: one for key, one in _examples_of(view.operation).items() if one.request is not None}
     content = {
-        "schema": built.bodies[view.name],
+        "schema": built.by_key[view.name, "body"],
         **_examples({key: (one, one.request) for key, one in examples.items()}),
     }
     limits = f"At most {view.operation.max_bytes:,} bytes, and {view.operation.max_values:,} members and elements."
@@ -137,11 +148,8 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
-    schema = built.answers.get(view.name, {})
-    if view.operation.whole is None:
-        schema = _envelope(view, schema)
-    elif view.operation.always:
-        schema = _require(schema, view.operation.always)
+    whole = view.operation.whole is not None
+    schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
     examples = _examples_of(view.operation)
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in examples.items()})}
     return {"description": "Success.", **_headers(view), "content": {_JSON: content}}
@@ -162,45 +170,49 @@ def _not_modified(view: _View) -> dict[str, Schema]:
     return {"304": {"description": description, "headers": parameters.ETAG}}
 
 
-def _envelope(view: _View, data: Schema) -> Schema:
-    """The schema of the success envelope, without `data` if the operation returns none."""
+def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
+    """The success envelopes by name. Operations with the same data share one."""
+    sharing: dict[str, list[_View]] = {}
+    for view in views:
+        if view.operation.whole is None:
+            sharing.setdefault(_envelope_name(view, built), []).append(view)
+    return {name: _envelope(sharing[name], built) for name in sorted(sharing)}
+
+
+def _envelope_name(view: _View, built: schemas.Schemas) -> str:
+    """`AgentV3Answer` for an `AgentV3`, `AgentV3ListAnswer` for a list, and `EmptyAnswer` without data."""
+    data = built.by_key.get((view.name, "response"))
+    if data is None:
+        return "EmptyAnswer"
+    form = "ListAnswer" if "items" in data else "Answer"
+    path: str = data.get("items", data)["$ref"]
+    return path.rpartition("/")[2] + form
+
+
+def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
+    """The schema of a success envelope."""
     properties: Schema = {"success": {"type": "boolean", "const": True}, "message": {"type": "string"}}
-    if data:
-        properties["data"] = _with_required(view, data)
+    data = built.by_key.get((views[0].name, "response"))
+    if data is not None:
+        properties["data"] = data
     required = list(properties)
-    if "cursor" in view.operation.query:
+    if any("cursor" in view.operation.query for view in views):
         properties["nextCursor"] = {
             "type": "string",
             "description": "The `cursor` of the next page; absent on the last page.",
         }
-    if view.operation.warns:
+    if any(view.operation.warns for view in views):
         properties["warnings"] = {
             "type": "array",
-            "items": error_responses.ISSUE,
+            "items": reference("Issue"),
             "description": "Members that were not applied, or that outlive the access token. Absent if there are none.",
         }
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
-def _with_required(view: _View, data: Schema) -> Schema:
-    """The schema of `data`, with the members that a response always has as required."""
-    if "items" in data:
-        return {**data, "items": _with_required(view, data["items"])}
-    always = members.ALWAYS_PRESENT.get(data["$ref"].rpartition("/")[2], ())
-    return _require(data, (*always, *view.operation.always))
-
-
-def _require(schema: Schema, names: tuple[str, ...]) -> Schema:
-    return {"allOf": [schema, {"required": list(names)}]} if names else schema
-
-
 def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
     examples = {key: {"summary": one.summary, "value": value} for key, (one, value) in values.items()}
     return {"examples": examples} if examples else {}
-
-
-def _response_type(operation: operation) -> Any:
-    return operation.data if operation.whole is None else operation.whole
 
 
 def _tag(view: _View) -> dict[str, str]:

@@ -28,8 +28,8 @@ _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
 # The causes of a 409, each with its own code.
 _CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
-# An issue of an error, or a warning of a success.
-ISSUE: Schema = {
+_ISSUE: Schema = {
+    "description": "An issue of an error, or a warning of a success.",
     "type": "object",
     "properties": {
         "path": {"type": "string", "description": "The dotted path of the member."},
@@ -73,7 +73,7 @@ _MESSAGE_LIMIT = errors.LimitReached(
 _FAILED = errors.ApiError().envelope()
 _UNAVAILABLE = errors.Unavailable().envelope()
 
-_LIMIT_SCHEMA: Schema = {
+_REACHED_LIMIT: Schema = {
     "type": "object",
     "description": "The limit that is reached (429), and how much of it was used and left before this request.",
     "properties": {
@@ -160,7 +160,7 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 
 def schemas() -> dict[str, Schema]:
-    """The two schemas of the error envelope."""
+    """The two schemas of the error envelope, and those of their members."""
     codes = sorted(
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES
@@ -183,9 +183,9 @@ def schemas() -> dict[str, Schema]:
             "issues": {
                 "type": "array",
                 "description": "The violated rules, at most 20. Of turns and of messages, only the first invalid one.",
-                "items": ISSUE,
+                "items": reference("Issue"),
             },
-            "limit": _LIMIT_SCHEMA,
+            "limit": reference("ReachedLimit"),
         },
         "required": ["success", "message", "code"],
         "additionalProperties": False,
@@ -193,8 +193,7 @@ def schemas() -> dict[str, Schema]:
     interaction_members = {
         "appError": {"type": "string", "description": "The same text as `message`."},
         "platformName": {
-            "type": "string",
-            "enum": ["vf", "vg"],
+            **reference("Platform"),
             "description": "The agent's platform; absent if the error occurs before the agent is read.",
         },
     }
@@ -204,7 +203,7 @@ def schemas() -> dict[str, Schema]:
         "properties": {**error["properties"], **interaction_members},  # type: ignore[dict-item]
         "required": ["success", "message", "code", "appError"],
     }
-    return {"Error": error, "InteractionError": interaction}
+    return {"Error": error, "InteractionError": interaction, "Issue": _ISSUE, "ReachedLimit": _REACHED_LIMIT}
 
 
 def _response(schema_name: str, status: int) -> Schema:

@@ -48,13 +48,17 @@ _CLIENT_SIGN_IN = {
     "email": note("The user name for the dashboard. Unique in the workspace."),
     "dashboardPassword": note("The password for the dashboard. Responses contain it as it was sent."),
 }
-_ORGANISATION = {
-    "preferredLanguage": note("A two-letter ISO 639-1 code."),
-    "widgetIDs": note("The ids of the organisation's agents."),
-    "lastModified": note("Unix seconds. The time of the write by default."),
-}
+# Only host names: the rules for addresses and for names beyond ASCII are too long for a pattern.
+_LABEL, _PORT = (
+    "[A-Za-z0-9_-]{1,63}",
+    "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]",
+)
 _WEBHOOK = {
-    "url": note("A public https URL without user name, password and fragment."),
+    "url": {
+        "description": "A public https URL without user name, password and fragment.",
+        "format": "uri",
+        "pattern": rf'^https://({_LABEL}\.)*[A-Za-z][A-Za-z0-9_-]{{0,62}}(:({_PORT}))?([/?][!-"$-\[\]-~]*)?$',
+    },
     "events": note("The event types that the endpoint receives. Duplicates are ignored."),
     "enabled": note("Whether the endpoint receives events. `true` by default."),
 }
@@ -143,8 +147,11 @@ NOTES: dict[str, dict[str, Note]] = {
         },
     },
     "NotificationsSettings": {"notifyThrough": known("email"), "notifyIf": known("all")},
-    "Organisation": _ORGANISATION,
-    "OrganisationIn": _ORGANISATION,
+    "Organisation": {
+        "preferredLanguage": note("A two-letter ISO 639-1 code."),
+        "widgetIDs": note("The ids of the organisation's agents."),
+        "lastModified": note("Unix seconds. The time of the write by default."),
+    },
     "NewToken": {
         "readOnly": note("Stands for all read scopes. Not together with `scopes`."),
         "scopes": note("What the token opens: all v3 routes, except those of tokens and keys, if this is absent."),
@@ -154,13 +161,22 @@ NOTES: dict[str, dict[str, Note]] = {
     "Token": {
         "readOnly": note("Whether the token has only read scopes."),
         "scopes": note("What the token opens. Absent if it opens all v3 routes, except those of tokens and keys."),
-        "token": note("The token itself. Only in the response that issues it."),
+        "token": {
+            "description": "The token itself. Only in the response that issues it.",
+            "pattern": "^cams_access_",
+        },
         "expiresAt": _MOMENT,
         "createdAt": _MOMENT,
         "lastUsedAt": _MOMENT,
     },
-    "RotatedKey": {"expiresAt": _MOMENT, "createdAt": _MOMENT, "previousKeyExpiresAt": _MOMENT},
+    "RotatedKey": {
+        "key": {"pattern": "^cams_workspace_"},
+        "expiresAt": _MOMENT,
+        "createdAt": _MOMENT,
+        "previousKeyExpiresAt": _MOMENT,
+    },
     "Lead": {
+        "name": note("The name of the person; `leadName` in the event `lead_captured`, and so on."),
         "agentName": note("The title of the agent when the lead was captured."),
         "channel": note("`web-chat` by default."),
         "createdAt": _MILLISECONDS,
@@ -169,7 +185,11 @@ NOTES: dict[str, dict[str, Note]] = {
     "WebhookChange": _WEBHOOK,
     "Webhook": {
         **_WEBHOOK,
-        "signingSecret": note("The secret that signs deliveries. Only in the responses that create and rotate it."),
+        "url": note("The https URL."),
+        "signingSecret": {
+            "description": "The secret that signs deliveries. Only in the responses that create and rotate it.",
+            "pattern": "^whsec_",
+        },
         "createdAt": _MILLISECONDS,
     },
     "Delivery": {
@@ -180,24 +200,4 @@ NOTES: dict[str, dict[str, Note]] = {
         "createdAt": note("The time of the event, or of the request for the delivery, in Unix milliseconds."),
         "payload": note("The payload of the event. Only when a single delivery is read, and until the event expires."),
     },
-}
-
-# Members of closed objects that can be null in responses. Other empty members are omitted.
-NULL_IN_RESPONSES: dict[str, tuple[str, ...]] = {
-    "CreatedConversation": ("title",),
-    "Token": ("lastUsedAt",),
-    "Webhook": ("description",),
-    "Delivery": ("responseStatus", "durationMs", "error"),
-}
-
-# Members that a response always has when the model is its `data`, besides those that the model requires.
-ALWAYS_PRESENT: dict[str, tuple[str, ...]] = {
-    "AgentV3": ("ID", "id", "createdAtUNIX", "lastModified"),
-    "Tool": ("id", "agentId", "userId", "createdAt", "updatedAt"),
-    "ConvoMeta": ("ID", "ts", "messagesNum", "interactionsNum", "lastModified"),
-    "Client": ("ID", "ownerID", "orgUsers"),
-    "Organisation": ("ID", "userId", "name", "lastModified"),
-    "Lead": ("id", "channel", "createdAt"),
-    "Webhook": ("description",),
-    "Delivery": ("responseStatus", "durationMs", "error"),
 }

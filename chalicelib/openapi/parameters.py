@@ -8,7 +8,6 @@ from chalicelib.http import etag, idempotency, messages
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
-from chalicelib.webhooks import ledger
 
 SCHEMAS: dict[str, Schema] = {
     "Identifier": {
@@ -38,7 +37,7 @@ _PATH: dict[str, Schema] = {
 _QUERY: dict[str, Schema] = {
     "cursor": {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
-        "schema": {"type": "string"},
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
     "limit": {
         "description": "The maximum number of records.",
@@ -55,11 +54,12 @@ _QUERY: dict[str, Schema] = {
     },
     "status": {
         "description": "Only deliveries with this status.",
-        "schema": {"type": "string", "enum": list(ledger.STATUSES)},
+        "schema": reference("DeliveryStatus"),
     },
 }
 
-_TAGS: Schema = {"type": "string", "anyOf": [{"const": "*"}, {"pattern": f"^{etag.TAGS.pattern}$"}]}
+_TAG = r'(W/)?"[!#-~]*"'
+_TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}
 # Without `example`, which viewers send as it is: a precondition that fails, or a key that was used before.
 _HEADERS: dict[str, Schema] = {
     etag.IF_MATCH: {

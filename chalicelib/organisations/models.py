@@ -3,8 +3,11 @@
 from typing import Annotated, Literal
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from chalicelib.http.wire import OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire, read_only
+
+DashboardLayout = TypeAliasType("DashboardLayout", Literal["vertical", "horizontal"])
 
 
 class Organisation(Wire):
@@ -12,18 +15,12 @@ class Organisation(Wire):
 
     ID: OptionalText = read_only()
     userId: OptionalText = read_only()
-    name: OptionalText = None
+    name: str
     preferredLanguage: Annotated[str, Field(pattern="^[a-z]{2}$")] | None = None
     squarePhotoURL: OptionalText = None
     widgetIDs: OptionalTexts = None
     adminIDs: OptionalTexts = None
     canSelfEdit: OptionalFlag = None
     disallowAnyTags: OptionalFlag = None
-    dashboardLayout: Literal["vertical", "horizontal"] | None = None
+    dashboardLayout: DashboardLayout | None = None
     lastModified: OptionalNumber = None
-
-
-class OrganisationIn(Organisation):
-    """The body of POST. `name` is required; `lastModified` defaults to the current time."""
-
-    name: str

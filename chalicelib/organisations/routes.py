@@ -23,7 +23,7 @@ routes = Blueprint(__name__)
     examples="organisations.READ_ORGANISATION",
 )
 def read_organisation(org_id: str) -> Response:
-    """Read an organisation."""
+    """Read an organisation. `userId` is the id of the workspace."""
     workspace_id = auth.caller().workspace_id
     row = store.read(workspace_id, org_id)
     rendered = {"ID": org_id, "userId": workspace_id, **row.open()}
@@ -32,14 +32,14 @@ def read_organisation(org_id: str) -> Response:
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
 @operation(
-    body="models.OrganisationIn",
+    body="models.Organisation",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, errors.TooLarge),
     examples="organisations.SAVE_ORGANISATION",
 )
 def save_organisation(org_id: str) -> Response:
     """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member."""
-    change: models.OrganisationIn = messages.body()
+    change: models.Organisation = messages.body()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, org_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
@@ -50,6 +50,6 @@ def save_organisation(org_id: str) -> Response:
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
-    """Delete an organisation."""
+    """Delete an organisation. Its agents and clients stay."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
     return messages.success("Organization deleted successfully")

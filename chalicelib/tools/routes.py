@@ -53,7 +53,7 @@ def create_tool(agent_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
 @operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,), examples="tools.READ_TOOL")
 def read_tool(tool_id: str) -> Response:
-    """Read a tool."""
+    """Read a tool. The tools of an agent are also in its v3 form."""
     row = store.read(auth.caller().workspace_id, tool_id)
     return etag.tagged(messages.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
 
@@ -82,7 +82,7 @@ def change_tool(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_TOOL")
 def delete_tool(tool_id: str) -> Response:
-    """Delete a tool."""
+    """Delete a tool. It is no longer in the v3 form of its agent."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))
     return messages.success("Tool deleted successfully")
 

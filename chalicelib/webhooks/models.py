@@ -3,12 +3,16 @@
 from typing import Annotated, Literal
 
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import NOT_EMPTY, Open, OptionalNumber, OptionalSecret, OptionalText, Wire, read_only
+from chalicelib.http.wire import NOT_EMPTY, SECRET, OpenObject, OptionalNumber, OptionalText, Wire, omitted, read_only
 from chalicelib.webhooks.events import Type
 
+EventType = TypeAliasType("EventType", Type)
+DeliveryStatus = TypeAliasType("DeliveryStatus", Literal["pending", "delivered", "failed", "unknown", "expired"])
+
 Url = Annotated[str, Field(min_length=1, max_length=2048)]
-Types = Annotated[list[Type], NOT_EMPTY]
+Types = Annotated[list[EventType], NOT_EMPTY]
 
 
 class WebhookChange(Wire):
@@ -53,10 +57,10 @@ class Webhook(Wire):
 
     id: str
     url: str
-    events: list[Type]
+    events: list[EventType]
     enabled: bool
-    description: OptionalText = None
-    signingSecret: OptionalSecret = None
+    description: OptionalText
+    signingSecret: Annotated[str, SECRET] = omitted()
     createdAt: int
 
 
@@ -70,10 +74,10 @@ class Delivery(Wire):
 
     id: str
     eventId: str
-    type: Type
-    status: Literal["pending", "delivered", "failed", "unknown", "expired"]
-    responseStatus: int | None = None
-    durationMs: int | None = None
-    error: OptionalText = None
+    type: EventType
+    status: DeliveryStatus
+    responseStatus: int | None
+    durationMs: int | None
+    error: OptionalText
     createdAt: int
-    payload: dict[str, Open] | None = None
+    payload: OpenObject = omitted()

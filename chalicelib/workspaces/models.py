@@ -2,22 +2,31 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import ConfigDict, Field, JsonValue
+from typing_extensions import TypeAliasType
 
-from chalicelib.credentials.scopes import Scope
+from chalicelib.credentials.scopes import Scope as AnyScope
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
     NOT_EMPTY,
     SECRET,
+    STRICT,
     OptionalFlag,
-    OptionalSecret,
     OptionalText,
     Wire,
+    omitted,
     read_only,
 )
 
+Scope = TypeAliasType("Scope", AnyScope)
+
 YEAR = 365 * 24 * 60 * 60
 MAX_RETENTION_DAYS = 3650
+# Together they are refused.
+_BOTH: dict[str, JsonValue] = {
+    "properties": {"readOnly": {"const": True}, "scopes": {"type": "array", "items": {}}},
+    "required": ["readOnly", "scopes"],
+}
 
 
 class WorkspaceChange(Wire):
@@ -48,6 +57,8 @@ class Workspace(Wire):
 class NewToken(Wire):
     """The settings of a new v3 access token. It expires after 30 days by default, and after a year at most."""
 
+    model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
+
     name: Annotated[str, Field(min_length=1, max_length=200)]
     expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
@@ -65,12 +76,12 @@ class Token(Wire):
 
     id: str
     name: str
-    token: OptionalSecret = None
+    token: Annotated[str, SECRET] = omitted()
     readOnly: bool
-    scopes: list[Scope] | None = None
+    scopes: list[Scope] = omitted()
     expiresAt: str
     createdAt: str
-    lastUsedAt: OptionalText = None
+    lastUsedAt: OptionalText
 
 
 class Rotation(Wire):
@@ -84,6 +95,6 @@ class RotatedKey(Wire):
 
     id: str
     key: Annotated[str, SECRET]
-    expiresAt: OptionalText = None
+    expiresAt: str = omitted()
     createdAt: str
     previousKeyExpiresAt: str

@@ -229,7 +229,7 @@ def alone(member: Member, value: Any) -> dict[str, Any]:
 
 def required_inside(resource: str, parent: str) -> dict[str, Any]:
     """The required members of the record, or of the object at `parent`, its path and a dot."""
-    found = (m for m in members(resource) if is_required(m) and "of" not in m.row)
+    found = (m for m in members(resource) if is_required(m))
     inside = {m.path.removeprefix(parent): sample(m, 0, whole=True) for m in found if m.path.startswith(parent)}
     return {name: value for name, value in inside.items() if "." not in name}
 

@@ -19,6 +19,7 @@ from chalicelib.webhooks import events
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body
+from tests.described import broken_rules, document, resolved
 from tests.webhooks.pipeline import Inbox, Posted, Stream, drain, fan_out, inbox
 
 PAGE = Path(__file__).parents[2] / "docs" / "webhooks.md"
@@ -101,6 +102,15 @@ def test_the_example_of_every_type_is_the_body_that_is_sent(receiving: Receiving
         PAGE.write_text(sent, encoding="utf-8")
     elif text != sent:
         pytest.fail(f"The examples of docs/webhooks.md should be:\n{''.join(shown)}")
+
+
+def test_the_document_describes_every_body_that_is_sent(receiving: Receiving) -> None:
+    assert document()["webhooks"].keys() == set(events.TYPES)
+    for name, post in receiving.posts.items():
+        request = document()["webhooks"][name]["post"]
+        assert broken_rules(request["requestBody"]["content"]["application/json"]["schema"], post.body) == []
+        headers = {resolved(one)["name"] for one in request["parameters"]}
+        assert headers == {header for header in map(str.lower, post.headers) if header.startswith("webhook-")}
 
 
 def altered(post: Posted) -> list[tuple[dict[str, str], bytes]]:
