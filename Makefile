@@ -120,5 +120,5 @@ lock:
 	$(LOCK) --python-version 3.11 requirements-bench.txt -o requirements-bench.lock
 
 clean:
-	rm -rf .uv .venv .venv-engine .venv-bench .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,138 @@
+"""Linters, generators and schemathesis find nothing in the OpenAPI document; the clients run the README's tour."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from infra.local.children import ROOT
+from tests.described import document
+from tests.reliability.test_local_run import Run, run  # noqa: F401 - the fixture
+from tests.selection import whole
+
+pytestmark = [pytest.mark.engine, whole]
+
+HERE = Path(__file__).parent
+MODULES = HERE / "node_modules"
+SCRIPTS = Path(sys.executable).parent
+MOST_MODELS = 120
+
+needs_generator = pytest.mark.skipif(
+    sys.version_info < (3, 11), reason="NOT TESTED: openapi-python-client needs Python 3.11."
+)
+
+
+def ran(*command: Any, cwd: Path, **environment: str) -> str:
+    """The output of a command that must succeed."""
+    done = subprocess.run(
+        [str(one) for one in command],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}", **environment},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def new_key(run: Run) -> str:  # noqa: F811
+    """The key of a new workspace of the run."""
+    code = "from chalicelib.workspaces import store; print(store.create('Clients').workspace_key)"
+    return ran(sys.executable, "-c", code, cwd=ROOT, **run.environment).strip()
+
+
+@pytest.fixture(scope="module")
+def described(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The document as a file, in a folder of its own."""
+    file = tmp_path_factory.mktemp("document") / "openapi.json"
+    file.write_text(json.dumps(document()), encoding="utf-8")
+    return file
+
+
+@pytest.fixture(scope="module")
+def node() -> None:
+    """Node.js with the locked packages."""
+    if shutil.which("npm") is None:
+        pytest.skip("NOT TESTED with redocly, spectral and openapi-typescript: Node.js 20.19 or newer is missing.")
+    installed = MODULES / ".package-lock.json"
+    if not installed.exists() or installed.stat().st_mtime < (HERE / "package-lock.json").stat().st_mtime:
+        ran("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", cwd=HERE)
+
+
+@pytest.fixture(scope="module")
+def python_client(described: Path) -> Path:
+    """The folder of the package that openapi-python-client generates without a warning."""
+    folder = described.parent / "python"
+    ran(
+        *("openapi-python-client", "generate", "--fail-on-warning", "--path", described, "--output-path", folder),
+        cwd=described.parent,
+    )
+    return folder
+
+
+@needs_generator
+def test_the_python_generator_makes_at_most_120_models(python_client: Path) -> None:
+    made = {file.stem for file in (python_client / "cams_client" / "models").glob("*.py")} - {"__init__"}
+    assert "agent_v3" in made
+    assert len(made) <= MOST_MODELS
+
+
+@needs_generator
+def test_the_generated_python_client_runs_the_tour(python_client: Path, run: Run) -> None:  # noqa: F811
+    address = f"http://127.0.0.1:{run.port}"
+    ran(sys.executable, HERE / "tour.py", address, cwd=HERE, PYTHONPATH=str(python_client), CAMS_KEY=new_key(run))
+
+
+def test_redocly_finds_nothing(described: Path, node: None) -> None:
+    options = {"REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
+    found = ran(MODULES / ".bin/redocly", "lint", described, "--format=json", cwd=described.parent, **options)
+    assert json.loads(found[found.index("{") : found.rindex("}") + 1])["totals"] == {
+        "errors": 0,
+        "warnings": 0,
+        "ignored": 0,
+    }
+
+
+def test_spectral_finds_nothing(described: Path, node: None) -> None:
+    options = ("--fail-severity=hint", "--format=json", "--ruleset", HERE / "spectral.yaml")
+    assert "[]" in ran(MODULES / ".bin/spectral", "lint", *options, described, cwd=described.parent)
+
+
+def test_the_generated_typescript_client_compiles_and_runs_the_tour(
+    described: Path,
+    node: None,
+    run: Run,  # noqa: F811
+) -> None:
+    folder = described.parent / "typescript"
+    folder.mkdir()
+    (folder / "node_modules").symlink_to(MODULES)
+    for name in ("package.json", "tsconfig.json", "tour.ts"):
+        shutil.copy(HERE / name, folder)
+    ran(MODULES / ".bin/openapi-typescript", described, "--output", folder / "schema.ts", cwd=folder)
+    ran(MODULES / ".bin/tsc", cwd=folder)
+    ran("node", folder / "built" / "tour.js", f"http://127.0.0.1:{run.port}", cwd=folder, CAMS_KEY=new_key(run))
+
+
+@pytest.mark.parametrize("cases", [pytest.param(1, id="few"), pytest.param(100, id="default", marks=pytest.mark.long)])
+def test_schemathesis_finds_nothing_in_a_run(cases: int, run: Run, tmp_path: Path) -> None:  # noqa: F811
+    headers = ("--header", f"Authorization: Bearer {new_key(run)}")
+    found = ran(
+        *(
+            SCRIPTS / "schemathesis",
+            "--config-file",
+            ROOT / "schemathesis.toml",
+            "run",
+            f"http://127.0.0.1:{run.port}/openapi.json",
+            *headers,
+        ),
+        *("--max-examples", cases, "--generation-deterministic"),
+        cwd=tmp_path,
+    )
+    assert re.search(r"(\d+) generated, \1 passed", re.sub(r", \d+ skipped", "", found)), found
+    assert "returned only 401/403" not in found, "the key was not accepted"
