@@ -131,7 +131,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {"ui": {"voice": {"unknown": CANARY}}}}, "agent.ui.voice.unknown", UNKNOWN),
         ({"agent": {"nodes": {"id": CANARY}}}, "agent.nodes", LIST),
         ({"agent": {"nodes": [CANARY]}}, "agent.nodes.0", OBJECT),
-        ({"agent": {"nodes": [{"id": "n"}, {"name": CANARY}]}}, "agent.nodes.1.id", f"{MISSING}; nodes merge by id"),
+        ({"agent": {"nodes": [{"id": "n"}, {"id": ""}]}}, "agent.nodes.1.id", "must have at least 1 character"),
         ({"agent": {"nodes": [{"id": CANARY}, {"id": CANARY}]}}, "agent.nodes.1.id", "is duplicated"),
         ({"agent": {"UIhandoffdescription": CANARY}}, "agent.UIhandoffdescription", UNKNOWN),
         (
@@ -411,10 +411,10 @@ class Service(NamedTuple):
         return re.sub(r"\{(\w+)\}", lambda name: {**self.values, **values}.get(name[1], "x1"), route)
 
     def send(self, operation: Operation, body: Any, headers: dict[str, str] | None = None, **values: str) -> Answer:
-        path = self.path(operation.route, **values)
-        if headers is None:
-            return self.api.call(operation.method, path, body)
-        return self.api.call(operation.method, path, body, {**self.api._headers, **headers})
+        """Send a request that prefers errors to warnings; with `headers`, the default content type is omitted."""
+        headers = {"Content-Type": "application/json"} if headers is None else headers
+        strict = {"Prefer": "handling=strict", **self.api._headers}
+        return self.api.call(operation.method, self.path(operation.route, **values), body, {**strict, **headers})
 
 
 @pytest.fixture(scope="module")
@@ -642,6 +642,15 @@ def operations_with(name: str) -> list[Operation]:
 
 def test_every_query_parameter_is_tested() -> None:
     assert {name for operation in OPERATIONS for name in operation.query} == {"page", "limit", "cursor", "status"}
+
+
+@one_of_each(lambda operation: operation.method)
+@every(OPERATIONS)
+def test_an_unknown_query_parameter_is_refused_by_name(operation: Operation, service: Service) -> None:
+    with harmless():
+        path = f"{service.path(operation.route)}?unknown={CANARY}"
+        answer = service.api.call(operation.method, path, body_of(operation.name))
+    assert_refused(answer, operation, "unknown")
 
 
 @one_of_each(lambda page: page.isascii())

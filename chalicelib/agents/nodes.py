@@ -1,11 +1,13 @@
 """`nodes` and `nodesSettings` of an agent record: the conversation flow as a graph (§2.4)."""
 
-from pydantic import ConfigDict, Field
+from typing import Annotated
 
-from chalicelib.http.wire import STRICT, Open, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts, Wire
+from pydantic import Field
+
+from chalicelib.http.wire import Open, OpenWire, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts
 
 
-class ModelOptions(Wire):
+class ModelOptions(OpenWire):
     """The language model of a node and its parameters."""
 
     modelId: OptionalText = None
@@ -13,21 +15,21 @@ class ModelOptions(Wire):
     maxTokens: OptionalNumber = None
 
 
-class ChildNode(Wire):
+class ChildNode(OpenWire):
     """An edge of the graph: the target node and its condition."""
 
     nodeId: OptionalText = None
     condition: OptionalText = None
 
 
-class AutoRerouter(Wire):
+class AutoRerouter(OpenWire):
     """`autoRerouter`."""
 
     enabled: OptionalFlag = None
     level: OptionalNumber = None
 
 
-class NodeKnowledgeBase(Wire):
+class NodeKnowledgeBase(OpenWire):
     """`kb`."""
 
     enabled: OptionalFlag = None
@@ -36,13 +38,13 @@ class NodeKnowledgeBase(Wire):
     smartSearch: OptionalFlag = None
 
 
-class ConditionData(Wire):
+class ConditionData(OpenWire):
     """`conditionData`."""
 
     condition: OptionalText = None
 
 
-class PreStart(Wire):
+class PreStart(OpenWire):
     """`preStart`."""
 
     url: OptionalText = None
@@ -50,13 +52,10 @@ class PreStart(Wire):
     testConvoIdValue: OptionalText = None
 
 
-class Node(Wire):
-    """An entry of `nodes`. A change merges into the stored node with the same `id`, which is required."""
+class Node(OpenWire):
+    """An entry of `nodes`. A change merges into the stored node with the same `id`; without `id`, the node is new."""
 
-    # `record.merge_v3` enforces `id`, by which nodes merge; the model itself accepts any part of a node.
-    model_config = ConfigDict({**STRICT, "json_schema_extra": {"required": ["id"]}})
-
-    id: OptionalText = Field(default=None, json_schema_extra={"type": "string", "minLength": 1})
+    id: Annotated[str, Field(min_length=1)] | None = None
     name: OptionalText = None
     description: OptionalText = None
     instructions: OptionalText = None
@@ -74,7 +73,7 @@ class Node(Wire):
     preStart: PreStart | None = None
 
 
-class SilenceDetection(Wire):
+class SilenceDetection(OpenWire):
     """`silenceDetection`."""
 
     enabled: OptionalFlag = None
@@ -82,7 +81,7 @@ class SilenceDetection(Wire):
     endCallAfterNPhrases: OptionalNumber = None
 
 
-class SmartEndpointing(Wire):
+class SmartEndpointing(OpenWire):
     """`smartEndpointing`."""
 
     enabled: OptionalFlag = None
@@ -92,13 +91,13 @@ class SmartEndpointing(Wire):
     onNumberSeconds: OptionalNumber = None
 
 
-class StopSpeakPlan(Wire):
+class StopSpeakPlan(OpenWire):
     """`stopSpeakPlan`."""
 
     minWords: OptionalNumber = None
 
 
-class NodesSettings(Wire):
+class NodesSettings(OpenWire):
     """`nodesSettings`."""
 
     appendBeforePrompt: OptionalText = None

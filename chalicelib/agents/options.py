@@ -4,16 +4,16 @@ from typing import Annotated
 
 from chalicelib.http.wire import (
     SECRET,
+    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalSecret,
     OptionalText,
     OptionalTexts,
-    Wire,
 )
 
 
-class KnowledgeBaseModel(Wire):
+class KnowledgeBaseModel(OpenWire):
     """`vg_kb_llm`."""
 
     searchMethod: OptionalText = None
@@ -23,33 +23,33 @@ class KnowledgeBaseModel(Wire):
     maxTokens: OptionalNumber = None
 
 
-class PhotoappOptions(Wire):
+class PhotoappOptions(OpenWire):
     """`photoappOptions`."""
 
     pageId: OptionalText = None
     accessToken: OptionalSecret = None
 
 
-class Flowtool(Wire):
+class Flowtool(OpenWire):
     """`flowtool`."""
 
     webhookUrl: OptionalText = None
     webhookSecret: OptionalSecret = None
 
 
-class VfSettings(Wire):
+class VfSettings(OpenWire):
     """`vfSettings`."""
 
     enableIgnoreUrlPaths: OptionalFlag = None
 
 
-class VfConfig(Wire):
+class VfConfig(OpenWire):
     """`vfConfig`."""
 
     alwaysEnableCardButtons: OptionalFlag = None
 
 
-class VoiceplatformConfig(Wire):
+class VoiceplatformConfig(OpenWire):
     """`voiceplatformConfig`."""
 
     syncKbOnSave: OptionalFlag = None
@@ -64,7 +64,7 @@ class VoiceplatformConfig(Wire):
     syncTools: OptionalFlag = None
 
 
-class VgOptions(Wire):
+class VgOptions(OpenWire):
     """`vgOptions`."""
 
     isLlmStudio: OptionalFlag = None
@@ -75,7 +75,7 @@ class VgOptions(Wire):
     handoffTimeout: OptionalNumber = None
 
 
-class UiVoice(Wire):
+class UiVoice(OpenWire):
     """`ui.voice`."""
 
     question: OptionalText = None
@@ -83,7 +83,7 @@ class UiVoice(Wire):
     dismissBtnLabel: OptionalText = None
 
 
-class Ui(Wire):
+class Ui(OpenWire):
     """`ui`."""
 
     bgImageVisible: OptionalFlag = None
@@ -92,7 +92,7 @@ class Ui(Wire):
     voice: UiVoice | None = None
 
 
-class Internal(Wire):
+class Internal(OpenWire):
     """`internal`."""
 
     accountCreationConfig: OptionalText = None
@@ -101,14 +101,14 @@ class Internal(Wire):
     enableSetOnLoad: OptionalFlag = None
 
 
-class Community(Wire):
+class Community(OpenWire):
     """`community`."""
 
     channelIds: OptionalTexts = None
     webhookUrls: Annotated[OptionalTexts, SECRET] = None  # such a URL is all that posting needs
 
 
-class Limits(Wire):
+class Limits(OpenWire):
     """`limits` (§8)."""
 
     maxInteractionsPerUserId: OptionalNumber = None
@@ -116,21 +116,21 @@ class Limits(Wire):
     maxMonthlyCreditsUsage: OptionalNumber = None
 
 
-class Advanced(Wire):
+class Advanced(OpenWire):
     """`advanced`."""
 
     serverUrl: OptionalText = None
     serverUrlSecret: OptionalSecret = None
 
 
-class FallbackSettings(Wire):
+class FallbackSettings(OpenWire):
     """`fallbackSettings`."""
 
     model: OptionalText = None
     creditThreshold: OptionalNumber = None
 
 
-class Marketplace(Wire):
+class Marketplace(OpenWire):
     """`marketplace`."""
 
     enabled: OptionalFlag = None

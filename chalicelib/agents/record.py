@@ -2,6 +2,7 @@
 
 The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and has the
 theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that only the other has.
+Members that no form has are kept and shown in both, so that a newer client loses nothing.
 """
 
 import json
@@ -10,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import from_json
 
-from chalicelib import errors
+from chalicelib import errors, ids
 from chalicelib.agents import options, voice
 from chalicelib.agents.nodes import Node, NodesSettings
 from chalicelib.http.wire import (
@@ -18,6 +19,7 @@ from chalicelib.http.wire import (
     Number,
     Open,
     OpenSecret,
+    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalSecret,
@@ -37,7 +39,7 @@ _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription":
 _PLATFORMS = ("vf", "vg")
 
 
-class SharedMembers(Wire):
+class SharedMembers(OpenWire):
     """The members with the same name and type in both forms."""
 
     title: OptionalText = None
@@ -231,8 +233,14 @@ class AgentIn(Wire):
     agent: AgentV3
 
 
+_V2_ONLY = frozenset(AgentV2.model_fields) - frozenset(AgentV3.model_fields)
+_V3_ONLY = frozenset(AgentV3.model_fields) - frozenset(AgentV2.model_fields)
+
+
 def merge_v3(document: Document, change: AgentV3) -> Document:
     """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears. Raises Invalid."""
+    for name in change.model_fields_set & _V2_ONLY:
+        raise errors.Invalid.member(f"agent.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
     merged = change.merge_into(document)
     if change.nodes is not None:
         merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes)
@@ -240,7 +248,9 @@ def merge_v3(document: Document, change: AgentV3) -> Document:
 
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
-    """`document` with a v2 change: top-level members replace, null clears."""
+    """`document` with a v2 change: top-level members replace, null clears. Raises Invalid."""
+    for name in sorted(change.model_fields_set & _V3_ONLY):
+        raise errors.Invalid.member(name, "is a member of the v3 form only; change it at /v3/agents/{agent_id}")
     members = change.writable_members()
     if change.customThemeJSONString is not None:
         theme = change.customThemeJSONString.model_dump(exclude_unset=True)
@@ -253,6 +263,7 @@ def v2_form(document: Document) -> Document:
     """The document in the v2 form, without a platform or theme that v2 cannot represent."""
     projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
     projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
+    projection |= {name: value for name, value in document.items() if name not in AgentV3.model_fields}
     if document.get("agentPlatform") in _PLATFORMS:
         projection["agentPlatform"] = document["agentPlatform"]
     theme = _theme(document.get("customThemeJSONString"))
@@ -282,14 +293,16 @@ def _theme_text(theme: Document, stored: str | None) -> str:
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
-    """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid."""
+    """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid.
+
+    A node without an id is new and gets one.
+    """
     nodes = {node["id"]: node for node in stored}
     seen: set[str] = set()
     for index, change in enumerate(changes):
-        if not change.id:
-            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is required; nodes merge by id")
-        if change.id in seen:
+        node_id = change.id or ids.new_id()
+        if node_id in seen:
             raise errors.Invalid.member(f"agent.nodes.{index}.id", "is duplicated")
-        seen.add(change.id)
-        nodes[change.id] = change.merge_into(nodes.get(change.id, {}))
+        seen.add(node_id)
+        nodes[node_id] = {**change.merge_into(nodes.get(node_id, {})), "id": node_id}
     return list(nodes.values())

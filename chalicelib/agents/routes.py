@@ -57,6 +57,7 @@ def list_agents() -> Response:
     data="record.AgentV3",
     creates=True,
     warns=True,
+    headers=("Prefer",),
     raises=(store.KeyTaken, errors.TooLarge),
     examples="agents.CREATE_AGENT",
 )
@@ -64,7 +65,8 @@ def create_agent() -> Response:
     """Create an agent, and its tools if the body has any.
 
     The service generates its id and, unless the body has one, its `SECRET_API_KEY`. That key does not expire, so
-    `warnings` names it to an access token.
+    `warnings` names it to an access token. Members that the service does not know are stored as sent, and `warnings`
+    names them.
     """
     body: record.NewAgentIn = messages.body()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
@@ -73,7 +75,7 @@ def create_agent() -> Response:
     row, document = store.create(workspace_id, agent_id, given)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
-    warnings = privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")
+    warnings = [*messages.warnings(), *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
     return _success("Agent created successfully", row, _encode(document), made, warnings)
 
 
@@ -82,14 +84,15 @@ def create_agent() -> Response:
     body="record.AgentIn",
     data="record.AgentV3",
     warns=True,
-    headers=("If-Match",),
+    headers=("If-Match", "Prefer"),
     raises=(errors.NotFound, errors.Stale, store.KeyTaken, errors.TooLarge),
     examples="agents.CHANGE_AGENT",
 )
 def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
 
-    `tools` is not applied, and `warnings` says so: change each tool by its own route. Only the workspace key sets
+    `tools` is not applied, and `warnings` says so: change each tool by its own route. Members that the service does not
+    know replace what is stored under their name, and `warnings` names them. Only the workspace key sets
     `SECRET_API_KEY`.
     """
     change: record.AgentIn = messages.body()
@@ -98,8 +101,8 @@ def change_agent(agent_id: str) -> Response:
     before = row.open()
     after = privileges.guard_agent_key(before, record.merge_v3(before, change.agent))
     after = store.save(row, before, after)
-    warnings = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
-    return _success("Agent updated successfully", row, _encode(after), found, warnings)
+    ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
+    return _success("Agent updated successfully", row, _encode(after), found, [*ignored, *messages.warnings()])
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -116,14 +119,16 @@ def read_agent_v2(agent_id: str) -> Response:
 @operation(
     body="record.AgentV2",
     data="record.AgentV2",
-    headers=("If-Match", "If-None-Match"),
+    warns=True,
+    headers=("If-Match", "If-None-Match", "Prefer"),
     raises=(errors.Stale, store.AgentBeingDeleted, store.KeyTaken, errors.TooLarge),
     examples="agents.SAVE_AGENT",
 )
 def save_agent(agent_id: str) -> Response:
     """Create or change an agent. Members that you leave out keep their values, and `null` clears a member.
 
-    Only the workspace key sets `SECRET_API_KEY`.
+    Only the workspace key sets `SECRET_API_KEY`. Members that the service does not know are stored as sent, and
+    `warnings` names them.
     """
     change: record.AgentV2 = messages.body()
     workspace_id = auth.caller().workspace_id
@@ -136,7 +141,8 @@ def save_agent(agent_id: str) -> Response:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, record.merge_v2(before, change))
         document = store.save(row, before, after)
-    return etag.tagged(messages.success(f"Agent {verb} successfully", _v2_form(document)), row)
+    success = messages.success(f"Agent {verb} successfully", _v2_form(document), messages.warnings())
+    return etag.tagged(success, row)
 
 
 def _success(

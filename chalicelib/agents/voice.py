@@ -3,30 +3,30 @@
 from chalicelib.http.wire import (
     Open,
     OpenSecret,
+    OpenWire,
     OptionalFlag,
     OptionalNumber,
     OptionalSecret,
     OptionalText,
     OptionalTexts,
-    Wire,
 )
 
 
-class SpeechFormat(Wire):
+class SpeechFormat(OpenWire):
     """`transcriber.speechConfig`."""
 
     format: OptionalText = None
     sampleRate: OptionalNumber = None
 
 
-class TranscriberInternal(Wire):
+class TranscriberInternal(OpenWire):
     """`transcriber.internal`."""
 
     inputAudioStream: Open = None
     debug: OptionalFlag = None
 
 
-class TranscriberA(Wire):
+class TranscriberA(OpenWire):
     """`transcriber.platformSpecific.transcriberA`."""
 
     keywords: OptionalTexts = None
@@ -38,20 +38,20 @@ class TranscriberA(Wire):
     no_delay: OptionalFlag = None
 
 
-class TranscriberB(Wire):
+class TranscriberB(OpenWire):
     """`transcriber.platformSpecific.transcriberB`."""
 
     modelId: OptionalText = None
 
 
-class TranscriberPlatforms(Wire):
+class TranscriberPlatforms(OpenWire):
     """`transcriber.platformSpecific`."""
 
     transcriberA: TranscriberA | None = None
     transcriberB: TranscriberB | None = None
 
 
-class Transcriber(Wire):
+class Transcriber(OpenWire):
     """`transcriber`: speech to text."""
 
     speechConfig: SpeechFormat | None = None
@@ -67,14 +67,14 @@ class Transcriber(Wire):
     platformSpecific: TranscriberPlatforms | None = None
 
 
-class WordReplacement(Wire):
+class WordReplacement(OpenWire):
     """One entry of `speechGen.wordsReplacements`."""
 
     word: OptionalText = None
     replacement: OptionalText = None
 
 
-class SpeechA(Wire):
+class SpeechA(OpenWire):
     """`speechGen.platformSpecific.speechA`."""
 
     stability: OptionalNumber = None
@@ -84,20 +84,20 @@ class SpeechA(Wire):
     style: OptionalNumber = None
 
 
-class SpeechB(Wire):
+class SpeechB(OpenWire):
     """`speechGen.platformSpecific.speechB`."""
 
     voiceId: OptionalText = None
 
 
-class SpeechPlatforms(Wire):
+class SpeechPlatforms(OpenWire):
     """`speechGen.platformSpecific`."""
 
     speechA: SpeechA | None = None
     speechB: SpeechB | None = None
 
 
-class AudioFormat(Wire):
+class AudioFormat(OpenWire):
     """`speechGen.internal.audioConfig`."""
 
     format: OptionalText = None
@@ -105,7 +105,7 @@ class AudioFormat(Wire):
     channels: OptionalNumber = None
 
 
-class SpeechInternal(Wire):
+class SpeechInternal(OpenWire):
     """`speechGen.internal`."""
 
     inputTextStream: Open = None
@@ -113,7 +113,7 @@ class SpeechInternal(Wire):
     emitOnComplete: OptionalFlag = None
 
 
-class SpeechGeneration(Wire):
+class SpeechGeneration(OpenWire):
     """`speechGen`: text to speech."""
 
     highAudioQuality: OptionalFlag = None
@@ -134,7 +134,7 @@ class SpeechGeneration(Wire):
     internal: SpeechInternal | None = None
 
 
-class CallConfig(Wire):
+class CallConfig(OpenWire):
     """`config`."""
 
     recordAudio: OptionalFlag = None
@@ -144,7 +144,7 @@ class CallConfig(Wire):
     firstOutputChunkUNIXMs: OptionalNumber = None
 
 
-class VoiceConfig(Wire):
+class VoiceConfig(OpenWire):
     """`voiceConfig`."""
 
     transcriber: Transcriber | None = None

@@ -9,7 +9,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, store
 from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
-from chalicelib.http import auth, cors, etag, messages, privileges
+from chalicelib.http import auth, cors, etag, exchange, messages, privileges
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
@@ -72,7 +72,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
-    messages.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
+    exchange.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
     return agent, row
 
 

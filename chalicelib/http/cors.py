@@ -10,7 +10,7 @@ from chalicelib import settings
 CORS = (
     CORSConfig(
         settings.cors_origin(),
-        allow_headers=["If-Match", "If-None-Match", "Idempotency-Key"],
+        allow_headers=["If-Match", "If-None-Match", "Idempotency-Key", "Prefer"],
         expose_headers=["ETag", "Idempotency-Replayed", "X-Request-Id"],
         max_age=86_400,
     )

@@ -6,16 +6,15 @@ value. Models are imported only to parse a body, because they add half as much a
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote_to_bytes
 
-from chalice.app import Request, Response
+from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.http import operation
+from chalicelib.http import exchange, operation
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 
 if TYPE_CHECKING:
@@ -35,29 +34,9 @@ ENVELOPE = 10_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
+_UNKNOWN = "is not a member of this object"
 # Pydantic describes all its errors, or none. Each takes about half a kilobyte.
 _MAX_ERRORS = 1_000
-
-
-class _Exchange:
-    """The current request and its parsed body, which is kept because a view may run more than once."""
-
-    def __init__(self, request: Request) -> None:
-        self.request = request
-        self.body: Any = None
-
-
-_current: ContextVar[_Exchange] = ContextVar("exchange")
-
-
-@contextmanager
-def request_context(request: Request) -> Iterator[None]:
-    """Make `request` the current request inside the block."""
-    token = _current.set(_Exchange(request))
-    try:
-        yield
-    finally:
-        _current.reset(token)
 
 
 def identifier(name: str, encoded: str) -> str:
@@ -74,20 +53,20 @@ def identifier(name: str, encoded: str) -> str:
 # ---- requests -------------------------------------------------------------------------------------
 
 
-def request() -> Request:
-    """The current request."""
-    return _current.get().request
-
-
 def body() -> Any:
     """The JSON body as the model that `@operation` declares. It is parsed once, even if the view runs again.
 
     Raises Invalid and UnsupportedMediaType.
     """
-    exchange = _current.get()
-    if exchange.body is None:
-        exchange.body = _read_body(operation.current())
-    return exchange.body
+    current = exchange.current()
+    if current.body is None:
+        current.body = _read_body(operation.current())
+    return current.body
+
+
+def warnings() -> list[errors.Issue]:
+    """The members of the body that are not known, which the response names. Only after `body`."""
+    return exchange.current().warnings
 
 
 def parse(model: type[Model], raw: bytes) -> Model:
@@ -112,7 +91,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 def page() -> int:
     """The query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raises Invalid."""
-    value = query_value("page")
+    value = exchange.query_value("page")
     if value is None:
         return 1
     if not _PAGE.fullmatch(value):
@@ -122,7 +101,7 @@ def page() -> int:
 
 def limit() -> int:
     """The query parameter `limit`, from 1 to 100; 20 by default. Raises Invalid."""
-    value = query_value("limit")
+    value = exchange.query_value("limit")
     if value is None:
         return PAGE_SIZE
     if not _PAGE.fullmatch(value) or int(value) > MAX_PAGE_SIZE:
@@ -135,25 +114,10 @@ def cursor() -> str | None:
 
     A position is the sort key of the last item read, so any identifier is one.
     """
-    value = query_value("cursor")
+    value = exchange.query_value("cursor")
     if value and not IDENTIFIER.fullmatch(value):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
     return value or None
-
-
-def query_value(name: str) -> str | None:
-    """The value of a query parameter, or None.
-
-    Raises Invalid if it is repeated, or if the query has a parameter that the operation does not declare: a misspelt
-    `cursor` would return the first page again.
-    """
-    query = request().query_params
-    for other in set(query or ()) - set(operation.current().query):
-        raise errors.Invalid.member(other, "is not a parameter of this operation")
-    values: list[str] = query.getlist(name) if query and name in query else []
-    if len(values) > 1:
-        raise errors.Invalid.member(name, "must be given once")
-    return values[0] if values else None
 
 
 # ---- responses ------------------------------------------------------------------------------------
@@ -181,7 +145,7 @@ def response_too_large() -> errors.TooLarge:
 
 
 def success(message: str, data: Any = None, warnings: Sequence[errors.Issue] = ()) -> Response:
-    """The success envelope (§2.1), without `data` if it is None and without `warnings` if there are none."""
+    """The success envelope (§2.1), without `data` if it is None; with `warnings` if there are any."""
     body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
     return json_response(body if data is None else {**body, "data": data})
 
@@ -210,13 +174,26 @@ def _read_body(declared: "operation.operation") -> Any:
         raise errors.TooLarge(f"The body must be at most {declared.max_bytes:,} bytes.")
     if len(raw) > declared.max_values and _most_values(raw) > declared.max_values:  # each takes a byte or more
         raise errors.TooLarge(f"The body must have at most {declared.max_values:,} members and elements.")
-    if not _is_json(request().headers.get("content-type", "")):
+    if not _is_json(exchange.request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
-    return parse(declared.body, raw)
+    parsed = parse(declared.body, raw)
+    if declared.warns:
+        exchange.current().warnings = _unknown_members(parsed)
+    return parsed
+
+
+def _unknown_members(body: Any) -> list[errors.Issue]:
+    """An issue for each unknown member, up to 20. Raises Invalid instead if the caller prefers that."""
+    from chalicelib.http.wire import find_unknown_members
+
+    paths = [_path(location) for location in islice(find_unknown_members(body), _MAX_ISSUES)]
+    if paths and exchange.is_strict():
+        raise errors.Invalid(f"{paths[0]} {_UNKNOWN}.", [{"path": path, "message": _UNKNOWN} for path in paths])
+    return [{"path": path, "message": f"{_UNKNOWN}; it is stored as sent"} for path in paths]
 
 
 def _raw_body() -> bytes:
-    raw = request().raw_body
+    raw = exchange.request().raw_body
     return raw if isinstance(raw, bytes) else raw.encode()
 
 
@@ -250,7 +227,7 @@ def _path(location: "Location") -> str:
 
 def _rule(detail: "ErrorDetails") -> str:
     known = {
-        "extra_forbidden": "is not a member of this object",
+        "extra_forbidden": _UNKNOWN,
         "missing": "is required",
         "model_type": "must be an object",
         "dict_type": "must be an object",

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from chalicelib.errors import ApiError
+from chalicelib.http import exchange
 
 # Bytes of a request body, by default: enough for the largest record that can be stored.
 MAX_BODY_BYTES = 2_000_000
@@ -40,7 +41,8 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
-    - `warns`: the response can have `warnings`, which name members that were not applied or that outlive the token.
+    - `warns`: the response can have `warnings`, which name members that are unknown, were not applied, or outlive the
+      token.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.
     """
@@ -76,6 +78,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
             token = _current.set(self)
             try:
+                exchange.require_known_query(self.query)
                 return view(*args, **kwargs)
             finally:
                 _current.reset(token)

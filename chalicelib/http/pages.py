@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from chalice.app import Response
 
-from chalicelib.http import messages, spliced
+from chalicelib.http import exchange, messages, spliced
 from chalicelib.storage import AnyRow
 
 Render = Callable[[AnyRow], dict[str, Any]]
@@ -43,7 +43,7 @@ def all_or_page(
 
     Raises Invalid, and TooLarge if the records do not fit in a response.
     """
-    if messages.query_value("limit") is None and messages.query_value("cursor") is None:
+    if exchange.query_value("limit") is None and exchange.query_value("cursor") is None:
         taken = _take(_as_read(fetch(None, None)), render)
         if taken.is_full:
             raise messages.response_too_large()

@@ -1,7 +1,8 @@
-"""The base of all wire models: strict types, no unknown members, and a difference between absent and null.
+"""The bases of all wire models: strict types, and a difference between absent and null.
 
 A request model lists the members of a body. They are optional by default, and `null` clears them. Read-only members are
-accepted and ignored, so a client can send back a record as it was read. Enumerations are `Literal` if the specification
+accepted and ignored, so a client can send back a record as it was read. Other members are refused (`Wire`) or kept
+(`OpenWire`, for agents). Enumerations are `Literal` if the specification
 lists all values, otherwise strings.
 """
 
@@ -123,24 +124,49 @@ class Wire(BaseModel):
 
     def writable_members(self) -> dict[str, Any]:
         """The writable members that the caller sent, including nulls, as plain JSON values."""
-        names = self.model_fields_set - _read_only_members(type(self))
-        return {name: _to_json(getattr(self, name)) for name in sorted(names)}
+        return {name: _to_json(value) for name, value in self._given() if name not in _read_only_members(type(self))}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
         """`document` changed by the members that the caller sent: objects merge, other values replace, null clears."""
         merged = dict(document)
-        for name in sorted(self.model_fields_set - _read_only_members(type(self))):
-            value = getattr(self, name)
+        for name, value in self._given():
+            if name in _read_only_members(type(self)):
+                continue
             if isinstance(value, Wire):
-                merged[name] = value.merge_into(merged.get(name) or {})
+                before = merged.get(name)  # any JSON, if an earlier version did not know the member
+                merged[name] = value.merge_into(before if isinstance(before, dict) else {})
             elif value is None:
                 merged.pop(name, None)
             else:
                 merged[name] = _to_json(value)
         return merged
 
+    def _given(self) -> list[tuple[str, Any]]:
+        """The members that the caller sent, with their values. An unknown one may have the name of a method."""
+        values = {**self.__dict__, **(self.__pydantic_extra__ or {})}
+        return [(name, values[name]) for name in sorted(self.model_fields_set)]
+
+
+class OpenWire(Wire):
+    """A JSON object that keeps the members that it does not know, so that a newer client loses nothing."""
+
+    model_config = ConfigDict({**STRICT, "extra": "allow"})
+    __pydantic_extra__: dict[str, Open] = Field(init=False)
+
 
 Location = tuple[int | str, ...]
+
+
+def find_unknown_members(value: Any, location: Location = ()) -> Iterator[Location]:
+    """The locations of the members that the objects in a parsed body do not know."""
+    if isinstance(value, OpenWire):
+        yield from ((*location, name) for name in value.__pydantic_extra__)
+    if isinstance(value, Wire):
+        for name, inner in value.__dict__.items():
+            yield from find_unknown_members(inner, (*location, name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from find_unknown_members(inner, (*location, index))
 
 
 _SHAPE = bytes.maketrans(b"123456789E", b"000000000e")
@@ -239,8 +265,7 @@ def _marked(model: type[Wire], mark: str) -> set[str]:
 
 def _to_json(value: Any) -> Any:
     if isinstance(value, Wire):
-        members = ((name, getattr(value, name)) for name in sorted(value.model_fields_set))
-        return {name: _to_json(inner) for name, inner in members if inner is not None}
+        return {name: _to_json(inner) for name, inner in value._given() if inner is not None}
     if isinstance(value, list):
         return [_to_json(item) for item in value]
     return value

@@ -71,6 +71,10 @@ _HEADERS: dict[str, Schema] = {
         "write fails with 412.",
         "schema": _TAGS,
     },
+    "Prefer": {
+        "description": "`handling=strict` refuses members that the service does not know, instead of storing them.",
+        "schema": {"type": "string"},
+    },
     idempotency.HEADER: {
         "description": "A key that you choose for this request. The request takes effect once, however often you "
         "send it. For 24 hours you get the same response. Another request with the same key gives 409.",

@@ -10,7 +10,7 @@ from pathlib import Path
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
-from chalicelib.http import messages
+from chalicelib.http import exchange
 from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
@@ -52,8 +52,14 @@ def read_document() -> Response:
 def read_page() -> Response:
     """Read the documentation page."""
     # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
+<<<<<<< HEAD
     page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if _path().endswith("/") else "docs/")
     return _answer(page, _HTML, "no-cache")
+=======
+    at_slash = exchange.request().context.get("path", "").endswith("/")
+    page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if at_slash else "docs/")
+    return _answer(page, "text/html; charset=utf-8", "no-cache")
+>>>>>>> 2d2318f (Keep members of agents that the service does not know)
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
@@ -89,7 +95,7 @@ def _read(file: Path) -> str:
 
 def _path() -> str:
     """The path of the request as the caller sees it, with the stage of a gateway."""
-    path: str = messages.request().context.get("path", "/")
+    path: str = exchange.request().context.get("path", "/")
     return path
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.http import auth, etag, messages, privileges
+from chalicelib.http import auth, etag, exchange, messages, privileges
 from chalicelib.http.operation import operation
 from chalicelib.webhooks import endpoints, events, ledger, queue, sender
 
@@ -132,7 +132,7 @@ def list_deliveries(webhook_id: str) -> Response:
     1,000 deliveries, so it may be short or even empty: continue as long as the answer has a `nextCursor`. A delivery or
     outcome of the last second may be missing.
     """
-    status = messages.query_value("status")
+    status = exchange.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
     cursor, limit = messages.cursor(), messages.limit()

@@ -1,0 +1,65 @@
+"""The current request: its query, its preferences, and its parsed body, which is kept because a view may run again."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from chalice.app import Request
+
+from chalicelib import errors
+
+
+class Exchange:
+    """A request, with its parsed body and what the response warns of, once they are known."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.body: Any = None
+        self.warnings: list[errors.Issue] = []
+
+
+_current: ContextVar[Exchange] = ContextVar("exchange")
+
+
+@contextmanager
+def request_context(request: Request) -> Iterator[None]:
+    """Make `request` the current request inside the block."""
+    token = _current.set(Exchange(request))
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current() -> Exchange:
+    """The exchange of the current request."""
+    return _current.get()
+
+
+def request() -> Request:
+    """The current request."""
+    return _current.get().request
+
+
+def query_value(name: str) -> str | None:
+    """The value of a query parameter, or None. Raises Invalid if it is repeated."""
+    query = request().query_params
+    values: list[str] = query.getlist(name) if query and name in query else []
+    if len(values) > 1:
+        raise errors.Invalid.member(name, "must be given once")
+    return values[0] if values else None
+
+
+def require_known_query(names: Sequence[str]) -> None:
+    """Raise Invalid if the query has a parameter that is not one of these."""
+    for name in request().query_params or ():
+        if name not in names:
+            rule = f"is not a query parameter of this route; it has {' and '.join(names) or 'none'}"
+            raise errors.Invalid.member(name[:64], rule)
+
+
+def is_strict() -> bool:
+    """Whether the caller prefers an error to a warning: `Prefer: handling=strict` (RFC 7240)."""
+    preferences = request().headers.get("prefer", "").lower().split(",")
+    return any(one.partition(";")[0].replace(" ", "").replace('"', "") == "handling=strict" for one in preferences)
