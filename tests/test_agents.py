@@ -342,14 +342,11 @@ def test_nodes_merge_by_id(before: Any, change: Any, after: Any, workspace: NewW
 @pytest.mark.parametrize(
     ("nodes", "path"),
     [
-        pytest.param([{"id": ""}], "agent.nodes.0.id", id="empty id"),
         pytest.param([{"id": "a"}, {"id": "b"}, {"id": "a"}], "agent.nodes.2.id", id="duplicated"),
     ],
 )
 @pytest.mark.parametrize("target", ["/v3/agents", "/v3/agents/support"], ids=["create", "change"])
-def test_a_node_with_a_duplicated_or_empty_id_is_refused(
-    nodes: Any, path: str, target: str, api: Api, agent_id: str
-) -> None:
+def test_a_node_with_a_duplicated_id_is_refused(nodes: Any, path: str, target: str, api: Api, agent_id: str) -> None:
     before = stored()
     answer = (api.post if target == "/v3/agents" else api.patch)(target, {"agent": {"title": "x", "nodes": nodes}})
     refused(answer, 400, path)

@@ -19,7 +19,6 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.described import document
 from tests.engine import shared_engine
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, populate
@@ -82,11 +81,6 @@ def operations() -> dict[str, Any]:
     accepted = described.config.checks.positive_data_acceptance
     accepted.expected_statuses = [*accepted.expected_statuses, "412"]
     return {found.ok().label: found.ok() for found in described.get_all_operations()}
-
-
-def test_nodes_have_a_required_id_in_the_document() -> None:
-    node = document()["components"]["schemas"]["Node"]
-    assert (node["required"], node["properties"]["id"]) == (["id"], {"type": "string", "minLength": 1})
 
 
 def test_every_route_is_fuzzed(stage: Stage) -> None:

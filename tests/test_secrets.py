@@ -16,6 +16,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any, NamedTuple
 
 import pytest
@@ -214,11 +215,13 @@ def use_webhooks(api: Api, stream: pipeline.Stream, hooks: list[Any]) -> dict[st
 
 def client_errors(api: Api) -> Iterator[Answer]:
     """Client errors of every kind; each request contains a secret."""
+    strict = copy(api)
+    strict._headers = {**api._headers, "Prefer": "handling=strict"}
     routes = {
-        "agent_v3": lambda body: api.patch("/v3/agents/support", {"agent": body}),
-        "agent_v2": lambda body: api.post("/v2/agents/support", body),
-        "tool": lambda body: api.post("/v3/agents/support/tools", {"tool": {"name": "x", **body}}),
-        "client": lambda body: api.post("/v2/clients/ann", body),
+        "agent_v3": lambda body: strict.patch("/v3/agents/support", {"agent": body}),
+        "agent_v2": lambda body: strict.post("/v2/agents/support", body),
+        "tool": lambda body: strict.post("/v3/agents/support/tools", {"tool": {"name": "x", **body}}),
+        "client": lambda body: strict.post("/v2/clients/ann", body),
     }
     for resource, secret in SECRET_MEMBERS.items():
         for member in secret:

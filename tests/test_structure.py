@@ -25,7 +25,7 @@ LAYERS = (
 )  # fmt: skip
 # A comment at the import says why it leads up.
 UPWARD = {("tools", "agents")}
-MODELS = {"models", "record", "voice", "nodes", "options"}
+MODELS = {"models", "record", "voice", "nodes", "options", "forms"}
 
 
 def last(module: str) -> str:
@@ -54,7 +54,7 @@ def strays(modules: Iterable[Path], is_stray: Callable[[Path, str], bool]) -> se
 
 def test_models_import_only_models_and_the_wire() -> None:
     # The catalogue of webhooks lists the event types.
-    allowed, lists = MODELS | {"wire", "errors"}, {"webhooks.events", "credentials.scopes"}
+    allowed, lists = MODELS | {"wire", "errors", "ids"}, {"webhooks.events", "credentials.scopes"}
     modules = [one for one in MODULES if one.stem in MODELS]
     assert not strays(modules, lambda _, other: last(other) not in allowed and other not in lists)
 

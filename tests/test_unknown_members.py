@@ -109,10 +109,10 @@ def test_tools_of_a_new_agent_refuse_them(api: Api) -> None:
 
 
 def test_a_node_without_an_id_gets_one(api: Api, agent_id: str) -> None:
-    nodes = [{"id": "start"}, {"name": "second"}, {"id": None, "name": "third"}]
+    nodes = [{"id": "start"}, {"name": "second"}, {"id": None, "name": "third"}, {"id": ""}]
     made = api.patch(V3, {"agent": {"nodes": nodes}}).data["nodes"]
-    assert [node.get("name") for node in made] == [None, "second", "third"]
-    assert len({node["id"] for node in made}) == 3
+    assert [node.get("name") for node in made] == [None, "second", "third", None]
+    assert len({node["id"] for node in made} - {""}) == 4
     assert api.patch(V3, {"agent": {"nodes": made}}).data["nodes"] == made
 
 

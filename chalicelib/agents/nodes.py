@@ -1,9 +1,5 @@
 """`nodes` and `nodesSettings` of an agent record: the conversation flow as a graph (§2.4)."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from chalicelib.http.wire import Open, OpenWire, OptionalFlag, OptionalNumber, OptionalText, OptionalTexts
 
 
@@ -55,7 +51,7 @@ class PreStart(OpenWire):
 class Node(OpenWire):
     """An entry of `nodes`. A change merges into the stored node with the same `id`; without `id`, the node is new."""
 
-    id: Annotated[str, Field(min_length=1)] | None = None
+    id: OptionalText = None
     name: OptionalText = None
     description: OptionalText = None
     instructions: OptionalText = None

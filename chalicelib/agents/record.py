@@ -1,17 +1,10 @@
-"""The agent record: its members, and the v2 and v3 forms of the stored document.
+"""The members of the agent record, in the v2 and the v3 form; `forms` converts between them (§2.4, §2.5)."""
 
-The document is stored in the v3 form. The v2 form is a projection: it has fewer members, renames two, and has the
-theme as an object instead of JSON text (§2.4, §2.5). A write in one form keeps the members that only the other has.
-Members that no form has are kept and shown in both, so that a newer client loses nothing.
-"""
-
-import json
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field
 from pydantic_core import from_json
 
-from chalicelib import errors, ids
 from chalicelib.agents import options, voice
 from chalicelib.agents.nodes import Node, NodesSettings
 from chalicelib.http.wire import (
@@ -31,12 +24,6 @@ from chalicelib.http.wire import (
     read_only,
 )
 from chalicelib.tools.models import NewTool, Tool
-
-Document = dict[str, Any]
-
-# Members with a different name in v2: v2 name -> name in the document.
-_RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
-_PLATFORMS = ("vf", "vg")
 
 
 class SharedMembers(OpenWire):
@@ -100,7 +87,7 @@ class Theme(Wire):
     nineColorPallet: list[list[Number]] | None = None
 
 
-def _parse_theme(value: Any) -> Any:
+def parse_theme(value: Any) -> Any:
     """The parsed theme if `value` is its JSON text, which v2 also accepts. Any other value is returned unchanged."""
     if not isinstance(value, str):
         return value
@@ -116,7 +103,7 @@ class AgentV2(SharedMembers):
     """An agent in the v2 form (§2.5)."""
 
     agentPlatform: Platform | None = None
-    customThemeJSONString: Annotated[Theme | None, BeforeValidator(_parse_theme)] = None
+    customThemeJSONString: Annotated[Theme | None, BeforeValidator(parse_theme)] = None
     UIhandoffdescription: OptionalText = None
     UIhandoffSubdescription: OptionalText = None
 
@@ -231,78 +218,3 @@ class AgentIn(Wire):
     """The body of PATCH /v3/agents/{agent_id}. `tools` are accepted and ignored."""
 
     agent: AgentV3
-
-
-_V2_ONLY = frozenset(AgentV2.model_fields) - frozenset(AgentV3.model_fields)
-_V3_ONLY = frozenset(AgentV3.model_fields) - frozenset(AgentV2.model_fields)
-
-
-def merge_v3(document: Document, change: AgentV3) -> Document:
-    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears. Raises Invalid."""
-    for name in change.model_fields_set & _V2_ONLY:
-        raise errors.Invalid.member(f"agent.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
-    merged = change.merge_into(document)
-    if change.nodes is not None:
-        merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes)
-    return merged
-
-
-def merge_v2(document: Document, change: AgentV2) -> Document:
-    """`document` with a v2 change: top-level members replace, null clears. Raises Invalid."""
-    for name in sorted(change.model_fields_set & _V3_ONLY):
-        raise errors.Invalid.member(name, "is a member of the v3 form only; change it at /v3/agents/{agent_id}")
-    members = change.writable_members()
-    if change.customThemeJSONString is not None:
-        theme = change.customThemeJSONString.model_dump(exclude_unset=True)
-        members["customThemeJSONString"] = _theme_text(theme, document.get("customThemeJSONString"))
-    merged = {**document, **{_RENAMED.get(name, name): value for name, value in members.items()}}
-    return {name: value for name, value in merged.items() if value is not None}
-
-
-def v2_form(document: Document) -> Document:
-    """The document in the v2 form, without a platform or theme that v2 cannot represent."""
-    projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
-    projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
-    projection |= {name: value for name, value in document.items() if name not in AgentV3.model_fields}
-    if document.get("agentPlatform") in _PLATFORMS:
-        projection["agentPlatform"] = document["agentPlatform"]
-    theme = _theme(document.get("customThemeJSONString"))
-    return projection if theme is None else {**projection, "customThemeJSONString": theme}
-
-
-def platform(document: Document) -> str:
-    """`platformName` of the interaction route (§4.3): `vf`, or `vg` for any other platform."""
-    return document["agentPlatform"] if document.get("agentPlatform") in _PLATFORMS else "vg"
-
-
-def _theme(text: str | None) -> Document | None:
-    """The theme in the stored text. None if it is not a theme: v3 accepts any text."""
-    theme: Document = _parse_theme(text)
-    try:
-        Theme.model_validate(theme)
-    except ValidationError:
-        return None
-    return theme
-
-
-def _theme_text(theme: Document, stored: str | None) -> str:
-    """The JSON text to store for a theme. An unchanged theme keeps its stored text, so v3 clients see no change."""
-    if stored is not None and json.dumps(theme, sort_keys=True) == json.dumps(_theme(stored), sort_keys=True):
-        return stored
-    return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
-
-
-def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
-    """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid.
-
-    A node without an id is new and gets one.
-    """
-    nodes = {node["id"]: node for node in stored}
-    seen: set[str] = set()
-    for index, change in enumerate(changes):
-        node_id = change.id or ids.new_id()
-        if node_id in seen:
-            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is duplicated")
-        seen.add(node_id)
-        nodes[node_id] = {**change.merge_into(nodes.get(node_id, {})), "id": node_id}
-    return list(nodes.values())

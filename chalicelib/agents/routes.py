@@ -15,9 +15,9 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.agents import record
+    from chalicelib.agents import forms, record
 else:
-    record = LazyModule("chalicelib.agents.record")
+    forms = LazyModule("chalicelib.agents.forms")
 
 routes = Blueprint(__name__)
 
@@ -70,7 +70,7 @@ def create_agent() -> Response:
     """
     body: record.NewAgentIn = messages.body()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
-    given = privileges.guard_agent_key({}, record.merge_v3(_DEFAULTS, body.agent))
+    given = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent))
     given.pop("tools", None)
     row, document = store.create(workspace_id, agent_id, given)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
@@ -99,7 +99,7 @@ def change_agent(agent_id: str) -> Response:
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(found.agent, "agent")
     before = row.open()
-    after = privileges.guard_agent_key(before, record.merge_v3(before, change.agent))
+    after = privileges.guard_agent_key(before, forms.merge_v3(before, change.agent))
     after = store.save(row, before, after)
     ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
     return _success("Agent updated successfully", row, _encode(after), found, [*ignored, *messages.warnings()])
@@ -135,11 +135,11 @@ def save_agent(agent_id: str) -> Response:
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
         verb = "created"
-        given = privileges.guard_agent_key({}, record.merge_v2(_DEFAULTS, change))
+        given = privileges.guard_agent_key({}, forms.merge_v2(_DEFAULTS, change))
         row, document = store.create(workspace_id, agent_id, given)
     else:
         verb, before = "updated", row.open()
-        after = privileges.guard_agent_key(before, record.merge_v2(before, change))
+        after = privileges.guard_agent_key(before, forms.merge_v2(before, change))
         document = store.save(row, before, after)
     success = messages.success(f"Agent {verb} successfully", _v2_form(document), messages.warnings())
     return etag.tagged(success, row)
@@ -172,7 +172,7 @@ def _tool_text(tool: tools.ToolRow) -> str:
 
 
 def _v2_form(document: Document) -> Document:
-    return privileges.for_agent_key(record.v2_form(document))
+    return privileges.for_agent_key(forms.v2_form(document))
 
 
 def _ids(agent_id: str) -> dict[str, str]:

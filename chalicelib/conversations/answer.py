@@ -11,10 +11,10 @@ from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document, encode_json
 
 if TYPE_CHECKING:
-    from chalicelib.agents import record
+    from chalicelib.agents import forms
     from chalicelib.conversations import models
 else:
-    record = LazyModule("chalicelib.agents.record")
+    forms = LazyModule("chalicelib.agents.forms")
     models = LazyModule("chalicelib.conversations.models")
 
 # Reserved for the members other than the turns, so that any stored state can be answered.
@@ -29,12 +29,12 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
     """
     done = "retrieved" if after is before else "saved"
     members: Document = {
-        "platformName": record.platform(agent),
+        "platformName": forms.platform(agent),
         "success": True,
         "message": f"Conversation state {done} successfully",
         "chatState": render_metadata(after.metadata),
         "actionMessages": [],
-        "agentData": record.v2_form(agent),
+        "agentData": forms.v2_form(agent),
         "origin": after.metadata.get("origin"),
         "userID": user_id,
         "agentID": agent_id,

@@ -15,10 +15,10 @@ from chalicelib.http.operation import operation
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
-    from chalicelib.agents import record
+    from chalicelib.agents import forms
     from chalicelib.conversations import models
 else:
-    record = LazyModule("chalicelib.agents.record")
+    forms = LazyModule("chalicelib.agents.forms")
 
 routes = Blueprint(__name__)
 
@@ -72,7 +72,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
-    exchange.request().context["platformName"] = record.platform(agent)  # errors from here on name it (§4.3)
+    exchange.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
     return agent, row
 
 

@@ -52,14 +52,8 @@ def read_document() -> Response:
 def read_page() -> Response:
     """Read the documentation page."""
     # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
-<<<<<<< HEAD
     page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if _path().endswith("/") else "docs/")
     return _answer(page, _HTML, "no-cache")
-=======
-    at_slash = exchange.request().context.get("path", "").endswith("/")
-    page = _read(_PAGE_FOLDER / "docs.html").replace("{assets}", "" if at_slash else "docs/")
-    return _answer(page, "text/html; charset=utf-8", "no-cache")
->>>>>>> 2d2318f (Keep members of agents that the service does not know)
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
