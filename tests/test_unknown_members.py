@@ -62,6 +62,13 @@ def test_their_names_may_be_those_of_methods_of_the_model(api: Api, agent_id: st
     assert {name: api.post(V2, sent).data[name] for name in names} == sent
 
 
+def test_a_token_without_secrets_is_not_shown_them(api: Api, agent_id: str) -> None:
+    api.patch(V3, {"agent": {"apiKey2": "secret", "ui": {"apiKey2": "secret"}, "nodes": [{"apiKey2": "secret"}]}})
+    reader = Api(api.post("/v3/tokens", {"token": {"name": "Reads", "readOnly": True}}).data["token"])
+    assert reader.get(V3).data["nodes"][0]["id"]
+    assert "apiKey2" not in reader.get(V3).text + reader.get("/v3/agents").text
+
+
 def test_twenty_warnings_are_enough(api: Api, agent_id: str) -> None:
     answer = api.patch(V3, {"agent": {f"newer{number:02}": number for number in range(30)}})
     warned(answer, *(f"agent.newer{number:02}" for number in range(20)))
