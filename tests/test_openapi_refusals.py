@@ -101,7 +101,7 @@ def operations_answering(
 def test_400_is_returned_only_where_documented(stage: Stage) -> None:
     def send(operation: Operation) -> Answer:
         query = "?page=0&limit=0" if operation.method == "GET" else ""
-        return stage.send(operation, {"unheard_of": 1} if operation.body else None, query, **bad_id(operation))
+        return stage.send(operation, [1] if operation.body else None, query, **bad_id(operation))
 
     def bad_id(operation: Operation) -> dict[str, str]:
         return dict.fromkeys(operation.path_values, "%20") if not operation.body else {}
