@@ -699,14 +699,6 @@ def test_a_malformed_cursor_is_refused(operation: Operation, value: str, service
 
 
 @one_of_each(lambda: None)
-@every([operation for operation in OPERATIONS if operation.query])
-def test_an_unknown_query_parameter_of_a_list_is_refused(operation: Operation, service: Service) -> None:
-    with harmless():
-        answer = service.api.get(f"{service.path(operation.route)}?curser=1")
-    assert assert_refused(answer, operation, "curser") == "curser is not a parameter of this operation."
-
-
-@one_of_each(lambda: None)
 @every(operations_with("cursor"))
 def test_an_empty_cursor_returns_the_first_page(operation: Operation, service: Service) -> None:
     path = service.path(operation.route)

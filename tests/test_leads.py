@@ -7,7 +7,7 @@ import pytest
 from chalicelib import clock, storage
 from chalicelib.http import messages
 from chalicelib.leads import store as leads
-from chalicelib.leads.models import Channel
+from chalicelib.leads.models import LeadChannel
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body
@@ -96,7 +96,7 @@ def test_the_channel_must_be_one_of_the_specification(api: Api, agent_id: str) -
         "telephony",
         "webchat",
     ]
-    assert list(get_args(Channel)) == channels
+    assert list(get_args(LeadChannel.__value__)) == channels
     assert [capture(api, channel=channel)["channel"] for channel in channels] == channels
     for wrong in ("socialnet", "Voice", ""):
         refused(api.post("/v3/leads", lead_body(channel=wrong)), 400, "lead.channel")
