@@ -19,7 +19,7 @@ _POLL_SECONDS = 2.0
 
 
 def moment(dynamodb: Any, source: str, at: str) -> datetime:
-    """The moment `at`, in ISO 8601 with a time zone, or the last one to which all tables can be restored (`latest`).
+    """The second `at`, in ISO 8601 with a time zone, or the last one to which all tables can be restored (`latest`).
 
     `source` is the name of the stack. Raises NotReady for a moment to which some table cannot be restored.
     """
@@ -33,9 +33,9 @@ def moment(dynamodb: Any, source: str, at: str) -> datetime:
         raise NotReady(f"A table of {source} has no point-in-time recovery: nothing can be restored.")
     latest: datetime = min(one["LatestRestorableDateTime"] for one in windows)
     if at == _LATEST:
-        return latest
+        return latest.replace(microsecond=0)
     try:
-        wanted = datetime.fromisoformat(at)
+        wanted = datetime.fromisoformat(at).replace(microsecond=0)
     except ValueError:
         wanted = datetime.min
     if wanted.tzinfo is None:

@@ -55,6 +55,15 @@ def test_latest_is_the_last_moment_that_all_tables_have() -> None:
     assert recovery.moment(Dynamodb(), "cams-prod", "latest") == NOW - timedelta(minutes=len(NAMES) - 1)
 
 
+def test_a_moment_is_a_whole_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamoDB restores to a second. With a fraction, the repeated command would take it for another moment."""
+    monkeypatch.setattr(f"{__name__}.NOW", NOW + timedelta(milliseconds=250))
+    latest = NOW.replace(microsecond=0) - timedelta(minutes=len(NAMES) - 1)
+    assert recovery.moment(Dynamodb(), "cams-prod", "latest") == latest
+    before = latest - timedelta(seconds=1)
+    assert recovery.moment(Dynamodb(), "cams-prod", f"{before.isoformat()[:19]}.900+00:00") == before
+
+
 def test_a_moment_may_have_any_time_zone() -> None:
     assert recovery.moment(Dynamodb(), "cams-prod", "2026-11-21T13:00:00+01:00") == NOW - timedelta(days=1)
 
