@@ -97,8 +97,20 @@ def require_restorable(cloudformation: Any, source: str, target: str) -> None:
     """The stack `source` exists, and a stack `target` exists only from an interrupted restore. Raises NotReady."""
     if stack.status(cloudformation, source) is None:
         raise NotReady(f"There is no stack {source} in this account and region.")
-    if stack.status(cloudformation, target) not in (None, "IMPORT_COMPLETE", *stack.NEVER_CREATED):
+    state = stack.status(cloudformation, target)
+    if reason := stack.blocking_reason(state, target):
+        raise NotReady(reason)
+    if state not in (None, "IMPORT_COMPLETE", *stack.NEVER_CREATED):
         raise NotReady(f"The stack {target} exists: choose another TO, or finish its restore with `make deploy`.")
+
+
+def require_settings(source: str, target: str) -> None:
+    """The settings of the stage `source` are known here, or `target` has its own. Raises NotReady."""
+    if not stage.names() & {source, target}:
+        raise NotReady(
+            f".chalice/config.json has no stage {source}: take the file from where {source} was deployed, or add the "
+            f"stage {target} with its settings to it, {{}} for none."
+        )
 
 
 def _check_python() -> None:
@@ -145,10 +157,10 @@ def _check_stack(sdk: Sdk, name: str) -> None:
     status = stack.status(sdk("cloudformation"), name)
     if reason := stack.blocking_reason(status, name):
         raise NotReady(reason)
-    if status is None and (orphans := _existing_tables(sdk("dynamodb"), name)):
+    if status in (None, *stack.NEVER_CREATED) and (orphans := _existing_tables(sdk("dynamodb"), name)):
         raise NotReady(
-            f"Tables of {name} exist without a stack {name}: import them into a stack (docs/operate.md), or delete "
-            f"{', '.join(orphans)}."
+            f"Tables of {name} exist without a stack {name}. If `make restore` was interrupted, repeat it; "
+            f"otherwise, import them into a stack (docs/operate.md), or delete {', '.join(orphans)}."
         )
 
 

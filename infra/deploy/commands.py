@@ -137,7 +137,10 @@ def restore(context: click.Context, stage_name: str, at: str, target: str) -> No
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
     with _step("checks"):
         checks.require_restorable(cloudformation, source, name)
+        checks.require_settings(stage_name, target)
         when = recovery.moment(dynamodb, source, at)
+    # First, because a stage can be deployed once its stack exists.
+    stage.copy_settings(stage_name, target)
     click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")
     with _step("tables"):
         for table in recovery.restore(dynamodb, source, name, when):
@@ -148,7 +151,6 @@ def restore(context: click.Context, stage_name: str, at: str, target: str) -> No
         if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
             key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
             stack.import_tables(cloudformation, name, target, key_arn)
-    stage.copy_settings(stage_name, target)
     with _step("sample"):
         _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
     context.invoke(deploy, stage_name=target)

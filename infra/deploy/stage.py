@@ -61,6 +61,11 @@ def variables(name: str, outputs: Outputs) -> dict[str, str]:
     }
 
 
+def names() -> set[str]:
+    """The names of all stages."""
+    return set(_read_config()["stages"])
+
+
 def read(stage: str) -> dict[str, Any]:
     """The settings of a stage; empty for an unknown stage."""
     settings: dict[str, Any] = _read_config()["stages"].get(stage, {})
@@ -105,7 +110,7 @@ def remove(stage: str) -> None:
 def copy_settings(source: str, target: str) -> None:
     """Give a stage the operator's settings of another one, unless it has settings of its own."""
     config = _read_config()
-    if not config["stages"].get(target):
+    if target not in config["stages"]:
         config["stages"][target] = _operators_settings(config["stages"].get(source, {}))
         _write(CHALICE_DIRECTORY / _CONFIG, config)
 

@@ -140,6 +140,14 @@ def test_tables_without_a_stack_are_reported() -> None:
     assert "Tables of cams-prod exist without a stack" in failure()
 
 
+@pytest.mark.parametrize("state", stack.NEVER_CREATED)
+def test_tables_beside_an_empty_stack_are_reported(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupted restore leaves both; a deployment would create another key for them."""
+    tables.create_missing(boto3.client, "cams-prod-")
+    monkeypatch.setattr(stack, "status", lambda *_: state)
+    assert "If `make restore` was interrupted, repeat it" in failure()
+
+
 def test_tables_of_another_stage_are_ignored() -> None:
     tables.create_missing(boto3.client, settings.table_prefix())
     checks.run_all(boto3.session.Session(), "cams-prod", "prod")
