@@ -41,6 +41,13 @@ def test_an_altered_byte_is_detected(position: int) -> None:
         encryption.unseal("w", "here", bytes(sealed))
 
 
+@pytest.mark.parametrize("first", [0, 1, ord("{"), 255])
+def test_a_first_byte_that_is_no_layout_is_damage_and_no_newer_version(first: int) -> None:
+    sealed = encryption.seal("w", "here", b"{}")
+    with pytest.raises(encryption.DecryptionError):
+        encryption.unseal("w", "here", bytes([first]) + sealed[1:])
+
+
 def test_the_layout_is_authenticated() -> None:
     sealed = encryption.seal("w", "here", b"{}")
     for layout in layouts.READABLE.keys() - {sealed[0]}:

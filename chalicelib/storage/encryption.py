@@ -63,7 +63,7 @@ def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
 
 
 def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
-    if len(sealed) < _HEADER:
+    if len(sealed) < _HEADER or sealed[0] not in layouts.NUMBERS:
         raise DecryptionError
     layouts.check(sealed[0])
     cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
