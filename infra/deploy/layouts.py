@@ -35,7 +35,8 @@ def choose(sdk: Callable[[str], Any], name: str, stage: str) -> int:
             f"Stage {stage} has records of layout {written}, but version {__version__} reads only {known}: deploy "
             f"version {first} {'or a later one instead' if written > CURRENT else 'first'}."
         )
-    return max(set(READABLE).intersection(*deployed))
+    # Never less than `written`: with it, an earlier version would be accepted that cannot read the records.
+    return max({written}.union(set(READABLE).intersection(*deployed)))
 
 
 def parameters(layout: int) -> dict[str, str]:

@@ -70,6 +70,12 @@ def test_an_earlier_version_may_replace_a_later_one_that_has_not_switched() -> N
     assert choose(Account("4", "1.2.0", "3,4,5")) == 4
 
 
+def test_a_layout_that_the_tables_have_is_never_taken_back() -> None:
+    """Functions whose variables are from before, such as those of a plain `chalice deploy`."""
+    assert choose(Account("4", "1.2.0", "2,3")) == 4
+    assert choose(Account("4", "1.2.0", "2")) == 4
+
+
 def test_a_version_that_is_too_old_for_the_records_is_refused() -> None:
     for account in (Account("5", "1.3.0", "4,5"), Account("5", "1.3.0")):  # with functions, and with tables only
         assert refusal(account) == (
