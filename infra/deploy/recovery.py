@@ -7,9 +7,11 @@ its settings. Both stages use one KMS key: the documents stay encrypted with the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
+
+from botocore.exceptions import ClientError
 
 from infra.deploy.checks import NotReady
 from infra.tables import declared, enable_ttl, table_name
@@ -80,8 +82,7 @@ def apply_settings(dynamodb: Any, target: str) -> None:
             _wait_until_active(dynamodb, name)
         if "TimeToLiveSpecification" in properties:
             enable_ttl(dynamodb, name, properties["TimeToLiveSpecification"])
-        recovery = properties["PointInTimeRecoverySpecification"]
-        dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=recovery)
+        _enable_recovery(dynamodb, name, properties["PointInTimeRecoverySpecification"])
 
 
 def _tables(name: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -101,7 +102,19 @@ def _check_origin(table: dict[str, Any], source: str, when: datetime) -> None:
         )
 
 
-def _wait_until_active(dynamodb: Any, name: str, sleep: Callable[[float], None] = time.sleep) -> None:
+def _enable_recovery(dynamodb: Any, name: str, wanted: dict[str, Any]) -> None:
+    """Repeat while DynamoDB refuses it, because it still sets up the backups of the new table."""
+    while True:
+        try:
+            dynamodb.update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+            return
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") != "ContinuousBackupsUnavailableException":
+                raise
+        time.sleep(_POLL_SECONDS)
+
+
+def _wait_until_active(dynamodb: Any, name: str) -> None:
     """Wait without a limit: a restore of a large table takes hours."""
     while dynamodb.describe_table(TableName=name)["Table"]["TableStatus"] != "ACTIVE":
-        sleep(_POLL_SECONDS)
+        time.sleep(_POLL_SECONDS)

@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from click.testing import CliRunner, Result
 from moto import mock_aws
 
@@ -96,6 +97,35 @@ def test_an_interrupted_restore_continues_with_the_missing_tables() -> None:
     wanted = [name.replace("cams-prod", "cams-b") for name in NAMES]
     assert [*recovery.restore(dynamodb, "cams-prod", "cams-b", NOW)] == wanted
     assert dynamodb.restored == [name for name in wanted if name != "cams-b-agents"]
+
+
+def test_recovery_is_enabled_as_soon_as_dynamodb_permits_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """DynamoDB refuses it while it sets up the backups of a new table."""
+    refusals = ["ContinuousBackupsUnavailableException"] * 2
+    waits: list[float] = []
+    monkeypatch.setattr(recovery.time, "sleep", waits.append)
+    with mock_aws():
+        tables.create_missing(boto3.client, "cams-b-")
+        dynamodb = boto3.client("dynamodb")
+        update = dynamodb.update_continuous_backups
+
+        def refuse_first(**request: Any) -> Any:
+            if refusals:
+                raise ClientError({"Error": {"Code": refusals.pop()}}, "UpdateContinuousBackups")
+            return update(**request)
+
+        monkeypatch.setattr(dynamodb, "update_continuous_backups", refuse_first)
+        recovery.apply_settings(dynamodb, "cams-b")
+        found = {
+            dynamodb.describe_continuous_backups(TableName=name)["ContinuousBackupsDescription"][
+                "PointInTimeRecoveryDescription"
+            ]["PointInTimeRecoveryStatus"]
+            for name in dynamodb.list_tables()["TableNames"]
+        }
+        refusals.append("AccessDeniedException")
+        with pytest.raises(ClientError, match="AccessDeniedException"):
+            recovery.apply_settings(dynamodb, "cams-b")
+    assert (found, len(waits)) == ({"ENABLED"}, 2)
 
 
 @pytest.mark.parametrize(
