@@ -1,15 +1,21 @@
-"""The emulator with two patches for the rehearsal; run it with the interpreter of `.venv-engine`.
+"""The emulator with a few patches for the rehearsal; run it with the interpreter of `.venv-engine`.
 
     python -m tests.deployment.emulator
 
-It checks the IAM actions that AWS checks, and changes the state of a function without the simulated half second.
+It checks the IAM actions that AWS checks, lets a restore be continued, and changes the state of a function without the
+simulated half second.
 """
 
 import importlib
+import json
 from typing import Any
 
 actions = importlib.import_module("ministack.core.iam_actions")
+dynamodb = importlib.import_module("ministack.services.dynamodb")
 _extract_iam_action = actions.extract_iam_action
+_describe_backups = dynamodb._describe_continuous_backups
+_restore = dynamodb._restore_table_to_point_in_time
+_table_description = dynamodb._table_description
 
 
 def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
@@ -18,6 +24,39 @@ def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
     return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
 
 
+def describe_continuous_backups(data: dict[str, Any]) -> Any:
+    """The backups of a table, which reach back for an hour; the emulator has only the present second."""
+    status, headers, body = _describe_backups(data)
+    content = json.loads(body)
+    window = content.get("ContinuousBackupsDescription", {}).get("PointInTimeRecoveryDescription", {})
+    if "EarliestRestorableDateTime" in window:
+        window["EarliestRestorableDateTime"] -= 3600
+    return status, headers, json.dumps(content).encode()
+
+
+def restore_table_to_point_in_time(data: dict[str, Any]) -> Any:
+    """Restore a table, and keep what it was restored from."""
+    answer = _restore(data)
+    if answer[0] == 200:
+        dynamodb._tables[data["TargetTableName"]]["RestoreSummary"] = {
+            "SourceTableArn": dynamodb._tables[data["SourceTableName"]]["TableArn"],
+            "RestoreDateTime": data["RestoreDateTime"],
+            "RestoreInProgress": False,
+        }
+    return answer
+
+
+def table_description(name: str) -> dict[str, Any]:
+    """The description of a table, with its origin."""
+    origin = dynamodb._tables[name].get("RestoreSummary")
+    return {**_table_description(name), **({"RestoreSummary": origin} if origin else {})}
+
+
+vars(dynamodb).update(
+    _describe_continuous_backups=describe_continuous_backups,
+    _restore_table_to_point_in_time=restore_table_to_point_in_time,
+    _table_description=table_description,
+)
 vars(actions)["extract_iam_action"] = extract_aws_action
 vars(importlib.import_module("ministack.services.lambda_svc"))["_LAMBDA_STATE_TRANSITION_DELAY"] = 0.02
 

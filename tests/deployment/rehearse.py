@@ -430,11 +430,11 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 
 
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
-    """Run `make restore`, compare the stages, use both, and destroy the new one; returns the number of records."""
-    command = ("-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", "latest", "--to", restored.STAGE)
+    """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; returns the records."""
     restored.enable_recovery(here, _NAME)
     before = restored.read_tables(here, _NAME)
-    _print_steps(_run(here, *command))
+    moment = restored.begin(here, _NAME)
+    _print_steps(_run(here, "-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", moment, "--to", restored.STAGE))
     try:
         found = restored.read_tables(here, restored.NAME)
         records = restored.check_records(before, found, restored.read_tables(here, _NAME))

@@ -6,6 +6,7 @@ The emulator restores the current items, whatever the moment.
 import json
 from typing import Any
 
+from infra.deploy import recovery
 from infra.tables import declared, table_name
 from tests.deployment import cloud
 
@@ -18,6 +19,15 @@ def enable_recovery(here: cloud.Cloud, original: str) -> None:
         wanted = properties["PointInTimeRecoverySpecification"]
         name = table_name(properties, f"{original}-")
         here.sdk("dynamodb").update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
+
+
+def begin(here: cloud.Cloud, original: str) -> str:
+    """Restore one table, as a command that is then interrupted; returns the moment."""
+    when = recovery.moment(here.sdk("dynamodb"), original, "latest")
+    here.sdk("dynamodb").restore_table_to_point_in_time(
+        SourceTableName=f"{original}-keyring", TargetTableName=f"{NAME}-keyring", RestoreDateTime=when
+    )
+    return when.isoformat()
 
 
 Tables = dict[str, set[str]]
