@@ -186,6 +186,15 @@ def test_an_interrupted_suspension_is_repeated(workspace: NewWorkspace, monkeypa
     assert "status        suspended" in succeed("show", workspace.workspace_id).stdout
 
 
+def test_a_suspension_ends_if_the_workspace_is_resumed_meanwhile(
+    workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "sleep", lambda _: succeed("resume", workspace.workspace_id))
+    assert "active" in run("suspend", workspace.workspace_id, "--yes").stderr
+    auth.clear_cache()
+    assert answer_to(workspace.workspace_key) == (200, None)
+
+
 # ---- the secret -----------------------------------------------------------------------------------
 
 
