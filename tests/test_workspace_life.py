@@ -387,6 +387,40 @@ def test_an_import_does_not_take_a_credential_of_another_workspace(full: NewWork
     assert answer_to(full.workspace_key) == (200, None)
 
 
+CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "x"}}
+SETTINGS = {"kind": "workspace", "key": "workspace", "record": {"document": {"name": "Copied", "createdAt": 1}}}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{**SETTINGS, "key": "workspacf"}, CLIENT],
+        [CLIENT, SETTINGS],
+        [SETTINGS, SETTINGS],
+        [SETTINGS, {**CLIENT, "kind": "delivery"}],
+        [SETTINGS, {**CLIENT, "kind": ["client"]}],
+        [SETTINGS, {**CLIENT, "key": 1}],
+        [SETTINGS, {**CLIENT, "key": ""}],
+        [SETTINGS, {**CLIENT, "record": []}],
+        [SETTINGS, {**CLIENT, "agent": 1}],
+        [SETTINGS, {**CLIENT, "kind": "tool", "agent": "support", "key": "agent#support"}],
+        [SETTINGS, {**CLIENT, "kind": "webhook", "key": hosts.SORT_KEY}],
+        [SETTINGS, {**CLIENT, "key": "x" * imports._MAX_LINE}],
+        [SETTINGS, "client"],
+    ],
+)
+def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
+    lines: list[Any], workspace: NewWorkspace, tmp_path: Path
+) -> None:
+    """The workspace exists: its own line must lead to it, whatever the file says."""
+    path, end = tmp_path / "export", {"kind": "end", "records": len(lines)}
+    whole_file = [exports.header(workspace.workspace_id), *lines, end]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in whole_file))
+    before = items()
+    assert "is no record of an export" in run("import", str(path)).stderr
+    assert items() == before
+
+
 def resumed_export(workspace_id: str, path: Path, prefix: bytes) -> bytes:
     """The export that continues a file with these bytes."""
     path.write_bytes(prefix)

@@ -9,6 +9,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Iterator
+from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,8 @@ from infra.cams.exports import Record
 
 # Lines between two marks of how far the import is. Each may have megabytes.
 _PORTION = 25
+# Bytes. The longest lines are those of conversations, which have up to 6 MiB of turns.
+_MAX_LINE = 32_000_000
 _NO_EXPORT = "The file is no export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."
 
@@ -49,13 +52,12 @@ def import_file(path: Path) -> int:
     keyring.ensure_data_key()
     with path.open("rb") as lines:
         next(lines)
-        settings = next(lines)
-        done = _start(file, json.loads(settings))
+        done = _start(file, json.loads(next(lines)))
         pending = islice(lines, done, file.records - 1)
         with click.progressbar(length=file.records - 1, label="Importing", file=sys.stderr) as bar:
             bar.update(done)
-            while portion := [json.loads(line) for line in islice(pending, _PORTION)]:
-                _save(file.workspace_id, portion)
+            while portion := [*islice(pending, _PORTION)]:
+                _save(file.workspace_id, map(json.loads, portion))
                 done += len(portion)
                 _record_progress(file, done)
                 bar.update(len(portion))
@@ -64,20 +66,37 @@ def import_file(path: Path) -> int:
 
 
 def _check(path: Path) -> _File:
-    """Read a file once: it must be a complete export."""
-    digest, count, line, first = hashlib.sha256(), 0, b"", b""
-    with path.open("rb") as lines:
-        for line in lines:
-            first = first or line
-            digest.update(line)
+    """Read a file once, before anything is written: it must be a complete export, and each line a record of it."""
+    digest, count, line, header = hashlib.sha256(), 0, Record(), Record()
+    with path.open("rb") as file:
+        for raw in iter(partial(file.readline, _MAX_LINE), b""):
+            if count > 1 and not _is_record(line, count):
+                raise errors.Invalid(f"Line {count} of the file is no record of an export.")
+            line = _parsed(raw)
+            header = header or line
+            digest.update(raw)
             count += 1
-    header, end = _parsed(first), _parsed(line)
+            if header != exports.header(str(header.get("workspace"))):
+                raise errors.Invalid(_NO_EXPORT)
     workspace_id = str(header.get("workspace"))
-    if header != exports.header(workspace_id) or not ids.ULID.fullmatch(workspace_id):
+    if not ids.ULID.fullmatch(workspace_id):
         raise errors.Invalid(_NO_EXPORT)
-    if end != {"kind": "end", "records": count - 2} or count < 3:
+    if line != {"kind": "end", "records": count - 2} or count < 3:
         raise errors.Invalid(_INCOMPLETE)
     return _File(workspace_id, digest.hexdigest(), count - 2)
+
+
+def _is_record(line: Record, number: int) -> bool:
+    """Whether a line has the members of a record, with a key of its kind. The workspace is in the second line only.
+
+    Otherwise a file could write what its kind does not own, or into a workspace that exists.
+    """
+    name, key = str(line.get("kind")), line.get("key")
+    if name not in records.KINDS or (name == "workspace") != (number == 2) or not isinstance(key, str):
+        return False
+    kind = records.KINDS[name]
+    is_of_kind = kind.low < key < kind.high and (name != "workspace" or key == name)
+    return is_of_kind and isinstance(line.get("record"), dict) and isinstance(line.get("agent", ""), str)
 
 
 def _parsed(line: bytes) -> Record:
@@ -113,7 +132,7 @@ def _record_progress(file: _File, done: int) -> None:
         storage.update(row, [workspaces.WorkspaceRow.imported.set(f"{file.digest} {done}")], is_importing)
 
 
-def _save(workspace_id: str, portion: list[Record]) -> None:
+def _save(workspace_id: str, portion: Iterator[Record]) -> None:
     for name, found in groupby(portion, lambda record: str(record["kind"])):
         if name == "credential":
             for record in found:
