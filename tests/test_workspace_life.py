@@ -4,12 +4,14 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from chalicelib import clock, settings, storage
+from chalicelib.deletion import cascade
 from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.webhooks import events, hosts
@@ -539,6 +541,37 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     assert pipeline.drain() == 0, "a deletion made a webhook"
     assert of(full.workspace_id) == {}
     assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
+
+
+def test_a_deletion_includes_an_agent_whose_cascade_has_failed(
+    full: NewWorkspace, neighbour: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cascade, "_run", lambda *_: True)
+    for made in (full, neighbour):
+        assert Api(made.workspace_key).delete("/v3/agents/support").status == 200
+    untouched = rows_of(neighbour)
+    succeed("suspend", full.workspace_id, "--yes")
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert of(full.workspace_id) == {}
+    assert rows_of(neighbour) == untouched
+    assert (receipt["agent"], receipt["conversation"]) == (2, 5)
+
+
+def test_a_refused_write_is_an_error_in_one_line(full: NewWorkspace) -> None:
+    succeed("suspend", full.workspace_id, "--yes")
+    refusal = {"Error": {"Code": "AccessDeniedException", "Message": "You may not write."}, "ResponseMetadata": {}}
+
+    def refuse(model: Any, **_: Any) -> Any:
+        return (SimpleNamespace(status_code=400), refusal) if model.name == "BatchWriteItem" else None
+
+    database = storage.sdk_client("dynamodb").meta.events
+    database.register_first("before-call.dynamodb", refuse)
+    try:
+        ran = run("delete", full.workspace_id, "--yes")
+    finally:
+        database.unregister("before-call.dynamodb", refuse)
+    assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1)
+    assert "You may not write" in ran.stderr
 
 
 def test_a_deletion_needs_a_suspension_and_the_id(workspace: NewWorkspace) -> None:

@@ -149,7 +149,10 @@ def translate_errors() -> Iterator[None]:
     except DoesNotExist:
         raise
     except (PynamoDBException, BotoCoreError, ClientError) as error:
-        raise _to_api_error(error) from error
+        translated = _to_api_error(error)
+        if translated is error:  # an error that is its own cause has no end
+            raise
+        raise translated from error
 
 
 def _to_api_error(error: Exception) -> Exception:

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from chalicelib import clock, storage
+from chalicelib.agents.rows import AgentRow
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
@@ -46,7 +47,8 @@ def delete(workspace_id: str) -> Receipt:
     _delete(receipt, "webhook", records.find_rows("webhook", workspace_id, ""))
     click.echo("Waiting for the last webhooks to end …", err=True)
     clock.sleep(_LAST_WEBHOOK_SECONDS)
-    with click.progressbar(records.list_agents(workspace_id), label="Deleting agents", file=sys.stderr) as bar:
+    agent_ids = records.list_agents(workspace_id) + _list_tombstones(workspace_id)
+    with click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr) as bar:
         for agent_id in bar:
             _delete_conversations(receipt, workspace_id, agent_id)
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
@@ -64,6 +66,12 @@ def delete(workspace_id: str) -> Receipt:
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.find(workspace_id)])
     return receipt
+
+
+def _list_tombstones(workspace_id: str) -> list[str]:
+    """The ids of deleted agents whose cascade is not complete, or has failed. The index omits them, so this scans."""
+    of_workspace = AgentRow.partition.startswith(storage.key(workspace_id, ""))
+    return [row.agent_id for row in storage.scan(AgentRow, of_workspace & AgentRow.deleted_at.exists())]
 
 
 def _delete(receipt: Receipt, name: str, rows: Iterable[Any]) -> None:
