@@ -154,13 +154,15 @@ NOTES: dict[str, dict[str, Note]] = {
     },
     "NewToken": {
         "readOnly": note("Stands for all read scopes. Not together with `scopes`."),
-        "scopes": note("What the token opens: all v3 routes, except those of tokens and keys, if this is absent."),
+        "scopes": note("What the token opens. Absent: all v3 routes except `/v3/tokens` and `/v3/workspace`."),
     },
     "Workspace": {"createdAt": _MOMENT},
     "WorkspaceChange": {"createdAt": _MOMENT},
     "Token": {
         "readOnly": note("Whether the token has only read scopes."),
-        "scopes": note("What the token opens. Absent if it opens all v3 routes, except those of tokens and keys."),
+        "scopes": note(
+            "What the token opens. Absent if it opens all v3 routes except `/v3/tokens` and `/v3/workspace`."
+        ),
         "token": {
             "description": "The token itself. Only in the response that issues it.",
             "pattern": "^cams_access_",

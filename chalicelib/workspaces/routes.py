@@ -22,7 +22,7 @@ routes = Blueprint(__name__)
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
-    Without `scopes` and `readOnly`, the token opens all v3 routes except those of tokens and keys.
+    Without `scopes` and `readOnly`, the token opens all v3 routes except those of tokens, keys and the workspace.
     """
     body: models.TokenIn = messages.body()
     settings = body.token
