@@ -584,6 +584,14 @@ def test_a_deletion_needs_a_suspension_and_the_id(workspace: NewWorkspace) -> No
     assert of(workspace.workspace_id) == {}
 
 
+def test_a_workspace_in_part_is_not_exported(workspace: NewWorkspace, tmp_path: Path) -> None:
+    succeed("suspend", workspace.workspace_id, "--yes")
+    for status in (store.DELETING, store.IMPORTING):
+        store.change_status(workspace.workspace_id, (store.SUSPENDED, store.DELETING), status)
+        assert status in run("export", workspace.workspace_id, str(tmp_path / "export")).stderr
+    assert not (tmp_path / "export").exists()
+
+
 @each_crash
 def test_an_interrupted_deletion_is_repeated(points: slice, full: NewWorkspace) -> None:
     succeed("suspend", full.workspace_id, "--yes")

@@ -132,8 +132,10 @@ def export(workspace_id: str, file: Path) -> None:
     Suspend the workspace first, or the file has some records from before a change and others from after it. An
     interrupted export continues where it was.
     """
+    status = workspaces.find(workspace_id).status
+    if status in (workspaces.IMPORTING, workspaces.DELETING):
+        raise workspaces.WrongStatus(f"The workspace is {status}; an export would not have all of its records.")
     click.echo("The file will contain secrets in plain text.", err=True)
-    workspaces.find(workspace_id)
     try:
         click.echo(f"Exported {exports.export(workspace_id, file):,} records.")
     except OSError as error:
