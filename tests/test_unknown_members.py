@@ -1,9 +1,13 @@
 """Members and query parameters that the service does not know: agents keep members, everything else refuses by name."""
 
+import json
 from typing import Any
 
 import pytest
 
+from chalicelib import storage
+from chalicelib.agents import store
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.evidence import refused, stored
 
@@ -67,6 +71,28 @@ def test_a_token_without_secrets_is_not_shown_them(api: Api, agent_id: str) -> N
     reader = Api(api.post("/v3/tokens", {"token": {"name": "Reads", "readOnly": True}}).data["token"])
     assert reader.get(V3).data["nodes"][0]["id"]
     assert "apiKey2" not in reader.get(V3).text + reader.get("/v3/agents").text
+
+
+def scoped(api: Api) -> Api:
+    """A caller that writes agents without seeing secrets."""
+    token = {"name": "Writes", "scopes": ["agents:read", "agents:write"]}
+    return Api(api.post("/v3/tokens", {"token": token}).data["token"])
+
+
+
+@pytest.mark.parametrize("earlier", ["text", 1, ["text", {"widgetType": "direct-chat"}]])
+def test_what_a_later_version_declares_as_an_object_can_be_read(
+    earlier: Any, api: Api, agent_id: str, workspace: NewWorkspace
+) -> None:
+    with storage.unit_of_work():
+        row = store.read(workspace.workspace_id, agent_id)
+        before = row.open()
+        store.save(row, before, {**before, "ui": earlier, "voiceConfig": {"speechGen": earlier}})
+    assert api.get(V3).data["ui"] == earlier
+    reader = scoped(api)
+    assert "text" not in reader.get(V3).text + json.dumps(reader.get("/v3/agents").data)
+    assert reader.patch(V3, {"agent": {"ui": {"widgetType": "x"}}}).data["ui"] == {"widgetType": "x"}
+
 
 
 def test_twenty_warnings_are_enough(api: Api, agent_id: str) -> None:

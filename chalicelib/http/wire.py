@@ -224,20 +224,25 @@ def secret_members(model: type[Wire]) -> set[str]:
 
 
 def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
-    """`document` without secret members, at any depth. A member that the model does not declare may be secret, too."""
+    """`document` without secret members, at any depth. What the model does not declare may be secret, too.
+
+    That is an unknown member, or what an earlier version stored where the model has an object by now.
+    """
+    nested = nested_models(model)
     known = model.model_fields.keys() - secret_members(model)
-    return {name: _without_secrets(model, name, value) for name, value in document.items() if name in known}
-
-
-def _without_secrets(model: type[Wire], name: str, value: Any) -> Any:
-    inner = _nested_models(model).get(name)
-    if inner is None:
-        return value
-    return [without_secrets(inner, one) for one in value] if isinstance(value, list) else without_secrets(inner, value)
+    shown = {name: value for name, value in document.items() if name in known}
+    for name in shown.keys() & nested.keys():
+        if isinstance(shown[name], list):
+            shown[name] = [without_secrets(nested[name], one) for one in shown[name] if isinstance(one, dict)]
+        elif isinstance(shown[name], dict):
+            shown[name] = without_secrets(nested[name], shown[name])
+        else:
+            del shown[name]
+    return shown
 
 
 @cache
-def _nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
+def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
     """The models of the members that are objects or lists of objects."""
     found = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
     return {name: inner for name, inner in found.items() if inner}
