@@ -79,6 +79,22 @@ def scoped(api: Api) -> Api:
     return Api(api.post("/v3/tokens", {"token": token}).data["token"])
 
 
+def test_a_token_without_secrets_sends_back_what_it_read(api: Api, agent_id: str) -> None:
+    edges = [{"nodeId": "a", "newer": 1}, {"nodeId": "b", "newer": {"c": 2}}, {"nodeId": "b", "newer": 3}]
+    words = [{"word": "a", "newer": 1}]
+    nodes = [{"id": "start", "newer": 1, "childrenNodes": edges}, {"id": "end", "childrenNodes": edges[:1]}]
+    api.patch(V3, {"agent": {"nodes": nodes, "voiceConfig": {"speechGen": {"wordsReplacements": words}}}})
+    before = api.get(V3).data
+    read = scoped(api).get(V3).data
+    assert "newer" not in json.dumps(read)
+    scoped(api).patch(V3, {"agent": read})
+    after = api.get(V3).data
+    assert (after["nodes"], after["voiceConfig"]) == (before["nodes"], before["voiceConfig"])
+    read["nodes"][0]["childrenNodes"][0]["condition"] = "changed"
+    scoped(api).patch(V3, {"agent": {"nodes": [{**read["nodes"][0], "newer": None}]}})
+    changed = [{"nodeId": "a", "condition": "changed"}, *edges[1:]]
+    assert api.get(V3).data["nodes"][0] == {"id": "start", "childrenNodes": changed}
+
 
 @pytest.mark.parametrize("earlier", ["text", 1, ["text", {"widgetType": "direct-chat"}]])
 def test_what_a_later_version_declares_as_an_object_can_be_read(

@@ -99,8 +99,8 @@ def change_agent(agent_id: str) -> Response:
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(found.agent, "agent")
     before = row.open()
-    after = privileges.guard_agent_key(before, forms.merge_v3(before, change.agent))
-    after = store.save(row, before, after)
+    merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
+    after = store.save(row, before, privileges.guard_agent_key(before, merged))
     ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
     return _success("Agent updated successfully", row, _encode(after), found, [*ignored, *messages.warnings()])
 

@@ -6,6 +6,7 @@
 - Only the workspace key sets `SECRET_API_KEY`. An access token is warned of what remains in effect after it ends.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -46,7 +47,7 @@ def visible(record: Document) -> Document:
         return record
     from chalicelib.http import wire
 
-    return wire.without_secrets(wire.model_in(operation.current().data), record)
+    return wire.without_secrets(_model(), record)
 
 
 def keep_hidden(name: str, before: Document, after: Document) -> Document:
@@ -61,6 +62,52 @@ def keep_hidden(name: str, before: Document, after: Document) -> Document:
         hidden.setdefault(entry["id"], []).append({one: entry[one] for one in entry.keys() - shown.keys()})
     kept = [hidden[entry["id"]].pop(0) if hidden.get(entry.get("id")) else {} for entry in after[name]]
     return {**after, name: [{**secrets, **entry} for secrets, entry in zip(kept, after[name], strict=True)]}
+
+
+def keep_sent_back(before: Document, after: Document) -> Document:
+    """`after`, with the stored entry for each entry of a list that the caller sends back as it was shown."""
+    return after if sees_secrets() else _keep_sent_back(_model(), before, after)
+
+
+def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
+    from chalicelib.http import wire
+
+    kept = dict(after)
+    for name, inner in wire.nested_models(model).items():
+        old, new = before.get(name), after.get(name)
+        if isinstance(old, dict) and isinstance(new, dict):
+            kept[name] = _keep_sent_back(inner, old, new)
+        elif isinstance(old, list) and isinstance(new, list):
+            entries = [entry for entry in old if isinstance(entry, dict)]
+            keep = _keep_by_id if "id" in inner.model_fields else _keep_by_content
+            kept[name] = keep(inner, entries, new)
+    return kept
+
+
+def _keep_by_id(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
+    """For a list whose entries were merged by id: only the lists in them were replaced."""
+    stored = {entry["id"]: entry for entry in before}
+    return [_keep_sent_back(model, stored.get(entry["id"], {}), entry) for entry in after]
+
+
+def _keep_by_content(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
+    from chalicelib.http import wire
+
+    stored: dict[str, list[Document]] = {}
+    for entry in before:
+        stored.setdefault(_content(wire.without_secrets(model, entry)), []).append(entry)
+    return [same.pop(0) if (same := stored.get(_content(entry))) else entry for entry in after]
+
+
+def _content(entry: Document) -> str:
+    return json.dumps(entry, sort_keys=True)
+
+
+def _model() -> Any:
+    """The model of the record that the operation returns."""
+    from chalicelib.http import wire
+
+    return wire.model_in(operation.current().data)
 
 
 def for_agent_key(agent: Document) -> Document:
