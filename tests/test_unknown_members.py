@@ -7,6 +7,7 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.agents import store
+from chalicelib.http import messages
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.evidence import refused, stored
@@ -109,6 +110,12 @@ def test_what_a_later_version_declares_as_an_object_can_be_read(
     assert "text" not in reader.get(V3).text + json.dumps(reader.get("/v3/agents").data)
     assert reader.patch(V3, {"agent": {"ui": {"widgetType": "x"}}}).data["ui"] == {"widgetType": "x"}
 
+
+def test_the_longest_warnings_fit_in_the_room_for_the_envelope(api: Api, agent_id: str) -> None:
+    longest = {f"{number:02}" + "😀" * 100: 1 for number in range(30)}
+    answer = api.patch(V3, {"agent": {"tools": [], "nodes": [{"id": "start", "childrenNodes": [longest]}]}})
+    assert len(answer.json["warnings"]) == 21
+    assert len(json.dumps(storage.encode_json(answer.json["warnings"]).decode())) < messages.ENVELOPE - 1_000
 
 
 def test_twenty_warnings_are_enough(api: Api, agent_id: str) -> None:

@@ -28,9 +28,10 @@ _Record = TypeVar("_Record")
 # Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
 PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
-# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope and headers.
+# Bytes. The response of a Lambda function is limited to 6 MB; `ENVELOPE` leaves room for the envelope, with 20
+# warnings of the longest paths, and for the headers.
 RESPONSE_LIMIT = 6_000_000
-ENVELOPE = 10_000
+ENVELOPE = 20_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_ISSUES = 20
