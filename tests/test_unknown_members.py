@@ -14,6 +14,7 @@ from tests.evidence import refused, stored
 
 V2, V3 = "/v2/agents/support", "/v3/agents/support"
 STORED = "is not a member of this object; it is stored as sent"
+CLEARED = "is not a member of this object; null clears it"
 NEWER: dict[str, Any] = {"shape": "round", "parts": [{"size": 1.0, "spare": None}], "": {"é😀": True}}
 
 
@@ -42,6 +43,13 @@ def test_a_new_agent_keeps_them_at_every_depth(api: Api) -> None:
     assert {name: shown[name] for name in agent} == agent == {name: made[name] for name in agent}
 
 
+@pytest.mark.parametrize("as_sent", [lambda theme: theme, json.dumps], ids=["object", "text"])
+def test_a_theme_keeps_them(as_sent: Any, api: Api) -> None:
+    theme = {"primary": "#0af", "newer": NEWER}
+    made = warned(api.post(V2, {"customThemeJSONString": as_sent(theme)}), "customThemeJSONString.newer")
+    assert made["customThemeJSONString"] == theme
+
+
 def test_both_forms_keep_and_show_them(api: Api) -> None:
     assert warned(api.post(V2, {"newer": NEWER}), "newer")["newer"] == NEWER
     assert warned(api.patch(V3, {"agent": {"other": 1}}), "agent.other")["newer"] == NEWER
@@ -55,6 +63,8 @@ def test_a_change_replaces_them_and_null_clears_them(api: Api, agent_id: str) ->
     assert warned(api.patch(V3, {"agent": {"newer": {"a": 3}}}), "agent.newer")["newer"] == {"a": 3}
     cleared = api.patch(V3, {"agent": {"newer": None, "ui": {"newer": None}}}).data
     assert "newer" not in {*cleared, *cleared["ui"]}
+    answer = api.patch(V3, {"agent": {"newer": None}})
+    assert answer.json["warnings"] == [{"path": "agent.newer", "message": CLEARED}]
     api.post(V2, {"newer": 1})
     assert "newer" not in api.post(V2, {"newer": None}).data
 

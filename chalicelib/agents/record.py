@@ -2,13 +2,12 @@
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator
 from pydantic_core import from_json
 
 from chalicelib.agents import options, voice
 from chalicelib.agents.nodes import Node, NodesSettings
 from chalicelib.http.wire import (
-    STRICT,
     Number,
     Open,
     OpenSecret,
@@ -76,11 +75,8 @@ class SharedMembers(OpenWire):
     enableQuickFileUpload: OptionalFlag = None
 
 
-class Theme(Wire):
-    """`customThemeJSONString` in the v2 form. Other members are kept, because v3 accepts any text."""
-
-    model_config = ConfigDict({**STRICT, "extra": "allow"})
-    __pydantic_extra__: dict[str, Open] = Field(init=False)
+class Theme(OpenWire):
+    """`customThemeJSONString` in the v2 form."""
 
     themeType: OptionalText = None
     primary: OptionalText = None

@@ -187,10 +187,11 @@ def _unknown_members(body: Any) -> list[errors.Issue]:
     """An issue for each unknown member, up to 20. Raises Invalid instead if the caller prefers that."""
     from chalicelib.http.wire import find_unknown_members
 
-    paths = [_path(location) for location in islice(find_unknown_members(body), _MAX_ISSUES)]
-    if paths and exchange.is_strict():
-        raise errors.Invalid(f"{paths[0]} {_UNKNOWN}.", [{"path": path, "message": _UNKNOWN} for path in paths])
-    return [{"path": path, "message": f"{_UNKNOWN}; it is stored as sent"} for path in paths]
+    found = [(_path(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
+    if found and exchange.is_strict():
+        raise errors.Invalid(f"{found[0][0]} {_UNKNOWN}.", [{"path": path, "message": _UNKNOWN} for path, _ in found])
+    effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
+    return [{"path": path, "message": f"{_UNKNOWN}; {effect}"} for path, effect in effects]
 
 
 def _raw_body() -> bytes:

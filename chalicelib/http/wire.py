@@ -157,10 +157,10 @@ class OpenWire(Wire):
 Location = tuple[int | str, ...]
 
 
-def find_unknown_members(value: Any, location: Location = ()) -> Iterator[Location]:
-    """The locations of the members that the objects in a parsed body do not know."""
+def find_unknown_members(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]]:
+    """The members that the objects in a parsed body do not know: locations and values."""
     if isinstance(value, OpenWire):
-        yield from ((*location, name) for name in value.__pydantic_extra__)
+        yield from (((*location, name), given) for name, given in value.__pydantic_extra__.items())
     if isinstance(value, Wire):
         for name, inner in value.__dict__.items():
             yield from find_unknown_members(inner, (*location, name))
