@@ -240,7 +240,8 @@ def fill(made: NewWorkspace, url: str) -> None:
     api.patch("/v3/workspace", {"workspace": {"retentionDays": 30}})
     api.post("/v3/tokens", {"token": {"name": "scoped", "scopes": ["agents:read", "leads:write"]}})
     api.post("/v2/agents/support", {"SECRET_API_KEY": None})  # revokes its keys
-    api.post("/v2/agents/support-2", {"description": "é 😀", "vg_temperature": 0.5})
+    unknown = {"": {"__proto__": [None, 1e16]}, "a.b": "\u2028"}
+    api.post("/v2/agents/support-2", {"description": "é 😀", "vg_temperature": 0.5, "newer": unknown, **unknown})
     api.post("/v2/agents/support/analytics/ann", {"record": "convo", "ts": 1})
     state = "/agents/support/interact/{}/state"
     api.post(state.format("ann"), state_body("one", "two"))
