@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
+from pathlib import Path
 from socketserver import BaseServer
 from typing import Any
 
@@ -26,7 +28,8 @@ def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayExcepti
 
 def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
     """Print the route of a request, not its path: an id in it may be an email. Omits the requests of the run itself."""
-    if handler.headers.get("User-Agent") == demonstration.USER_AGENT:
+    headers = getattr(handler, "headers", None)  # a refused request may have none
+    if headers and headers.get("User-Agent") == demonstration.USER_AGENT:
         return
     try:
         route = handler.local_gateway.event_converter._route_matcher.match_route(handler.path).route
@@ -35,15 +38,17 @@ def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | s
     handler.log_message('"%s %s" %s', handler.command or "-", route, str(int(code)))
 
 
-def _log_status(handler: ChaliceRequestHandler, _: str, *arguments: Any) -> None:
-    """Print the status of a request that the server itself refuses. Its own message repeats the request."""
-    handler.log_message("refused: %s", str(arguments[0])[:3])
+def _log_no_message(handler: ChaliceRequestHandler, *_: Any) -> None:
+    """Print no message about a refused request: it repeats the request. `_log_route` prints its status."""
 
 
-def _ignore_closed_connection(server: BaseServer, request: Any, address: Any) -> None:
-    """Print no traceback for a connection that the client has closed, unlike the standard library."""
-    if not isinstance(sys.exc_info()[1], ConnectionError):
-        BaseServer.handle_error(server, request, address)
+def _report(server: BaseServer, request: Any, address: Any) -> None:
+    """Print where a request failed, without its values. Nothing if the client has closed the connection."""
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and not isinstance(error, ConnectionError):
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        name = Path(where.filename).name
+        sys.stderr.write(f"A request failed: {type(error).__name__} at {name}:{where.lineno}\n")
 
 
 def main(port: str) -> None:
@@ -54,10 +59,10 @@ def main(port: str) -> None:
     ChaliceRequestHandler.disable_nagle_algorithm = True
     ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
     ChaliceRequestHandler.log_request = _log_route
-    ChaliceRequestHandler.log_error = _log_status
+    ChaliceRequestHandler.log_error = _log_no_message
     # Chalice does not handle these methods, which the standard library answers with 501 and an HTML page.
     ChaliceRequestHandler.do_TRACE = ChaliceRequestHandler.do_QUERY = ChaliceRequestHandler.do_GET
-    ThreadedHTTPServer.handle_error = _ignore_closed_connection
+    ThreadedHTTPServer.handle_error = _report
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
     # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings, and

@@ -127,14 +127,34 @@ def test_the_log_has_the_route_of_a_request_and_no_value_of_its_path(run: Run) -
         ("DELETE", "/v3/agents/canary-unknown"),
     ):
         ask(run, method, path, key, {"title": "Support"} if method == "POST" else None)
-    with socket.create_connection(("127.0.0.1", run.port), SECONDS) as connection:
-        connection.sendall(b"GET /v3/agents/canary malformed canary\r\n\r\n")
-        connection.recv(1024)
     for line in ('"POST /v2/agents/{agent_id}" 200', '"GET (no route)" ', '"DELETE /v3/agents/{agent_id}" 404'):
         assert line in run.output
     logs = [path for path in run.directory.iterdir() if path.name in ("output", "engine.log")]
     assert len(logs) == 2
     assert not [path.name for path in logs if "canary" in path.read_text()]
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "line"),
+    [
+        ("GET /v3/agents/canary malformed canary", 400, '"- (no route)" 400'),
+        ("GET /v3/agents/canary HTTP/9.9", 505, '"- (no route)" 505'),
+        ("\x16\x03\x01\x02 a TLS handshake with canary", 400, '"- (no route)" 400'),
+        ("GET /v3/agents/canary HTTP/1.1\r\nX: " + 70_000 * "a", 431, '"GET /v3/agents/{agent_id}" 431'),
+        ("GET /v3/agents/canary HTTP/1.1\r\nContent-Length: canary", None, "A request failed: ValueError at local.py:"),
+    ],
+)
+def test_a_request_that_the_server_refuses_is_one_line_without_its_values(
+    run: Run, text: str, status: int | None, line: str
+) -> None:
+    before = len(run.output)
+    with socket.create_connection(("127.0.0.1", run.port), SECONDS) as connection:
+        connection.sendall(f"{text}\r\n\r\n".encode())
+        answer = connection.makefile("rb").read()
+    assert str(status).encode() in answer if status else not answer
+    (printed,) = run.output[before:].splitlines()
+    assert line in printed
+    assert "canary" not in printed
 
 
 def test_responses_on_a_keep_alive_connection_do_not_wait_for_delayed_acknowledgements(run: Run) -> None:
