@@ -50,6 +50,9 @@ def find_or_create(directory: Path, environment: Mapping[str, str]) -> Credentia
 
 def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credentials:
     """Replace credentials that the running service rejects or that expire soon. Returns all credentials."""
+    if not _is_accepted(port, find_or_create(directory, environment).workspace_key):
+        _forget_if_lost(directory, environment)
+        find_or_create(directory, environment)
     stored, issued_at = _load(directory / _FILE)
     credentials, workspace_options = stored, ("--workspace", stored.workspace_id, "--name", _NAME)
     if not _is_accepted(port, stored.workspace_key):
@@ -65,19 +68,13 @@ def renew(directory: Path, port: int, environment: Mapping[str, str]) -> Credent
     return credentials
 
 
-def forget(directory: Path) -> None:
-    """Drop the stored credentials, for a run without a journal: the workspace was part of its data."""
-    (directory / _FILE).unlink(missing_ok=True)
-
-
-def forget_if_lost(directory: Path, environment: Mapping[str, str]) -> None:
-    """Drop the stored credentials if the workspace does not exist, because its creation was cut from the journal."""
+def _forget_if_lost(directory: Path, environment: Mapping[str, str]) -> None:
+    """Drop the stored credentials if their workspace does not exist: it was in a part of the journal that is gone."""
     path = directory / _FILE
-    if path.exists():
-        try:
-            _run_command(environment, "workspace", "show", _load(path)[0].workspace_id)
-        except RunError:
-            forget(directory)
+    try:
+        _run_command(environment, "workspace", "show", _load(path)[0].workspace_id)
+    except RunError:
+        path.unlink()
 
 
 def _save(path: Path, credentials: Credentials, issued_at: float) -> None:

@@ -28,13 +28,16 @@ class JournalError(Exception):
 
 
 def read_records(path: Path) -> Iterator[tuple[Record, int]]:
-    """Yield every record with its end offset. Ignores a torn last line; raises JournalError on any other damage."""
+    """Yield every record with its end offset. Ignores a torn last line; raises JournalError on any other damage.
+
+    The first line is never torn by an interrupted write, because `replace` writes it.
+    """
     if not path.exists():
         return
     with path.open("rb") as file:
         end = 0
         for line in file:
-            if _is_torn(line):
+            if end and _is_torn(line):
                 return
             if not _is_intact(line):
                 raise JournalError(f"{path} is damaged at byte {end}.")
@@ -56,7 +59,7 @@ def find_damage(path: Path) -> Damage | None:
     offset = before = after = 0
     with path.open("rb") as file:
         for line in file:
-            if after or not (_is_intact(line) or _is_torn(line)):
+            if after or not (_is_intact(line) or (offset and _is_torn(line))):
                 after += 1
             else:
                 offset, before = offset + len(line), before + 1

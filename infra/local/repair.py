@@ -41,9 +41,9 @@ def _ask(path: Path, damage: journal.Damage) -> None:
     """Return if the user agrees. Raises RunError otherwise."""
     found = (
         f"{path} is damaged at byte {damage.offset:,}: {damage.records_before:,} records before it are intact, "
-        f"{damage.records_after:,} from there on ({damage.bytes_after:,} bytes) cannot be read"
+        f"{damage.records_after:,} from there on ({damage.bytes_after:,} bytes) cannot be served"
     )
     if not sys.stdin.isatty():
-        raise RunError(f"{found}; to cut them off, keep a copy and serve the rest, run `make run ARGS={OPTION}`.")
+        raise RunError(f"{found}; to cut them off, keep a copy and serve the rest, add `ARGS={OPTION}` to `make run`.")
     if not click.confirm(f"{found}.\nCut them off, keep a copy and serve the rest?"):
         raise RunError("Nothing has been changed.")

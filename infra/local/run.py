@@ -56,8 +56,6 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
     print("Starting CAMS ...", flush=True)
     # The presence of this file signals that the run is ready.
     (directory / "credentials.json").unlink(missing_ok=True)
-    if not (directory / "engine.journal").exists():
-        demonstration.forget(directory)
     running: list[Child] = []
     try:
         engine, rest = repair.start_engine(directory, _reuse_port(state.last_engine_port(directory)), agreed)
@@ -76,8 +74,6 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
         server = children.start("server", [sys.executable, "-m", "infra.local.server", str(port)], environment)
         running.append(server)
         _create_tables(engine)
-        if rest:
-            demonstration.forget_if_lost(directory, environment)
         demonstration.find_or_create(directory, environment)
         _wait_for_server(server, port)
         children.wait_until_ready(worker)

@@ -66,6 +66,16 @@ def test_an_intact_or_torn_journal_has_no_damage(recorded: bytes, tmp_path: Path
         assert journal.find_damage(path) is None
 
 
+def test_a_torn_first_line_is_damage(recorded: bytes, tmp_path: Path) -> None:
+    """It has the snapshot of everything before it, which was written as a whole."""
+    path = tmp_path / "engine.journal"
+    path.write_bytes(recorded[: starts(recorded)[1] - 5])
+    with pytest.raises(children.RunError, match=r"is damaged at byte 0\.$"):
+        children.start_engine(tmp_path)
+    assert path.read_bytes() == recorded[: starts(recorded)[1] - 5]
+    assert journal.find_damage(path) == (0, 0, 1, len(path.read_bytes()))
+
+
 @whole
 def test_a_changed_bit_anywhere_is_found_in_its_line(recorded: bytes, tmp_path: Path) -> None:
     path, offsets = tmp_path / "engine.journal", starts(recorded)
@@ -166,7 +176,7 @@ def test_without_a_terminal_the_run_refuses_in_one_sentence_and_changes_nothing(
     assert (ran.returncode, ran.stdout) == (1, "Starting CAMS ...\n")
     (line,) = ran.stderr.splitlines()
     assert line.startswith(found(state, damaged_state))
-    assert line.endswith("run `make run ARGS=--cut-damaged-journal`.")
+    assert line.endswith("add `ARGS=--cut-damaged-journal` to `make run`.")
     assert (state / "engine.journal").read_bytes() == before
 
 
@@ -184,14 +194,30 @@ def test_with_the_option_the_run_cuts_and_serves_the_rest(start: Callable[..., R
     assert ask(again, "GET", "/v3/agents/later", key)[0] == 200
 
 
+@pytest.mark.parametrize(
+    ("journal_left", "options"),
+    [
+        (lambda content: flipped(content, starts(content)[1] + 30), ["--cut-damaged-journal"]),
+        (lambda content: content[: starts(content)[1] + 30], []),
+        (lambda content: b"", []),
+        (lambda content: None, []),
+    ],
+    ids=["damaged", "shorter", "empty", "deleted"],
+)
 @whole
 def test_a_run_that_lost_its_workspace_creates_another(
-    damaged_state: tuple[Path, Run, int], start: Callable[..., Run], state: Path
+    damaged_state: tuple[Path, Run, int],
+    start: Callable[..., Run],
+    state: Path,
+    journal_left: Callable[[bytes], bytes | None],
+    options: list[str],
 ) -> None:
     path = state / "engine.journal"
-    content = path.read_bytes()
-    path.write_bytes(flipped(content, starts(content)[1] + 30))
-    run = start("--cut-damaged-journal")
+    left = journal_left(path.read_bytes())
+    path.unlink()
+    if left is not None:
+        path.write_bytes(left)
+    run = start(*options)
     assert run.credentials["workspace_id"] != damaged_state[1].credentials["workspace_id"]
     assert ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])[0] == 200
     assert engine_client(run, "dynamodb").list_tables()["TableNames"]
