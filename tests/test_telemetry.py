@@ -93,7 +93,7 @@ def test_a_delivery_logs_a_line_with_the_id_of_its_invocation(
     inbox: Inbox,  # noqa: F811
 ) -> None:
     created = api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created")).data
-    delivery = api.post(f"/v3/webhooks/{created['id']}/test").data
+    api.post(f"/v3/webhooks/{created['id']}/test")
     lines()
     context = LambdaContext("deliver", 256)
     functions.deliver({"Records": take().records}, context)
@@ -107,8 +107,6 @@ def test_a_delivery_logs_a_line_with_the_id_of_its_invocation(
         "level": "INFO",
         "requestId": context.aws_request_id,
         "workspace": workspace.workspace_id,
-        "webhook": created["id"],
-        "delivery": delivery["id"],
         "type": "webhook_test",
         "responseStatus": 200,
         "failedDeliveries": 0,

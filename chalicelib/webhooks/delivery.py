@@ -229,8 +229,6 @@ def _log_metrics(delivery: queue.Delivery, outcome: sender.Outcome) -> None:
     telemetry.log_metrics(
         {"deliveryMs": "Milliseconds", "failedDeliveries": "Count"},
         workspace=delivery.workspace_id,
-        webhook=delivery.webhook_id,
-        delivery=delivery.delivery_id,
         type=delivery.type,
         responseStatus=outcome.status,
         deliveryMs=outcome.duration_ms,
