@@ -88,7 +88,7 @@ def _retired_resources(stage: str) -> list[Resource]:
 def _find_leftovers(sdk: Sdk, stage: str, name: str, known: Set[str]) -> tuple[list[Resource], list[str]]:
     """The entries of leftovers that the file does not have, with Chalice's names, and a line for each."""
     resources, lines = [], []
-    for role, arn in leftovers.roles(sdk, name).items():
+    for role, arn in leftovers.roles(sdk, stage, name).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
         if entry not in known:
             resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})

@@ -18,27 +18,38 @@ Sdk = Callable[[str], Any]
 def functions(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
     """The ARN of each function of the stage by its deployed name, without those that the application has."""
     awslambda = sdk("lambda")
+    return {
+        one["FunctionName"]: one["FunctionArn"]
+        for one in _functions_of_others(awslambda, name)
+        if one["FunctionName"].startswith(f"{name}-") and _is_of_stage(awslambda, one["FunctionArn"], stage)
+    }
+
+
+def roles(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
+    """The ARN of each role of the stage by its name, without those of the application's functions.
+
+    A role that another function uses is not of the stage, even if its name and its policy look so.
+    """
+    iam, left = sdk("iam"), functions(sdk, stage, name)
+    own = {f"{name}-{function.name}" for function in FUNCTIONS}
+    used = {one["Role"] for one in _functions_of_others(sdk("lambda"), name) if one["FunctionName"] not in left}
+    pages = iam.get_paginator("list_roles").paginate()
+    return {
+        one["RoleName"]: one["Arn"]
+        for page in pages
+        for one in page["Roles"]
+        if (one["RoleName"] == name or one["RoleName"].startswith(f"{name}-"))
+        and one["RoleName"] not in own
+        and one["Arn"] not in used
+        and _is_of_chalice(iam, one)
+    }
+
+
+def _functions_of_others(awslambda: Any, name: str) -> list[dict[str, Any]]:
+    """All functions of the account without those that the application has."""
     own = {function.deployed_name(name) for function in FUNCTIONS}
     pages = awslambda.get_paginator("list_functions").paginate()
-    found = {one["FunctionName"]: one["FunctionArn"] for page in pages for one in page["Functions"]}
-    return {
-        function: arn
-        for function, arn in found.items()
-        if function.startswith(f"{name}-") and function not in own and _is_of_stage(awslambda, arn, stage)
-    }
-
-
-def roles(sdk: Sdk, name: str) -> dict[str, str]:
-    """The ARN of each role of the stage by its name, without those of the application's functions."""
-    iam = sdk("iam")
-    own = {f"{name}-{function.name}" for function in FUNCTIONS}
-    pages = iam.get_paginator("list_roles").paginate()
-    found = {one["RoleName"]: one["Arn"] for page in pages for one in page["Roles"]}
-    return {
-        role: arn
-        for role, arn in found.items()
-        if (role == name or role.startswith(f"{name}-")) and role not in own and _is_of_chalice(iam, role)
-    }
+    return [one for page in pages for one in page["Functions"] if one["FunctionName"] not in own]
 
 
 def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
@@ -46,7 +57,11 @@ def _is_of_stage(awslambda: Any, arn: str, stage: str) -> bool:
     return {f"stage={stage}", f"app={APPLICATION}"} <= set(tag.split(":"))
 
 
-def _is_of_chalice(iam: Any, role: str) -> bool:
-    """Whether the role has exactly what Chalice gives a role: one policy inside it, with the role's name."""
-    inside = iam.list_role_policies(RoleName=role)["PolicyNames"]
-    return inside == [role] and not iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]
+def _is_of_chalice(iam: Any, role: dict[str, Any]) -> bool:
+    """Whether only functions may assume the role, and it has one policy, inside it, with the role's name."""
+    trusted = [one.get("Principal") for one in role["AssumeRolePolicyDocument"]["Statement"]]
+    if trusted != [{"Service": "lambda.amazonaws.com"}]:
+        return False
+    inside = iam.list_role_policies(RoleName=role["RoleName"])["PolicyNames"]
+    attached = iam.list_attached_role_policies(RoleName=role["RoleName"])["AttachedPolicies"]
+    return inside == [role["RoleName"]] and not attached

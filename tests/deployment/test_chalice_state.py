@@ -14,7 +14,12 @@ from moto import mock_aws
 from infra.deploy import chalice_state, event_sources, stage
 from tests.deployment.test_functions import OUTPUTS
 
-_TRUST = {"Version": "2012-10-17", "Statement": []}
+_TRUST: dict[str, Any] = {
+    "Version": "2012-10-17",
+    "Statement": [
+        {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"},
+    ],
+}
 _POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:*", "Resource": "*"}]}
 
 
@@ -130,11 +135,17 @@ def test_the_entry_of_a_retired_function_is_kept(account: dict[str, str]) -> Non
     assert "deliver" not in entries
 
 
+def add_role(name: str, trust: dict[str, Any]) -> str:
+    """Create a role with a policy inside it that has its name, as Chalice does; returns its ARN."""
+    iam = boto3.client("iam")
+    arn: str = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(trust))["Role"]["Arn"]
+    iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=json.dumps(_POLICY))
+    return arn
+
+
 def add_leftovers(name: str, app: str = "cams", stage_name: str = "prod") -> None:
     """What Chalice leaves after a run that failed halfway: a role for all functions, and a function."""
-    iam = boto3.client("iam")
-    role = iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(_POLICY))["Role"]["Arn"]
-    iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=json.dumps(_POLICY))
+    role = add_role(name, _TRUST)
     code = io.BytesIO()
     with zipfile.ZipFile(code, "w") as archive:
         archive.writestr("app.py", "")
@@ -168,6 +179,8 @@ def test_a_mapping_of_a_leftover_function_is_deleted(account: dict[str, str]) ->
 def test_resources_of_others_are_not_leftovers(account: dict[str, str]) -> None:
     add_leftovers("cams-test", stage_name="test")
     add_leftovers("cams-prod-ci", app="ci")
+    add_role("cams-prod-deployer", {**_TRUST, "Statement": [{**_TRUST["Statement"][0], "Principal": {"AWS": "*"}}]})
+    add_role("cams-prod-reporter", _TRUST)
     iam = boto3.client("iam")
-    iam.put_role_policy(RoleName="cams-prod-ci", PolicyName="another", PolicyDocument=json.dumps(_POLICY))
+    iam.put_role_policy(RoleName="cams-prod-reporter", PolicyName="another", PolicyDocument=json.dumps(_POLICY))
     assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
