@@ -35,7 +35,7 @@ def _stage_problem(app: Chalice, stage: str) -> str | None:
     if _has_variables(app) and all((_DIRECTORY / f"policy-{stage}-{name}.json").exists() for name in functions):
         return None
     return (
-        f"`.chalice` has not all of the tables, key, streams and policies of stage {stage}: "
+        f"`.chalice` lacks tables, key, streams or policies of stage {stage}: "
         f"run `make deploy STAGE={stage}` first."
     )
 

@@ -62,7 +62,7 @@ def test_a_stage_without_tables_is_neither_deployed_nor_packaged(project: Path, 
     assert ran.returncode == 1
     assert ran.stdout == ""
     assert ran.stderr.splitlines() == [
-        f"Error: `.chalice` has not all of the tables, key, streams and policies of stage {name}: "
+        f"Error: `.chalice` lacks tables, key, streams or policies of stage {name}: "
         f"run `make deploy STAGE={name}` first."
     ]
     assert files(project) == before
