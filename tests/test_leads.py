@@ -281,7 +281,7 @@ def test_a_list_without_leads_is_empty_but_an_unknown_agent_is_a_404(api: Api, a
 
 
 @one_of_each(lambda query: query[:5])
-@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "cursor=!!!", "cursor=YSNi"])
+@pytest.mark.parametrize("query", ["limit=0", "limit=101", "limit=x", "cursor=!!!"])
 def test_an_invalid_limit_or_cursor_is_refused(query: str, api: Api, agent_id: str) -> None:
     refused(api.get(f"/v3/agents/support/leads?{query}"), 400, query.split("=")[0])
 

@@ -19,8 +19,8 @@ Document = dict[str, Any]
 # Members with a different name in v2: v2 name -> name in the document.
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
-_V2_ONLY = frozenset(AgentV2.model_fields) - frozenset(AgentV3.model_fields)
-_V3_ONLY = frozenset(AgentV3.model_fields) - frozenset(AgentV2.model_fields)
+_V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
+_V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 
 
 def merge_v3(document: Document, change: AgentV3) -> Document:
@@ -49,7 +49,7 @@ def v2_form(document: Document) -> Document:
     """The document in the v2 form, without a platform or theme that v2 cannot represent."""
     projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
     projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
-    projection |= {name: value for name, value in document.items() if name not in AgentV3.model_fields}
+    projection |= {name: value for name, value in document.items() if name not in _V3}
     if document.get("agentPlatform") in _PLATFORMS:
         projection["agentPlatform"] = document["agentPlatform"]
     theme = _theme(document.get("customThemeJSONString"))
