@@ -170,6 +170,12 @@ def test_a_member_of_the_other_form_is_refused(path: str, body: Any, at: str, ap
     assert stored() == before
 
 
+def test_a_name_may_be_empty(api: Api, agent_id: str) -> None:
+    refused(api.post("/v2/clients/ann", {"": 1}), 400, '""')
+    assert warned(api.post(V2, {"": 1}), '""')[""] == 1
+    refused(preferring(api, "PATCH", V3, {"agent": {"": 2}}, "handling=strict"), 400, 'agent.""')
+
+
 def test_tools_of_a_new_agent_refuse_them(api: Api) -> None:
     refused(api.post("/v3/agents", {"agent": {"tools": [{"name": "x", "newer": 1}]}}), 400, "agent.tools.0.newer")
 
@@ -184,4 +190,5 @@ def test_a_node_without_an_id_gets_one(api: Api, agent_id: str) -> None:
 
 def test_the_rule_names_the_parameters_of_the_route(api: Api) -> None:
     answer = api.get("/v3/agents?size=5")
+    assert api.get("/v3/agents?=5").json["message"].startswith('"" is not a query parameter of this route')
     assert answer.json["message"] == "size is not a query parameter of this route; it has limit and cursor."

@@ -56,7 +56,7 @@ def require_known_query(names: Sequence[str]) -> None:
     for name in request().query_params or ():
         if name not in names:
             rule = f"is not a query parameter of this route; it has {' and '.join(names) or 'none'}"
-            raise errors.Invalid.member(name[:64], rule)
+            raise errors.Invalid.member(name[:64] or '""', rule)
 
 
 def is_strict() -> bool:

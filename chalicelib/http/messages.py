@@ -224,7 +224,7 @@ def _invalid(details: "list[ErrorDetails]") -> errors.Invalid:
 
 
 def _path(location: "Location") -> str:
-    return ".".join(str(step)[:64] for step in location)
+    return ".".join(str(step)[:64] or '""' for step in location)
 
 
 def _rule(detail: "ErrorDetails") -> str:
