@@ -663,6 +663,13 @@ def test_a_page_that_is_not_a_positive_integer_is_refused(operation: Operation, 
 
 
 @every(operations_with("page"))
+def test_a_page_is_checked_beside_a_cursor(operation: Operation, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}?cursor=x&page=0")
+    assert_refused(answer, operation, "page")
+
+
+@every(operations_with("page"))
 def test_a_page_after_the_last_one_is_empty(operation: Operation, service: Service) -> None:
     answer = service.api.get(f"{service.path(operation.route)}?page=999999999")
     assert (answer.data, "nextCursor" in answer.json) == ([], False)

@@ -23,7 +23,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.local import worker
 from tests.api import Api
 from tests.builders import webhook_body
-from tests.operations import ROUTES, named, populate, send
+from tests.operations import GUARDED, named, populate, send
 from tests.selection import one_of_each
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
@@ -76,7 +76,7 @@ FAULTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", GUARDED)
 @one_of_each(lambda fault: fault)
 def test_no_line_of_an_operation_has_a_value_of_its_path(
     workspace: NewWorkspace, name: str, fault: str, printed: Callable[[], str], monkeypatch: pytest.MonkeyPatch

@@ -114,10 +114,10 @@ def list_conversations(agent_id: str) -> Response:
     After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
     gap by later changes; use the cursor to get every conversation.
     """
-    workspace_id, cursor = auth.caller().workspace_id, messages.cursor()
+    workspace_id, cursor, number = auth.caller().workspace_id, messages.cursor(), messages.page()
     key = agents.key(workspace_id, agent_id)
     if cursor is None:
-        agent, entries = listing.list_page(key, workspace_id, agent_id, messages.page())
+        agent, entries = listing.list_page(key, workspace_id, agent_id, number)
     else:
         agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
     agents.confirm(agent, workspace_id, agent_id)
