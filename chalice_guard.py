@@ -34,10 +34,7 @@ def _stage_problem(app: Chalice, stage: str) -> str | None:
     functions = ["api_handler", *(source.name for source in app.event_sources)]
     if _has_variables(app) and all((_DIRECTORY / f"policy-{stage}-{name}.json").exists() for name in functions):
         return None
-    return (
-        f"`.chalice` lacks tables, key, streams or policies of stage {stage}: "
-        f"run `make deploy STAGE={stage}` first."
-    )
+    return f"`.chalice` lacks tables, key, streams or policies of stage {stage}: run `make deploy STAGE={stage}` first."
 
 
 def _local_problem(app: Chalice) -> str | None:
