@@ -70,6 +70,13 @@ agent_names = st.sampled_from(["a1", "a2", "a3"])
 limits = st.sampled_from([1, 2, 100])
 
 
+def unknown_in_theme(change: Document) -> Document:
+    """The warnings of an answer to a change whose theme has the member `own`."""
+    message = "is not a member of this object; it is stored as sent"
+    is_there = "own" in (change.get("customThemeJSONString") or {})
+    return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
+
+
 class Agents(Machine):
     """Agents in both forms, and tools."""
 
@@ -127,10 +134,11 @@ class Agents(Machine):
         def expected(_: Workspace) -> Expected:
             if known is None:
                 made.document = self.new_agent(merged_v2({"agentPlatform": "vg"}, change))
-                return Expected(success("Agent created successfully", v2_form(made.document)), made)
+                created = success("Agent created successfully", v2_form(made.document), **unknown_in_theme(change))
+                return Expected(created, made)
             self.saved(known, merged_v2(known.document, change))
             shown = for_agent_key(v2_form(known.document), self.kind(self.workspace(at), caller, agent_id))
-            return Expected(success("Agent updated successfully", shown), known)
+            return Expected(success("Agent updated successfully", shown, **unknown_in_theme(change)), known)
 
         answer = self.ask(
             "POST /v2/agents/{agent_id}", at, caller, expected, change, condition, known, agent_id=agent_id
