@@ -9,6 +9,8 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 _SECONDS = 20
+# The page also shows the events, which nobody can execute, as operations.
+_OPERATION = ".opblock-tag-section .opblock"
 
 
 class Page:
@@ -35,7 +37,7 @@ class Page:
 
     def operations(self) -> list[str]:
         """The operations in the order of the page, as `METHOD /path`."""
-        methods, paths = self.all(".opblock-summary-method"), self.all(".opblock-summary-path")
+        methods, paths = (self.all(f"{_OPERATION} .opblock-summary-{part}") for part in ("method", "path"))
         return [f"{method.text} {path.get_attribute('data-path')}" for method, path in zip(methods, paths, strict=True)]
 
     def execute(self, place: int, ids: dict[str, str]) -> tuple[int, Any]:
@@ -43,20 +45,20 @@ class Page:
 
         Everything stays as the page fills it in. `ids` are typed into path values that are empty.
         """
-        block = self.all(".opblock")[place]
+        block = self.all(_OPERATION)[place]
         control = block.find_element(By.CSS_SELECTOR, ".opblock-summary-control")
-        self._click(control)
+        self.click(control)
         button = self.find(".btn.execute", block)
         for row in self.all("tr[data-param-in=path]", block):
             box = row.find_element(By.CSS_SELECTOR, "input")
             if not box.get_attribute("value"):
                 box.send_keys(ids[row.get_attribute("data-param-name") or ""])
-        self._click(button)
+        self.click(button)
         answer = self.find(".live-responses-table tr.response .response-col_status", block)
         body = self.all(".live-responses-table tr.response .highlight-code code", block)
         text = body[0].get_attribute("textContent") if body else None
         status = int(answer.text.split()[0])
-        self._click(control)
+        self.click(control)
         return status, json.loads(text) if text else None
 
     def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
@@ -67,6 +69,7 @@ class Page:
         """All elements that exist now."""
         return (inside or self.driver).find_elements(By.CSS_SELECTOR, selector)
 
-    def _click(self, element: WebElement) -> None:
+    def click(self, element: WebElement) -> None:
+        """Click the element, in the middle of the screen."""
         self.driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
         element.click()

@@ -9,6 +9,7 @@ from selenium.webdriver.common.by import By
 
 from tests.browser import chromium
 from tests.browser.page import Page
+from tests.described import document
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
@@ -65,6 +66,14 @@ def test_the_first_operation_is_on_the_first_screen(width: int, height: int, pag
 def test_the_server_is_the_address_of_the_page(page: Page) -> None:
     assert [one.text for one in page.all(".servers option")] == [page.url]
     assert page.driver.current_url == f"{page.url}/docs"
+
+
+def test_an_event_is_shown_without_anything_to_fill_in(page: Page) -> None:
+    events = page.all(".webhooks .opblock")
+    assert len(events) == len(document()["webhooks"])
+    page.click(events[0].find_element(By.CSS_SELECTOR, ".opblock-summary-control"))
+    page.find(".parameters", events[0])
+    assert [one.tag_name for one in page.all("input, textarea, button.btn", events[0]) if one.is_displayed()] == []
 
 
 def test_every_link_of_the_page_leads_somewhere(page: Page) -> None:
