@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
-_SECONDS = 20
+_SECONDS = 60
 # The page also shows the events, which nobody can execute, as operations.
 _OPERATION = ".opblock-tag-section .opblock"
 
@@ -63,7 +63,7 @@ class Page:
 
     def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
         """The first element, as soon as it exists."""
-        return WebDriverWait(self.driver, _SECONDS, 0.05).until(lambda _: self.all(selector, inside))[0]
+        return WebDriverWait(self.driver, _SECONDS, 0.05).until(lambda _: self.all(selector, inside), selector)[0]
 
     def all(self, selector: str, inside: WebElement | None = None) -> list[WebElement]:
         """All elements that exist now."""
