@@ -5,6 +5,7 @@ from typing import Any
 
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
@@ -53,7 +54,7 @@ class Page:
             box = row.find_element(By.CSS_SELECTOR, "input")
             if not box.get_attribute("value"):
                 box.send_keys(ids[row.get_attribute("data-param-name") or ""])
-        self.click(button)
+        button.send_keys(Keys.ENTER)  # a click may miss: the page still moves while the request's example appears
         answer = self.find(".live-responses-table tr.response .response-col_status", block)
         body = self.all(".live-responses-table tr.response .highlight-code code", block)
         text = body[0].get_attribute("textContent") if body else None
