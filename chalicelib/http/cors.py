@@ -4,7 +4,7 @@ from chalice.app import CORSConfig
 
 from chalicelib import settings
 
-# Off by default: the edge routes take an agent's key, which is a server-side secret. Whoever finds it in a page can
+# Off by default: the edge routes take an agent's key, which is a server-side secret. Anyone who finds it in a page can
 # read all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose visitors
 # may have the key.
 CORS = (

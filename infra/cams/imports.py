@@ -2,7 +2,7 @@
 
 No webhook follows from an import. An imported conversation has no new messages, and an imported endpoint gets no event
 of a change before its import (`endpoints.existed_at`): the other records keep the version tags of their last change.
-Nobody else writes, because the workspace and its credentials are suspended.
+There is no other writer, because the workspace and its credentials are suspended.
 """
 
 import hashlib

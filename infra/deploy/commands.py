@@ -131,7 +131,7 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
 @click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
 @click.pass_context
 def restore(context: click.Context, stage_name: str, at: str, target: str) -> None:
-    """Restore every table of a stage to one moment, as a new stage with the same key. The old one goes on."""
+    """Restore every table of a stage to one moment, as a new stage with the same key. The old one stays in service."""
     session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
     checks.require_cloud(session)
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")

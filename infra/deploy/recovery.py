@@ -1,7 +1,8 @@
 """Restores the tables of a stage, as they were at one moment, as the tables of a new stage.
 
-DynamoDB restores into new tables, so the live stage goes on. A restored table has its items and indexes, but none of
-its settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring table.
+DynamoDB restores into new tables, so the live stage stays in service. A restored table has its items and indexes, but
+none of its settings. Both stages use one KMS key: the documents stay encrypted with the data keys in the keyring
+table.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.wait import WebDriverWait
 
 _SECONDS = 60
-# The page also shows the events, which nobody can execute, as operations.
+# The page also shows the events, which cannot be executed, as operations.
 _OPERATION = ".opblock-tag-section .opblock"
 
 

@@ -1,4 +1,4 @@
-"""The restore of the rehearsal: a filled stage restored as a second one, while the first one goes on.
+"""The restore of the rehearsal: a filled stage restored as a second one, while the first one stays in service.
 
 The emulator restores the current items, whatever the moment.
 """

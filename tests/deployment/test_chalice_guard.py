@@ -20,7 +20,7 @@ from tests.selection import whole
 # The reloader of `chalice local` starts its own command line again.
 _CHALICE = str(Path(sys.executable).with_name("chalice"))
 _NO_ENGINE = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "none", "AWS_SECRET_ACCESS_KEY": "none"}
-# Nothing listens there, so a command that goes on fails, and changes no account.
+# Nothing listens there, so a command that continues fails, and changes no account.
 _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
 
 
