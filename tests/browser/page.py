@@ -1,6 +1,7 @@
 """The documentation page, used as a reader does: with clicks and keys."""
 
 import json
+import time
 from typing import Any
 
 from selenium.webdriver import Chrome
@@ -54,13 +55,31 @@ class Page:
             box = row.find_element(By.CSS_SELECTOR, "input")
             if not box.get_attribute("value"):
                 box.send_keys(ids[row.get_attribute("data-param-name") or ""])
-        button.send_keys(Keys.ENTER)  # a click may miss: the page still moves while the request's example appears
-        answer = self.find(".live-responses-table tr.response .response-col_status", block)
+        answer = self._press(button, block)
         body = self.all(".live-responses-table tr.response .highlight-code code", block)
         text = body[0].get_attribute("textContent") if body else None
         status = int(answer.text.split()[0])
         self.click(control)
         return status, json.loads(text) if text else None
+
+    def _press(self, button: WebElement, block: WebElement) -> WebElement:
+        """Press Execute until the page sends the request; returns the status of the response.
+
+        A press right after the operation opened may be lost: the page builds its form in several steps.
+        """
+
+        selector = ".live-responses-table tr.response .response-col_status"
+        for _ in range(_SECONDS):
+            button.send_keys(Keys.ENTER)  # a click may miss: the page still moves while the example appears
+            for _ in range(20):
+                is_sent = bool(self.all(".loading-container", block))
+                if found := self.all(selector, block):
+                    return found[0]
+                time.sleep(0.05)
+            if is_sent:
+                return self.find(selector, block)
+        problems = [one.text for one in self.all(".validation-errors, .invalid", block)]
+        raise AssertionError(f"Execute sends nothing: {problems}")
 
     def find(self, selector: str, inside: WebElement | None = None) -> WebElement:
         """The first element, as soon as it exists."""
