@@ -7,30 +7,36 @@ import boto3
 import pytest
 from moto import mock_aws
 
+from infra.local.children import Engine
 from tests.capacity import Item, metered, size
+from tests.reliability import engine_fixture
+from tests.reliability.engine_fixture import local_engine  # noqa: F401 - the fixture
 from tests.selection import one_of_each
 
 TABLE, INDEX = "metered", "by_group"
 KEY = {"id": "a"}
 
 
+DESCRIPTION: dict[str, Any] = {
+    "TableName": TABLE,
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [{"AttributeName": name, "AttributeType": "S"} for name in ("id", "group")],
+    "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": INDEX,
+            "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+}
+
+
 @pytest.fixture
 def table() -> Iterator[Any]:
     """A table of a boto3 resource, with an index that projects all attributes, and one item of 6,018 bytes."""
     with mock_aws():
-        made = boto3.resource("dynamodb").create_table(
-            TableName=TABLE,
-            BillingMode="PAY_PER_REQUEST",
-            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("id", "group")],
-            KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
-            GlobalSecondaryIndexes=[
-                {
-                    "IndexName": INDEX,
-                    "KeySchema": [{"AttributeName": "group", "KeyType": "HASH"}],
-                    "Projection": {"ProjectionType": "ALL"},
-                }
-            ],
-        )
+        made = boto3.resource("dynamodb").create_table(**DESCRIPTION)
         made.put_item(Item={**KEY, "group": "g", "text": "x" * 6_000})
         yield made
 
@@ -86,3 +92,15 @@ def test_a_changed_index_key_costs_a_delete_and_a_put(table: Any) -> None:
 def test_an_operation_without_a_rule_raises_an_error(table: Any) -> None:
     with metered(table.meta.client), pytest.raises(ValueError, match="DescribeTable"):
         table.meta.client.describe_table(TableName=TABLE)
+
+
+@pytest.mark.engine
+def test_the_local_engine_is_metered(local_engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    """The engine refuses requests that its own credentials did not sign; moto accepts them."""
+    for name, value in local_engine.address.items():
+        monkeypatch.setenv(name, value)
+    client = engine_fixture.client(local_engine, "dynamodb")
+    client.create_table(**DESCRIPTION)
+    with metered(client) as meter:
+        client.put_item(TableName=TABLE, Item={"id": {"S": "a"}, "group": {"S": "g"}})
+    assert (meter.total, meter.reads, meter.writes) == (1, 0, 1 + 1)
