@@ -72,6 +72,14 @@ def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
     assert messages.fits(asset.text)
 
 
+@pytest.mark.parametrize(
+    ("path", "status"), [("/", 302), ("/docs", 200), ("/docs/page.js", 200), ("/openapi.json", 200)]
+)
+@one_of_each(lambda: None)
+def test_query_parameters_are_ignored(path: str, status: int) -> None:
+    assert Api().get(f"{path}?utm_source=mail").status == status
+
+
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/openapi.json"])
 @one_of_each(lambda: None)
 def test_an_invalid_token_is_ignored(path: str) -> None:

@@ -1,6 +1,7 @@
 """The public OpenAPI document, the page that shows it, and the guide (`auth.OPEN_ROUTES`).
 
-Document and page are built on the first request for them, so other requests do not pay for them.
+Document and page are built on the first request for them, so other requests do not pay for them. These routes are not
+operations of the API: the document does not describe them, and they ignore query parameters.
 """
 
 from functools import lru_cache
@@ -11,7 +12,6 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
 from chalicelib.http import exchange
-from chalicelib.http.operation import operation
 
 routes = Blueprint(__name__)
 
@@ -31,7 +31,6 @@ _HEADERS = {
 
 
 @routes.route("/", methods=["GET"])
-@operation()
 def redirect_to_page() -> Response:
     """Redirect to the documentation page."""
     # Relative to the last segment of the path, which is the stage of a gateway if the caller left out the slash.
@@ -41,14 +40,12 @@ def redirect_to_page() -> Response:
 
 
 @routes.route("/openapi.json", methods=["GET"])
-@operation()
 def read_document() -> Response:
     """Read the OpenAPI document."""
     return _answer(_document(), "application/json", "no-cache")
 
 
 @routes.route("/docs", methods=["GET"])
-@operation()
 def read_page() -> Response:
     """Read the documentation page."""
     # Relative links work below any stage of a gateway. `/docs/` is the same page as `/docs`.
@@ -57,7 +54,6 @@ def read_page() -> Response:
 
 
 @routes.route("/docs/{asset}", methods=["GET"])
-@operation(raises=(errors.NotFound,))
 def read_asset(asset: str) -> Response:
     """Read a file of the documentation page."""
     file = _assets().get(asset)
