@@ -208,6 +208,10 @@ def test_any_other_url_is_refused_with_its_rule_and_not_echoed(url: str, rule: s
     assert stored() == before
 
 
+def test_the_url_is_checked_before_the_endpoint(api: Api) -> None:
+    refused(api.patch("/v3/webhooks/nothing", webhook_body("http://example.com")), 400, "webhook.url")
+
+
 def test_private_addresses_and_http_are_allowed_only_with_the_setting(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

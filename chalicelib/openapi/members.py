@@ -48,15 +48,16 @@ _CLIENT_SIGN_IN = {
     "email": note("The user name for the dashboard. Unique in the workspace."),
     "dashboardPassword": note("The password for the dashboard. Responses contain it as it was sent."),
 }
-# Only host names: the rules for addresses and for names beyond ASCII are too long for a pattern.
+# Only URLs in ASCII with a host name: the rules for addresses and for other scripts are too long for a pattern. Not in
+# the format `uri`, which forbids characters that the service accepts, such as `|` in a query.
 _LABEL, _PORT = (
     "[A-Za-z0-9_-]{1,63}",
     "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]",
 )
 _WEBHOOK = {
     "url": {
-        "description": "A public https URL without user name, password and fragment.",
-        "format": "uri",
+        "description": "A public https URL without user name, password and fragment. The pattern describes usual URLs; "
+        "public IP addresses and other scripts are accepted as well.",
         "pattern": rf'^https://({_LABEL}\.)*[A-Za-z][A-Za-z0-9_-]{{0,62}}(:({_PORT}))?([/?][!-"$-\[\]-~]*)?$',
     },
     "events": note("The event types that the endpoint receives. Duplicates are ignored."),

@@ -34,7 +34,8 @@ def create_webhook() -> Response:
     endpoint remains after the token ends.
     """
     given: models.WebhookIn = messages.body()
-    row, secret = endpoints.create(auth.caller().workspace_id, _valid(given.webhook, _DEFAULTS))
+    _require_valid_url(given.webhook)
+    row, secret = endpoints.create(auth.caller().workspace_id, _merged(given.webhook, _DEFAULTS))
     made = privileges.visible({**_render(row), "signingSecret": secret})
     warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
     return etag.tagged(messages.success("Webhook created successfully", made, warnings), row)
@@ -73,9 +74,10 @@ def change_webhook(webhook_id: str) -> Response:
     `warnings` tells an access token that the endpoint remains after the token ends.
     """
     change: models.WebhookChangeIn = messages.body()
+    _require_valid_url(change.webhook)
     row = _require_match(webhook_id)
     before = row.open()
-    endpoints.save(row, before, _valid(change.webhook, before))
+    endpoints.save(row, before, _merged(change.webhook, before))
     warnings = privileges.warn_of_lasting("webhook")
     return etag.tagged(messages.success("Webhook updated successfully", _render(row), warnings), row)
 
@@ -189,12 +191,15 @@ def _stage_delivery(webhook_id: str, event_id: str, type_: str) -> dict[str, Any
     return _render_delivery(row)
 
 
-def _valid(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
-    """Merge a change into `before`. Raises Invalid for a URL that a webhook may not have."""
-    after = change.merge_into(before)
-    rule = sender.check_url(after["url"]) if "url" in change.model_fields_set else None
+def _require_valid_url(change: "models.WebhookChange") -> None:
+    """Raise Invalid for a URL that a webhook may not have."""
+    rule = sender.check_url(change.url) if "url" in change.model_fields_set else None
     if rule is not None:
         raise errors.Invalid.member("webhook.url", rule)
+
+
+def _merged(change: "models.WebhookChange", before: dict[str, Any]) -> dict[str, Any]:
+    after = change.merge_into(before)
     return {**after, "events": list(dict.fromkeys(after["events"]))}
 
 

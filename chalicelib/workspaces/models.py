@@ -20,7 +20,7 @@ from chalicelib.http.wire import (
 
 Scope = TypeAliasType("Scope", AnyScope)
 
-YEAR = 365 * 24 * 60 * 60
+MINUTE, YEAR = 60, 365 * 24 * 60 * 60
 MAX_RETENTION_DAYS = 3650
 # Together they are refused.
 _BOTH: dict[str, JsonValue] = {
@@ -55,12 +55,12 @@ class Workspace(Wire):
 
 
 class NewToken(Wire):
-    """The settings of a new v3 access token. It expires after 30 days by default, and after a year at most."""
+    """The settings of a new v3 access token. It expires after a minute to a year, by default after 30 days."""
 
     model_config = ConfigDict({**STRICT, "json_schema_extra": {"not": _BOTH}})
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
-    expiresInSeconds: Annotated[int, Field(ge=1, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
+    expiresInSeconds: Annotated[int, Field(ge=MINUTE, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
     scopes: Annotated[list[Scope], NOT_EMPTY] | None = None
 
