@@ -36,8 +36,10 @@ def main(quick: bool, pairs: int | None, questions: tuple[Question, ...]) -> Non
     started = time.monotonic()
     with Run(console, quick=quick, pairs=pairs) as run:
         for question in questions or get_args(Question):
-            rows += _measure(question, run, console)
-    results.write(results.HERE / "results" / "quick.json" if quick else results.LATEST, rows)
+            found = _measure(question, run, console)
+            # At once: a later question that fails does not lose them.
+            results.write(results.HERE / "results" / "quick.json" if quick else results.LATEST, found)
+            rows += found
     missed = [one for one in rows if one["holds"] is False]
     console.print(f"{len(rows)} rows in {time.monotonic() - started:.0f} s; {len(missed)} missed goals.")
     for one in missed:

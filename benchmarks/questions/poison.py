@@ -22,7 +22,6 @@ from benchmarks.measure.limit import limited
 from benchmarks.results import Goal, Row, row
 from benchmarks.run import Run
 from chalicelib.webhooks import queue
-from infra.local import children
 from tests.webhooks.receivers import certificates
 
 TITLE = "Poison: the largest fan-out of one request"
@@ -87,7 +86,7 @@ def _running(run: Run) -> Iterator[_Processes]:
     with ExitStack() as opened:
         made = certificates(Path(opened.enter_context(tempfile.TemporaryDirectory())), "hooks.cams.test")
         port = opened.enter_context(receiver.running(process.RECEIVERS_CORE, made.leaves["good"]))
-        environment = {**children.address_of(run.engine.url), "SSL_CERT_FILE": str(made.authority)}
+        environment = {**run.engine.address, "SSL_CERT_FILE": str(made.authority)}
         first, *others = [opened.enter_context(process.running(environment)) for _ in range(1 + _OTHERS)]
         has_limit = opened.enter_context(limited(first.pid, _CORES))
         yield _Processes(first, others, f"https://{receiver.HOSTS[0]}:{port}", has_limit)
