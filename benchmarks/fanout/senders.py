@@ -68,7 +68,7 @@ def _ours(url: str, seconds: float) -> "futures.Future[int | None]":
     # The product has one deadline of 30 s, so `seconds` has no effect here.
     endpoint = {"url": url, "secrets": [{"secret": _SIGNING_SECRET}]}
     one = queue.Delivery("workspace", "webhook", _next_id(), "message_received", "delivery")
-    return delivery.threads[queue.FAST].submit(copy_context().run, _status, one, endpoint)
+    return delivery.threads[queue.FAST].submit(copy_context().run, _status, one, endpoint)  # type: ignore[arg-type]
 
 
 def _status(one: queue.Delivery, endpoint: dict[str, object]) -> int | None:

@@ -129,7 +129,8 @@ def _invoke(run: Run, senders: Sequence[Sender], function: str, records: Sequenc
 
     Messages that a function reports as failed come again, as from the queue.
     """
-    size, failed = _BATCH[function], []
+    size = _BATCH[function]
+    failed: list[dict[str, Any]] = []
     free: SimpleQueue[Sender] = SimpleQueue()
     for sender in senders:
         free.put(sender)
