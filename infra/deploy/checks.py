@@ -7,13 +7,16 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import metadata
+from socket import inet_aton, inet_ntoa
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
 from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.utils import is_valid_uri
 
 from infra.deploy import limits, stack, stage
 from infra.deploy.functions import APPLICATION
@@ -62,28 +65,42 @@ def _check_limits(stage_name: str) -> None:
 
 
 def require_cloud(session: Session) -> None:
-    """The session has a region, and its endpoint is not on this machine. Raises NotReady.
+    """The session has a region, and its endpoint is valid and not on this machine. Raises NotReady.
 
     A shell that has sourced the environment of the local run has such an endpoint. The rehearsal sets
     CAMS_DEPLOY_TO_EMULATOR to deploy to one on purpose.
     """
     require_region(session)
-    if os.environ.get("CAMS_DEPLOY_TO_EMULATOR") == "1":
-        return
+    is_rehearsal = os.environ.get("CAMS_DEPLOY_TO_EMULATOR") == "1"
     for name, value in os.environ.items():
-        if name.startswith("AWS_ENDPOINT_URL") and _is_loopback(value):
+        if not name.startswith("AWS_ENDPOINT_URL") or not value:
+            continue
+        if not _is_url(value):
+            raise NotReady(f"{name} is not a valid URL: correct it, or unset it.")
+        if not is_rehearsal and _is_loopback(urlsplit(value).hostname or ""):
             raise NotReady(
                 f"{name} points at this machine, as in the environment of `make run`: use another shell, or unset it."
             )
 
 
-def _is_loopback(url: str) -> bool:
-    host = urlsplit(url).hostname or ""
+def _is_url(text: str) -> bool:
+    """Whether the SDK accepts the text as an endpoint."""
+    try:
+        return bool(is_valid_uri(text))
+    except ValueError:
+        return False
+
+
+def _is_loopback(host: str) -> bool:
+    host = host.removesuffix(".")
+    with suppress(OSError):
+        host = inet_ntoa(inet_aton(host))  # every notation that C libraries accept, such as 127.1
     try:
         address = ipaddress.ip_address(host)
-        return address.is_loopback or address.is_unspecified
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 def require_region(session: Session) -> str:

@@ -22,6 +22,11 @@ COMMANDS = {
     "destroy": ["--stage", "prod"],
     "restore": ["--stage", "prod", "--at", "latest", "--to", "prod2"],
 }
+# This machine in every notation.
+HERE = (
+    "http://127.0.0.1:4566", "http://localhost:4566", "http://[::1]:1", "http://0.0.0.0:1", "http://127.1:4566",
+    "http://0x7f.1", "http://2130706433", "http://localhost.:4566", "http://a.localhost", "http://[::ffff:127.0.0.1]:1",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +67,11 @@ def test_a_command_without_a_region_is_refused_in_one_sentence(command: str, mon
 
 @one_of_each(lambda command: command)
 @pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:4566", "http://localhost:4566", "http://[::1]:1", "http://0.0.0.0:1"]
-)
 @pytest.mark.parametrize("variable", ["AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB"])
 def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
-    command: str, url: str, variable: str, monkeypatch: pytest.MonkeyPatch
+    command: str, variable: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(variable, url)
+    monkeypatch.setenv(variable, HERE[0])
     monkeypatch.delenv("CAMS_DEPLOY_TO_EMULATOR", raising=False)
     answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
     (line,) = answer.output.splitlines()
@@ -79,8 +81,33 @@ def test_an_endpoint_on_this_machine_is_refused_in_one_sentence(
     checks.require_cloud(boto3.session.Session())
 
 
-def test_an_endpoint_elsewhere_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ENDPOINT_URL", "https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com")
+@pytest.mark.parametrize("url", HERE)
+@one_of_each(lambda: None)
+def test_every_notation_of_this_machine_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    assert "points at this machine" in failure()
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:4566", "localhost:4566", "http://", "http://[::1", "http://[::g]", "https://a b/"]
+)
+@pytest.mark.parametrize("command", COMMANDS)
+@one_of_each(lambda command: command)
+def test_an_endpoint_that_is_no_url_is_refused_in_one_sentence(
+    command: str, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+    answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
+    expected = ["Error: AWS_ENDPOINT_URL is not a valid URL: correct it, or unset it."]
+    assert (answer.exit_code, answer.output.splitlines()) == (1, expected)
+
+
+@pytest.mark.parametrize(
+    "url", ["https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com", "https://127.example.com", "http://10.0.0.1", ""]
+)
+@one_of_each(lambda: None)
+def test_an_endpoint_elsewhere_is_accepted(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", url)
     checks.require_cloud(boto3.session.Session())
 
 
