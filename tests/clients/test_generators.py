@@ -133,6 +133,7 @@ def test_schemathesis_finds_nothing_in_a_run(cases: int, run: Run, tmp_path: Pat
         ),
         *("--max-examples", cases, "--generation-deterministic"),
         cwd=tmp_path,
+        SCHEMATHESIS_HOOKS=str(HERE / "hooks.py"),
     )
     assert re.search(r"(\d+) generated, \1 passed", re.sub(r", \d+ skipped", "", found)), found
     assert "returned only 401/403" not in found, "the key was not accepted"
