@@ -2,9 +2,9 @@
 
     python -m benchmarks [--quick] [--pairs N] [QUESTION ...]
 
-The suite prints a table for each question. A full run writes results/latest.json and, from it, the table in
-docs/benchmarks.md and the plots. A quick run writes results/quick.json. It fails if a count or a number of instructions
-misses its goal without a known reason. Times never fail a run.
+The suite prints a table for each question. A full run writes results/latest.json after each question and, in the end,
+the table in docs/benchmarks.md and the plots from it. A quick run writes results/quick.json. It fails if a count or a
+number of instructions misses its goal without a known reason. Times never fail a run.
 """
 
 import importlib
