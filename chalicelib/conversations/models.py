@@ -78,6 +78,14 @@ class ConvoMeta(Wire):
     sessionsNum: OptionalNumber = None
 
 
+class ConvoMetaV3(ConvoMeta):
+    """The metadata of a conversation in the v3 form: also its agent, its title and its newest message."""
+
+    agentId: OptionalText = read_only()
+    title: OptionalText = None
+    lastMessage: OptionalText = read_only()
+
+
 class Deletion(Wire):
     """The messages to delete, by `mid`. Unknown ids are ignored."""
 

@@ -114,6 +114,7 @@ FUNCTIONS = (
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents/index/by_workspace": "Query",
             "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem Query",
+            "conversations/index/by_activity": "Query",
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
