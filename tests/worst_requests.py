@@ -169,6 +169,15 @@ ACCEPTED = {
         "GET", "/v2/agents/support/convos", None,
         many(lambda _: f"{AGENT}/convos", lambda _: {"conversation": {"title": "t " * 30_000}}, 40),
     ),
+    "a page of 100 conversations": Request(
+        "GET", f"{AGENT}/convos?limit=100&q=none", None,
+        many(lambda _: f"{AGENT}/convos", lambda _: {"conversation": {"title": "t " * 30_000}}, 120),
+    ),
+    "a page of messages that begin in other chunks": Request(
+        "GET", f"{AGENT}/convos/worst/messages?limit=100", None,
+        (Request("POST", "/agents/support/interact/worst/state", json.dumps(
+            {"turns": [{"messages": [{"item": {"text": "x", "list": [{"a": 1}] * 78_000}}]}]}).encode(), ()),),
+    ),
     "all webhooks": Request(
         "GET", "/v3/webhooks", None,
         many(lambda _: "/v3/webhooks", lambda _: WEBHOOK, 50),

@@ -81,14 +81,14 @@ def apply(before: State, change: Change, now: int) -> State:
         return (
             before
             if json_equal(metadata, before.metadata)
-            else State(_stamped(metadata, now), before.turns, before.seen)
+            else State(stamped(metadata, now), before.turns, before.seen)
         )
     if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, seen = _receive(before, turns, text)
-    return State(_stamped({**metadata, **_counts(turns)}, now), text, seen, new)
+    return State(stamped({**metadata, **_counts(turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -243,7 +243,7 @@ def _is_stored(state: State) -> bool:
     return "ts" in state.metadata
 
 
-def _stamped(metadata: Document, now: int) -> Document:
+def stamped(metadata: Document, now: int) -> Document:
     """Return metadata with its defaults and the time of the write, without cleared members."""
     stamped = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in stamped.items() if value is not None}

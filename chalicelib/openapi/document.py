@@ -111,7 +111,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
-    described |= parameters.references(view.path, view.operation.query, headers)
+    described |= parameters.references(view.path, _query(view.operation), headers)
     if view.operation.body is not None:
         described["requestBody"] = _request_body(view, built)
     described["responses"] = {
@@ -120,6 +120,13 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
     }
     return described
+
+
+def _query(declared: operation) -> tuple[str, ...]:
+    """The names of the components of the query parameters."""
+    special = {name: f"required{name.capitalize()}" for name in declared.requires}
+    special |= {"limit": "boundedLimit"} if declared.bounded else {}
+    return tuple(special.get(name, name) for name in declared.query)
 
 
 def _opened_by(view: _View) -> str:
@@ -196,6 +203,9 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
     if data is not None:
         properties["data"] = data
     required = list(properties)
+    if any(view.operation.bounded for view in views):
+        properties["hasMore"] = {"type": "boolean", "description": "Whether the list continues after this page."}
+        required.append("hasMore")
     if any("cursor" in view.operation.query for view in views):
         properties["nextCursor"] = {
             "type": "string",

@@ -36,6 +36,21 @@ _AGENT = {
     "buttonsLayout": known("horizontal"),
     "vg_defaultModel": _MODEL,
 }
+_CONVERSATION = {
+    "userID": _USER,
+    "state": known("requested_chat"),
+    "ts": _UNIX,
+    "firstMessageTS": note("The user's first message, Unix seconds."),
+    "lastMessageTS": note("The user's last message, Unix seconds."),
+    "interactionsNum": note("The user's own messages."),
+    "lastModified": _UNIX,
+}
+_STATES = known("ai-chatting", "requested_chat", "human-chatting", "ended_chat")
+_CONVERSATION_V3 = {
+    **_CONVERSATION,
+    "state": _STATES,
+    "lastMessage": note("The beginning of the newest message: at most 200 characters, and 400 bytes."),
+}
 _TOOL = {
     "method": known("GET"),
     "serverUrl": note("The URL that the tool calls."),
@@ -104,15 +119,10 @@ NOTES: dict[str, dict[str, Note]] = {
     "Tool": _TOOL,
     "NewTool": _TOOL,
     "ToolField": {"in": note("The position of the parameter in the call."), "type": known("string")},
-    "ConvoMeta": {
-        "userID": _USER,
-        "state": known("requested_chat"),
-        "ts": _UNIX,
-        "firstMessageTS": note("The user's first message, Unix seconds."),
-        "lastMessageTS": note("The user's last message, Unix seconds."),
-        "interactionsNum": note("The user's own messages."),
-        "lastModified": _UNIX,
-    },
+    "ConvoMeta": _CONVERSATION,
+    "ConvoMetaV3": _CONVERSATION_V3,
+    "NewConversation": _CONVERSATION_V3,
+    "Assignment": {"to": note("The client's id; null for none."), "state": _STATES},
     "Message": {
         "mid": note("The message id. If absent, it is derived from the content of the message."),
         "from": known("human"),
@@ -136,7 +146,6 @@ NOTES: dict[str, dict[str, Note]] = {
         "firstMessageTS": note("The user's first message, Unix seconds."),
         "lastMessageTS": note("The user's last message, Unix seconds."),
     },
-    "NewConversation": {"ts": _UNIX},
     "CreatedConversation": {"createdAt": _MOMENT},
     "Client": {
         **_CLIENT_SIGN_IN,

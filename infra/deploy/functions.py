@@ -118,7 +118,7 @@ FUNCTIONS = (
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
-            "clients": "DeleteItem GetItem PutItem Query",
+            "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
             "organisations": "DeleteItem GetItem PutItem",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "webhooks": "DeleteItem GetItem PutItem Query",
