@@ -69,3 +69,13 @@ def test_the_v2_form_has_no_newest_message(api: Api) -> None:
     assert "lastMessage" not in api.post(STATE, body).json["chatState"]
     (listed,) = api.get("/v2/agents/support/convos").data
     assert "lastMessage" not in listed
+
+
+@pytest.mark.parametrize("state", ["human-chatting", "ended_chat"])
+def test_an_imported_conversation_is_in_the_index_if_it_waits(state: str, api: Api, workspace: NewWorkspace) -> None:
+    api.post(STATE, {"metadata": {"state": state}})
+    before = row_of(workspace)
+    row = store.ConversationRow(storage.key(workspace.workspace_id, "support", "ann"))
+    row.agent, row.created, row.version_tag = before.agent, before.created, before.version_tag
+    restored = store.restore(row, store.read_state(before))
+    assert (restored.waiting, restored.activity) == (before.waiting, before.activity)
