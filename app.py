@@ -12,6 +12,7 @@ from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.routes import routes as conversations
+from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
@@ -45,6 +46,7 @@ resources = (
     analytics,
     clients,
     conversations_v3,
+    transcripts,
     organisations,
     leads,
     workspaces,

@@ -46,8 +46,13 @@ class Operation(NamedTuple):
         return found
 
     @property
+    def is_file(self) -> bool:
+        """Whether the answer is a text in one of several formats, without a schema and examples."""
+        return "application/json" not in self.description["responses"]["200"]["content"]
+
+    @property
     def answer(self) -> Document:
-        """Schema and examples of the answer."""
+        """Schema and examples of an answer that is no file."""
         content: list[Document] = list(self.description["responses"]["200"]["content"].values())
         (only,) = content
         return only

@@ -437,7 +437,8 @@ class Service(NamedTuple):
         """Send a request that prefers errors to warnings; with `headers`, the default content type is omitted."""
         headers = {"Content-Type": "application/json"} if headers is None else headers
         strict = {"Prefer": "handling=strict", **self.api._headers}
-        return self.api.call(operation.method, self.path(operation.route, **values), body, {**strict, **headers})
+        path = self.path(operation.route, **values) + QUERIES.get(operation.name, "")
+        return self.api.call(operation.method, path, body, {**strict, **headers})
 
 
 @pytest.fixture(scope="module")
@@ -664,7 +665,7 @@ def operations_with(name: str) -> list[Operation]:
 
 
 def test_every_query_parameter_is_tested() -> None:
-    tested = {"page", "limit", "cursor", "status", "inbox", *TEXTS, *TIMES}
+    tested = {"page", "limit", "cursor", "status", "inbox", "format", *TEXTS, *TIMES}
     assert {name for operation in OPERATIONS for name in operation.query} == tested
 
 
@@ -758,6 +759,15 @@ def test_the_list_of_all_agents_is_an_inbox(query: str, service: Service) -> Non
     assert assert_refused(answer, operation, "inbox") == "inbox must be true."
 
 
+@pytest.mark.parametrize("query", ["", "?format=", "?format=xml", "?format=csv&format=csv"])
+@every(operations_with("format"))
+def test_an_export_has_a_known_format(operation: Operation, query: str, service: Service) -> None:
+    with harmless():
+        answer = service.api.get(f"{service.path(operation.route)}{query}")
+    rule = "must be given once" if "&" in query else "must be ndjson or csv"
+    assert assert_refused(answer, operation, "format") == f"format {rule}."
+
+
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("status", STATUSES)
 @every(operations_with("status"))
@@ -782,7 +792,9 @@ def test_a_malformed_cursor_is_refused(operation: Operation, value: str, service
 @every(operations_with("cursor"))
 def test_an_empty_cursor_returns_the_first_page(operation: Operation, service: Service) -> None:
     path = service.path(operation.route) + QUERIES.get(operation.name, "?")
-    assert service.api.get(f"{path}&cursor=").data == service.api.get(path).data != []
+    first = service.api.get(path)
+    assert service.api.get(f"{path}&cursor=").text == first.text
+    assert first.json is None or first.data != []
 
 
 # One envelope for every error

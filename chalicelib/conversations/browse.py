@@ -35,16 +35,18 @@ def of_agent(
     Both are Unix seconds; None is no bound. One request for `limit` entries, then one per 100 entries, and for each
     another one if there are long ones among them.
     """
-    agent, lowest = storage.key(workspace_id, agent_id), _LOWEST if since is None else ids.id_at(since * 1000, 0)
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
-        if before < lowest:
-            return []
-        condition = ConversationRow.created.between(lowest, before)
-        return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
+        return _created(storage.key(workspace_id, agent_id), since, before, limit)
 
-    latest = _HIGHEST if until is None else _before(ids.id_at(until * 1000, 0))
-    return _examine(fetch, lambda row: row.created, min(latest, _before(cursor)), limit)
+    return _examine(fetch, lambda row: row.created, _latest(until, cursor), limit)
+
+
+def entries_of_agent(
+    workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
+) -> list[ConversationRow]:
+    """Return up to `limit` entries of the list of `of_agent`, without metadata that is too long. One request."""
+    return _created(storage.key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
 def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[Examined]:
@@ -57,6 +59,18 @@ def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[Examine
         )
 
     return _examine(fetch, lambda row: row.activity, _before(cursor), limit)
+
+
+def _created(agent: str, since: int | None, before: str, limit: int) -> list[ConversationRow]:
+    lowest = _LOWEST if since is None else ids.id_at(since * 1000, 0)
+    if before < lowest:
+        return []
+    condition = ConversationRow.created.between(lowest, before)
+    return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
+
+
+def _latest(until: int | None, cursor: str | None) -> str:
+    return min(_HIGHEST if until is None else _before(ids.id_at(until * 1000, 0)), _before(cursor))
 
 
 def _examine(

@@ -44,10 +44,16 @@ class Examined(NamedTuple):
     has_more: bool
 
 
-def bounded_page(message: str, examined: Iterator[Examined], limit: int) -> Response:
+def bounded_page(
+    message: str,
+    examined: Iterator[Examined],
+    limit: int,
+    describe: Callable[[str | None], dict[str, Any]] = lambda position: {},
+) -> Response:
     """Up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
 
-    `nextCursor` is the position of the last entry that was examined, so an empty page may have one.
+    `nextCursor` is the position of the last entry that was examined, so an empty page may have one; `describe` returns
+    further members of the answer for it, or for None at the end of the list.
     """
     last = Examined("", None, False)
 
@@ -61,8 +67,9 @@ def bounded_page(message: str, examined: Iterator[Examined], limit: int) -> Resp
                 return
 
     taken = _take(until_full(), dict)
-    has_more = taken.is_full or last.has_more
-    return spliced.list_response(message, taken.records, taken.last if has_more else None, hasMore=has_more)
+    position = taken.last if taken.is_full or last.has_more else None
+    members = {"hasMore": position is not None, **describe(position)}
+    return spliced.list_response(message, taken.records, position, **members)
 
 
 def all_or_page(

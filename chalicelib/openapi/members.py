@@ -28,6 +28,14 @@ _MILLISECONDS = note("Unix milliseconds.")
 _MOMENT: Note = {"format": "date-time"}
 _USER = note("The user or conversation id.")
 
+# Further members of the envelopes of lists.
+OF_ENVELOPES: dict[str, dict[str, Any]] = {
+    "searchedUntil": {
+        "type": "integer",
+        "format": "int64",
+        "description": "Unix seconds. What was created later has been searched; at the end of the list `from`, or 0.",
+    }
+}
 _AGENT = {
     "SECRET_API_KEY": note(
         "The agent key, which opens the edge routes of the agent. The service generates one for a new agent without "

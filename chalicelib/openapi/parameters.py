@@ -76,12 +76,26 @@ _QUERY: dict[str, Schema] = {
         "of the newest message. Upper and lower case are the same.",
         "schema": _TEXT,
     },
+    "requiredFormat": {
+        "name": "format",
+        "required": True,
+        "description": "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
+        "example": "ndjson",
+        "schema": {"type": "string", "pattern": "^(csv|ndjson)$"},
+    },
     "requiredInbox": {
         "name": "inbox",
         "required": True,
         "description": "`true`: this is a list of what waits for a person only.",
         "example": "true",
         "schema": {"type": "string", "const": "true"},
+    },
+    "requiredQ": {
+        "name": "q",
+        "required": True,
+        "description": "The text to find. Upper and lower case are the same.",
+        "example": "order",
+        "schema": _TEXT,
     },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
     "status": {
@@ -131,6 +145,14 @@ ETAG: Schema = {
         "description": "The version of the record, in quotes. It changes with each save. Absent if nothing is saved.",
         "schema": {"type": "string"},
         "example": shared.ETAG,
+    }
+}
+
+# A header of every page of a file but the last.
+LINK: Schema = {
+    "Link": {
+        "description": 'The next page, `<…>; rel="next"` (RFC 8288), relative to the request; absent on the last page.',
+        "schema": {"type": "string"},
     }
 }
 

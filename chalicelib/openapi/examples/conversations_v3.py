@@ -55,3 +55,15 @@ LIST_MESSAGES: Examples = {
         {**success("Messages retrieved successfully", NEWEST_FIRST), "hasMore": False},
     )
 }
+SEARCH_CONVERSATIONS: Examples = {
+    "found": Example(
+        "The newest conversations with the text",
+        {
+            **success(
+                "Conversations searched successfully", [{"conversation": _CHANGED, "messages": NEWEST_FIRST[1:]}]
+            ),
+            "hasMore": False,
+            "searchedUntil": 0,
+        },
+    )
+}
