@@ -12,6 +12,8 @@ from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.routes import routes as conversations
+from chalicelib.conversations.transcript_routes import routes as transcripts
+from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
 from chalicelib.http import auth, commit, envelope, privileges
@@ -37,7 +39,19 @@ for middleware in (
 ):
     app.register_middleware(middleware, "http")
 
-resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
+resources = (
+    agents,
+    tools,
+    conversations,
+    analytics,
+    clients,
+    conversations_v3,
+    transcripts,
+    organisations,
+    leads,
+    workspaces,
+    deletion,
+)
 for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies):
     app.register_blueprint(blueprint)
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from jsonschema import Draft202012Validator
 
@@ -30,6 +31,7 @@ class Operation(NamedTuple):
     path: str
     description: Document
     path_values: dict[str, str]
+    query: str
 
     @property
     def route(self) -> str:
@@ -44,8 +46,13 @@ class Operation(NamedTuple):
         return found
 
     @property
+    def is_file(self) -> bool:
+        """Whether the answer is a text in one of several formats, without a schema and examples."""
+        return "application/json" not in self.description["responses"]["200"]["content"]
+
+    @property
     def answer(self) -> Document:
-        """Schema and examples of the answer."""
+        """Schema and examples of an answer that is no file."""
         content: list[Document] = list(self.description["responses"]["200"]["content"].values())
         (only,) = content
         return only
@@ -62,8 +69,8 @@ class Operation(NamedTuple):
         return {int(status) for status in self.description["responses"]} - {200, 304}
 
     def address(self, **values: str) -> str:
-        """The path with the document's example values; `values` override them."""
-        return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path)
+        """The path and the required query with the document's example values; `values` override them."""
+        return re.sub(r"{(\w+)}", lambda name: (self.path_values | values)[name[1]], self.path) + self.query
 
 
 @cache
@@ -84,10 +91,11 @@ def operations() -> list[Operation]:
 def _operations() -> Iterator[Operation]:
     for path, item in document()["paths"].items():
         for method, description in item.items():
-            values = (resolved(one) for one in description.get("parameters", ()))
-            in_path = (one for one in values if one["in"] == "path")
-            chosen = {one["name"]: path_value(one) for one in in_path}
-            yield Operation(description["operationId"], method.upper(), path, description, chosen)
+            values = [resolved(one) for one in description.get("parameters", ())]
+            chosen = {one["name"]: path_value(one) for one in values if one["in"] == "path"}
+            required = {one["name"]: one["example"] for one in values if one["in"] == "query" and one.get("required")}
+            query = "?" + urlencode(required) if required else ""
+            yield Operation(description["operationId"], method.upper(), path, description, chosen, query)
 
 
 def path_value(parameter: Document) -> str:

@@ -19,6 +19,8 @@ GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 BODIES: dict[str, Any] = {name: one["body"] for name, one in ROUTES.items() if "body" in one}
+# The query without which an operation is refused.
+QUERIES = {name: one["query"] for name, one in ROUTES.items() if "query" in one}
 
 # Defaults of the ids that callers choose.
 CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
@@ -79,7 +81,7 @@ def send(
         body = json.dumps(BODIES[name]) if name in BODIES else ""
     text = Template(body).substitute({**ids, "mark": mark})
     content = {"Content-Type": "application/json"} if text else {}
-    return Api().call(method, path.format(**ids), text.encode() or None, {**content, **headers})
+    return Api().call(method, path.format(**ids) + QUERIES.get(name, ""), text.encode() or None, {**content, **headers})
 
 
 def named(name: str) -> list[str]:

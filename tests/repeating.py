@@ -27,6 +27,7 @@ WEBHOOK = "/v3/webhooks/{webhook_id}"
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
 TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
+CONVERSATION = "{} /v3/agents/{{agent_id}}/convos/{{convo_id}}{}"
 NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for one item, even compressed
 
 
@@ -63,6 +64,8 @@ CASES = [
     Case("tool create", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "New", "fields": [{"key": "x"}]}}),
     Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
+    Case("conversation change", CONVERSATION.format("PATCH", ""), {"conversation": {"title": "New", "tags": ["a"]}}),
+    Case("conversation assign", CONVERSATION.format("POST", "/assign"), {"assign": {"to": "ann"}}),
     Case("state read", STATE, {}),
     Case("state replace", STATE, state_body("Hello", "Again")),
     Case("state describe", STATE, {"metadata": {"userName": "Ann"}}),

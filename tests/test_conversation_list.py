@@ -199,7 +199,8 @@ def test_an_unchanged_summary_keeps_its_bytes(
     monkeypatch.setattr(clock, "milliseconds", lambda: 1_795_000_000_000)
     summaries = set()
     for text in ("Hello", "Hallo"):
-        turns = [{"from": "bot", "messages": [{"mid": "m", "item": {"text": text}}]}]
+        messages = [{"mid": "m", "item": {"text": text}}, {"mid": "newest", "item": {"text": "Bye"}}]
+        turns = [{"from": "bot", "messages": messages}]
         assert api.post("/agents/support/interact/ann/state", {"turns": turns}).status == 200
         row: Any = storage.find(*store.key(workspace.workspace_id, "support", "ann")[:3])
         summaries.add(row.summary)

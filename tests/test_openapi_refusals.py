@@ -40,8 +40,10 @@ CONFLICTING = raising(errors.Conflict)
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
+TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
 # Different from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
+CHANGES["assign_conversation"] = {"assign": {"to": None}}
 
 
 class Stage(NamedTuple):
@@ -100,7 +102,7 @@ def operations_answering(
 
 def test_400_is_returned_only_where_documented(stage: Stage) -> None:
     def send(operation: Operation) -> Answer:
-        query = "?page=0&limit=0" if operation.method == "GET" else ""
+        query = f"{'&' if operation.query else '?'}page=0&limit=0" if operation.method == "GET" else ""
         return stage.send(operation, [1] if operation.body else None, query, **bad_id(operation))
 
     def bad_id(operation: Operation) -> dict[str, str]:
@@ -187,7 +189,7 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage) -> None:
 
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(messages, "RESPONSE_LIMIT", 10)
-    lists = {name: one for name, one in OPERATIONS.items() if name.startswith("list_")}
+    lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_"))}
     assert operations_answering(413, stage.send, lists) == documented(413) - WITH_BODY.keys()
 
 

@@ -47,7 +47,9 @@ RECORDS = {
     ),
     "tool": Record("POST /v3/agents/{agent_id}/tools", ("GET /v3/tools/{tool_id}",), "DELETE /v3/tools/{tool_id}"),
     "conversation": Record(
-        "POST /v3/agents/{agent_id}/convos", (STATE,), "DELETE /v3/agents/{agent_id}/convos/{convo_id}"
+        "POST /v3/agents/{agent_id}/convos",
+        (STATE, "GET /v3/agents/{agent_id}/convos/{convo_id}"),
+        "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
     ),
     "analytics": Record(ANALYTICS, ("GET /v2/agents/{agent_id}/analytics/{convo_id}",)),
     "client": Record(
@@ -79,6 +81,18 @@ SAVES = {
     "tool": Save("tool", "PATCH /v3/tools/{tool_id}", {"tool": {"name": "1"}}, {"tool": {"name": "2"}}),
     "turns": Save("conversation", STATE, REPLACED, REPLACED_AGAIN),
     "metadata": Save("conversation", STATE, {"metadata": {"userName": "1"}}, {"metadata": {"userName": "2"}}),
+    "metadata v3": Save(
+        "conversation",
+        "PATCH /v3/agents/{agent_id}/convos/{convo_id}",
+        {"conversation": {"title": "1"}},
+        {"conversation": {"title": "2"}},
+    ),
+    "assignment": Save(
+        "conversation",
+        "POST /v3/agents/{agent_id}/convos/{convo_id}/assign",
+        {"assign": {"to": None, "state": "1"}},
+        {"assign": {"to": None, "state": "2"}},
+    ),
     "page load": Save("analytics", ANALYTICS, {"record": "load", "browser": "1"}, {"record": "load", "browser": "2"}),
     "analytics": Save("analytics", ANALYTICS, {"record": "convo", "ts": 1}, {"record": "convo", "ts": 2}),
     "client": Save("client", "POST /v2/clients/{client_id}", {"name": "1"}, {"name": "2"}),

@@ -40,6 +40,8 @@ GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
+LIST_V3 = "GET /v3/agents/{agent_id}/convos"
+CONVERSATION = "/v3/agents/{agent_id}/convos/{convo_id}"
 BUSY = {"agent_id": "busy"}
 
 
@@ -96,6 +98,16 @@ CASES = [
     Case("conversation list", LIST, {BATCH: 1, QUERY: 1}, values=BUSY),
     Case("conversation list, page 2", LIST, {BATCH: 1, QUERY: 1}, query="?page=2", values=BUSY),
     Case("conversation list by cursor", LIST, {BATCH: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
+    Case("conversation list v3", LIST_V3, {GET: 1, QUERY: 1}, values=BUSY),
+    Case("conversation list with filters", LIST_V3, {GET: 1, QUERY: 2}, query="?state=none&q=none", values=BUSY),
+    Case("inbox of an agent", LIST_V3, {GET: 1, QUERY: 1}, query="?inbox=true", values=BUSY),
+    Case("inbox", "GET /v3/convos", {QUERY: 1}, query="?inbox=true"),
+    Case("conversation read", f"GET {CONVERSATION}", {BATCH: 1}),
+    Case("conversation read, large", f"GET {CONVERSATION}", {BATCH: 1}, values={"convo_id": "large"}),
+    Case("message list", f"GET {CONVERSATION}/messages", {BATCH: 1}),
+    Case("conversation change", f"PATCH {CONVERSATION}", {BATCH: 1, PUT: 1}, {"conversation": {"title": "New"}}),
+    Case("conversation change of nothing", f"PATCH {CONVERSATION}", {BATCH: 1}, {"conversation": {}}),
+    Case("conversation assign", f"POST {CONVERSATION}/assign", {BATCH: 1, PUT: 1}, {"assign": {"to": "ann"}}),
     # Analytics
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {UPDATE: 1}, {"record": "convo"}),
     Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),

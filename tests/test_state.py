@@ -204,3 +204,43 @@ def test_an_exceeded_limit_accepts_a_change_to_fewer_messages(agent: Any, messag
 @pytest.mark.promise("limits")
 def test_an_absent_or_zero_limit_is_no_limit(agent: Any) -> None:
     check_limits(agent, empty("c"), apply(empty("c"), change(turns=[turn(*[{"from": "human"}] * 50)]), NOW))
+
+
+# The newest message
+
+
+@pytest.mark.parametrize(
+    ("item", "beginning"),
+    [
+        ({"text": "Hello"}, "Hello"),
+        ({"payload": {"message": "Hello"}}, "Hello"),
+        ({"number": 5}, '{"number":5}'),
+        ({}, ""),
+        (None, ""),
+        ({"text": "x" * 201}, "x" * 200),
+        ({"text": "\N{GRINNING FACE}" * 101}, "\N{GRINNING FACE}" * 100),  # 400 bytes
+        ({"text": "x" + "\N{GRINNING FACE}" * 101}, "x" + "\N{GRINNING FACE}" * 99),  # no half a character
+    ],
+)
+def test_the_metadata_has_the_beginning_of_the_newest_message(item: Any, beginning: str) -> None:
+    turns = [turn({"mid": "a", "item": {"text": "First"}}), turn({"mid": "b", "item": item}, **{"from": "bot"}), turn()]
+    assert apply(empty("c"), change(turns=turns), NOW).metadata["lastMessage"] == beginning
+
+
+def test_the_newest_message_follows_each_change_of_turns() -> None:
+    turns = [turn({"mid": "a", "item": {"text": "First"}}), turn({"mid": "b", "item": {"text": "Second"}})]
+    both = apply(empty("c"), change(turns=turns), NOW)
+    assert both.metadata["lastMessage"] == "Second"
+    described = apply(both, change(metadata={"userName": "Ann"}), NOW)
+    assert described.metadata["lastMessage"] == "Second"
+    one = apply(described, change(delete={"mids": ["b"]}), NOW)
+    assert one.metadata["lastMessage"] == "First"
+    assert "lastMessage" not in apply(one, change(turns=[]), NOW).metadata
+
+
+def test_a_conversation_that_was_stored_without_a_newest_message_gets_one() -> None:
+    turns = [turn({"mid": "a", "item": {"text": "First"}})]
+    after = apply(empty("c"), change(turns=turns), NOW)
+    old = after._replace(metadata={name: one for name, one in after.metadata.items() if name != "lastMessage"})
+    again = apply(old, change(turns=[*turns, turn({"mid": "b", "item": {"text": "Second"}})]), NOW)
+    assert again.metadata["lastMessage"] == "Second"

@@ -90,6 +90,9 @@ OTHER_MESSAGES = MOST_MESSAGES.replace(b"{}", b'{"a":1}')
 LARGEST, OTHER = turns("a ", LIMIT - 400_000), turns("b ", LIMIT - 400_000)
 ESCAPED = turns("é", 900_000)
 MANY_ARRAYS = filled("[[[[]]]]", '{"turns":[{"x":[', "]}]}", size=MAX_BODY_VALUES // 5 * 9)
+LARGE_STATES = tuple(
+    change(f"/agents/support/interact/u{number}/state", turns(f"{number} x ", LIMIT - 400_000)) for number in range(8)
+)
 LARGE_AGENT = json.dumps({"agent": {"vectorDb": "a " * (MAX_BODY_BYTES // 2 - 1_000)}}).encode()
 WEBHOOK = {"webhook": {"url": "https://example.com/" + "x" * 2_000, "events": ["agent_created"]}}
 LIST_OF_TEXTS, LIST_OF_NOISE = "name " * 100_000, noise(0, 280_000)
@@ -168,6 +171,21 @@ ACCEPTED = {
     "a page of conversations": Request(
         "GET", "/v2/agents/support/convos", None,
         many(lambda _: f"{AGENT}/convos", lambda _: {"conversation": {"title": "t " * 30_000}}, 40),
+    ),
+    "a page of 100 conversations": Request(
+        "GET", f"{AGENT}/convos?limit=100&q=none", None,
+        many(lambda _: f"{AGENT}/convos", lambda _: {"conversation": {"title": "t " * 30_000}}, 120),
+    ),
+    "a page of messages that begin in other chunks": Request(
+        "GET", f"{AGENT}/convos/worst/messages?limit=100", None,
+        (Request("POST", "/agents/support/interact/worst/state", json.dumps(
+            {"turns": [{"messages": [{"item": {"text": "x", "list": [{"a": 1}] * 78_000}}]}]}).encode(), ()),),
+    ),
+    "a search in large states": Request("GET", f"{AGENT}/convos/search?q=nowhere", None, LARGE_STATES),
+    "a search that finds large states": Request("GET", f"{AGENT}/convos/search?q=x&limit=100", None, LARGE_STATES),
+    "an export of large states": Request("GET", f"{AGENT}/convos/export?format=ndjson&limit=100", None, LARGE_STATES),
+    "an export of large states as CSV": Request(
+        "GET", f"{AGENT}/convos/export?format=csv&limit=100", None, LARGE_STATES
     ),
     "all webhooks": Request(
         "GET", "/v3/webhooks", None,

@@ -23,7 +23,11 @@ def agent(agent_id: str, document: Document) -> Document:
 
 def page(conversations: Sequence[Document], more: str | None) -> Document:
     """GET /v2/agents/{agent_id}/convos; `more` is the last conversation's position if the list has more."""
-    answer = {"success": True, "message": "Agent conversations retrieved successfully", "data": list(conversations)}
+    answer = {
+        "success": True,
+        "message": "Agent conversations retrieved successfully",
+        "data": [*map(_shown, conversations)],
+    }
     if more is not None:
         answer["nextCursor"] = more
     return answer
@@ -43,6 +47,7 @@ def replaced(metadata: Document, sent: Sequence[Document]) -> tuple[Document, li
         "firstMessageTS": times[0],
         "lastMessageTS": times[-1],
         "lastModified": int(time.time()),
+        "lastMessage": turns[-1]["messages"]["item"]["payload"]["message"][:200],
     }
     return {**metadata, **counts}, turns
 
@@ -53,7 +58,7 @@ def state(agent_id: str, user_id: str, agent: Document, metadata: Document, turn
         "platformName": agent["agentPlatform"],
         "success": True,
         "message": "Conversation state saved successfully",
-        "chatState": metadata,
+        "chatState": _shown(metadata),
         "actionMessages": [],
         "agentData": {name: value for name, value in agent.items() if name in _V2},
         "origin": metadata["origin"],
@@ -62,3 +67,8 @@ def state(agent_id: str, user_id: str, agent: Document, metadata: Document, turn
         "turns": turns,
         "oldTurns": before,
     }
+
+
+def _shown(metadata: Document) -> Document:
+    """The metadata of an answer of version 2, which has no newest message."""
+    return {name: value for name, value in metadata.items() if name != "lastMessage"}

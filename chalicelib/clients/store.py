@@ -54,6 +54,11 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return row
 
 
+def key(workspace_id: str, client_id: str) -> storage.Key:
+    """The key of a client, for `storage.find_many`."""
+    return storage.Key(ClientRow, workspace_id, client_id)
+
+
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
     """Up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
     condition = ClientRow.client_id > after if after else None

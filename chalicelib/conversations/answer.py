@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Response
 
-from chalicelib import errors
+from chalicelib import errors, storage
+from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.http import messages
 from chalicelib.http.lazy import LazyModule
@@ -56,6 +57,13 @@ def render_metadata(metadata: Document) -> Document:
     """Return the members of stored metadata that the specification defines (§2.6)."""
     defined = models.ConvoMeta.model_fields
     return {name: value for name, value in metadata.items() if name in defined}
+
+
+def render_v3(row: ConversationRow, metadata: Document) -> Document:
+    """Return the v3 form of a conversation: the members that it defines, and the id of its agent."""
+    defined = models.ConvoMetaV3.model_fields
+    shown = {name: value for name, value in metadata.items() if name in defined}
+    return {**shown, "agentId": storage.split_key(row.agent)[-1]}
 
 
 def _open_object(members: Document) -> str:

@@ -45,15 +45,19 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
 
 
 def with_metadata(entries: list[ConversationRow]) -> list[ConversationRow]:
+    """Return the entries as `read_long` does, without the conversations that were deleted in the meantime."""
+    return [row for row in read_long(entries) if row]
+
+
+def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
     """Return the entries, with metadata that is too long for the index read by key in one request.
 
-    A conversation that was deleted in the meantime is left out.
+    None for such a conversation that was deleted in the meantime.
     """
     long = [entry.conversation for entry in entries if entry.summary is None]
     rows_of_long = storage.find_many([storage.Key(ConversationRow, one, HEAD, consistent=False) for one in long])
     found = dict(zip(long, rows_of_long, strict=True))
-    rows = (found.get(entry.conversation) if entry.summary is None else entry for entry in entries)
-    return [row for row in rows if row]
+    return [found[entry.conversation] if entry.summary is None else entry for entry in entries]
 
 
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
     STRICT,
+    Identifier,
     Open,
     OpenObject,
     OptionalNumber,
@@ -78,6 +79,14 @@ class ConvoMeta(Wire):
     sessionsNum: OptionalNumber = None
 
 
+class ConvoMetaV3(ConvoMeta):
+    """The metadata of a conversation in the v3 form: also its agent, its title and its newest message."""
+
+    agentId: OptionalText = read_only()
+    title: OptionalText = None
+    lastMessage: OptionalText = read_only()
+
+
 class Deletion(Wire):
     """The messages to delete, by `mid`. Unknown ids are ignored."""
 
@@ -109,19 +118,42 @@ class StateOut(Wire):
     oldTurns: list[TurnOut] = omitted()
 
 
-class NewConversation(Wire):
+class NewConversation(ConvoMetaV3):
     """A conversation to create (§4.1)."""
 
-    ts: OptionalNumber = None
     messagesNum: OptionalNumber = None
-    title: OptionalText = None
-    userID: OptionalText = None
 
 
 class ConversationIn(Wire):
     """The body of POST /v3/agents/{agent_id}/convos."""
 
     conversation: NewConversation
+
+
+class ConversationChange(Wire):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}."""
+
+    conversation: ConvoMetaV3
+
+
+class Assignment(Wire):
+    """Who answers a conversation: the id of a client, or null for the agent itself."""
+
+    to: Identifier | None
+    state: OptionalText = None
+
+
+class AssignmentIn(Wire):
+    """The body of POST /v3/agents/{agent_id}/convos/{convo_id}/assign."""
+
+    assign: Assignment
+
+
+class ConversationMessages(Wire):
+    """A conversation with messages of it, newest first."""
+
+    conversation: ConvoMetaV3
+    messages: list[Message]
 
 
 class CreatedConversation(Wire):

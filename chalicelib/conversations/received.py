@@ -86,6 +86,14 @@ def is_of_user(turn: Document) -> bool:
     return message is not None and (message.get("from") or turn.get("from")) == HUMAN
 
 
+def text_of(item: Any) -> str:
+    """Return the text of a message's item, or the item as JSON if it has no text; empty for an empty item."""
+    text = _text(item)
+    if text is None:
+        return storage.encode_json(item).decode() if item else ""
+    return text
+
+
 def split(messages: Sequence[Document], max_bytes: int) -> Iterator[list[Document]]:
     """Split messages, in order, into parts of up to `MAX_MESSAGES` and up to `max_bytes` of JSON.
 
@@ -125,19 +133,11 @@ def _webhook_message(turn: Document) -> Document:
     message = turn["messages"]
     members = {
         "mid": _label(message["mid"]),
-        "content": _content(message.get("item")),
+        "content": text_of(message.get("item"))[:CONTENT_LIMIT],
         "type": _label(message.get("type")),
         "from": _label(message.get("from") or turn.get("from")),
     }
     return {name: value for name, value in members.items() if value is not None}
-
-
-def _content(item: Any) -> str:
-    """Return the text of an item, or the item as JSON if it has no text; empty for an empty item."""
-    text = _text(item)
-    if text is None:
-        text = storage.encode_json(item).decode() if item else ""
-    return text[:CONTENT_LIMIT]
 
 
 def _text(item: Any) -> str | None:

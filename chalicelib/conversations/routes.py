@@ -85,7 +85,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     examples="conversations.CREATE_CONVERSATION",
 )
 def create_conversation(agent_id: str) -> Response:
-    """Create a conversation of an agent. The service assigns its id; all members of `conversation` are optional."""
+    """Create a conversation of an agent, with any of its metadata. The service assigns its id."""
     body: models.ConversationIn = messages.body()
     given = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()

@@ -19,11 +19,26 @@ class ByCreation(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-un
     created = UnicodeAttribute(range_key=True)
 
 
+class ByActivity(GlobalSecondaryIndex["ConversationRow"]):  # type: ignore[no-untyped-call]
+    """A sparse index of the conversations of a workspace that wait for a person, by their last activity.
+
+    A row from it has no turns, so it must never be saved.
+    """
+
+    class Meta:
+        index_name = "by_activity"
+        projection = IncludeProjection(["summary", "agent", "created"])
+
+    waiting = UnicodeAttribute(hash_key=True)
+    activity = UnicodeAttribute(range_key=True)
+
+
 class ConversationRow(storage.VersionedRow):
     """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones.
 
-    `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the index has too,
-    otherwise in `metadata`.
+    `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the indexes have
+    too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
+    `activity`, the time of its last change.
     """
 
     class Meta:
@@ -32,8 +47,11 @@ class ConversationRow(storage.VersionedRow):
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True, default=HEAD)
     by_creation = ByCreation()
+    by_activity = ByActivity()
     agent = UnicodeAttribute()
     created = UnicodeAttribute()
+    waiting = UnicodeAttribute(null=True)
+    activity = UnicodeAttribute(null=True)
     summary = BinaryAttribute(legacy_encoding=False, null=True)
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)

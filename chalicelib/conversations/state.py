@@ -26,6 +26,8 @@ MAX_BODY_BYTES = LIMIT + 150_000
 MAX_BODY_VALUES = 160_000
 # Turns and messages of a state; an empty message takes three bytes in a request.
 MAX_MESSAGES = 30_000
+# Of the newest message, in the metadata: characters, and bytes, so that any script leaves the metadata in the index.
+_LAST_MESSAGE, _LAST_MESSAGE_BYTES = 200, 400
 NO_TURNS = b"[]"
 NOTHING_SEEN = Seen()
 _MID_FIRST = {"mid": ""}
@@ -79,19 +81,28 @@ def apply(before: State, change: Change, now: int) -> State:
         return (
             before
             if json_equal(metadata, before.metadata)
-            else State(_stamped(metadata, now), before.turns, before.seen)
+            else State(stamped(metadata, now), before.turns, before.seen)
         )
     if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, seen = _receive(before, turns, text)
-    return State(_stamped({**metadata, **_counts(turns)}, now), text, seen, new)
+    return State(stamped({**metadata, **_counts(turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
     """Return the state of a conversation before its first write."""
     return State({"ID": conversation_id, "userID": conversation_id}, NO_TURNS)
+
+
+def last_message(message: Document) -> str:
+    """Return the `lastMessage` of a conversation whose newest message this is: the beginning of its text.
+
+    At most 200 characters, and 400 bytes.
+    """
+    text = received.text_of(message.get("item"))[:_LAST_MESSAGE]
+    return text.encode()[:_LAST_MESSAGE_BYTES].decode(errors="ignore")
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
@@ -212,13 +223,18 @@ def _without(turns: list[Document], mids: set[str]) -> list[Document]:
 
 
 def _counts(turns: list[Document]) -> Document:
-    """Return the counters: all messages, and the number and times of the user's messages (§2.6, §2.8)."""
+    """Return the counters: all messages, and the number and times of the user's messages (§2.6, §2.8).
+
+    With them, the beginning of the newest message.
+    """
+    newest = next((turn["messages"] for turn in reversed(turns) if "messages" in turn), None)
     times = [turn["ts"] for turn in turns if received.is_of_user(turn)]
     return {
         "messagesNum": sum("messages" in turn for turn in turns),
         "interactionsNum": len(times),
         "firstMessageTS": times[0] if times else None,
         "lastMessageTS": times[-1] if times else None,
+        "lastMessage": None if newest is None else last_message(newest),
     }
 
 
@@ -227,7 +243,7 @@ def _is_stored(state: State) -> bool:
     return "ts" in state.metadata
 
 
-def _stamped(metadata: Document, now: int) -> Document:
+def stamped(metadata: Document, now: int) -> Document:
     """Return metadata with its defaults and the time of the write, without cleared members."""
     stamped = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in stamped.items() if value is not None}

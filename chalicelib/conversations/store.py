@@ -1,7 +1,8 @@
 """Conversations in the database.
 
 One item holds the sealed metadata and the sealed turns. Long turns are split into chunk items (`turns`), written in the
-same transaction. An index lists an agent's conversations by creation (`listing`) and projects only short metadata.
+same transaction. An index lists an agent's conversations by creation (`listing`), and a sparse one those of a
+workspace that wait for a person by activity (`inbox`). They project only short metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
 They repeat parts of the last turns, so these are the dictionary of their compression. Messages that are too long or too
@@ -26,6 +27,8 @@ _MAX_SUMMARY = 1_024
 # Bytes, sealed and as JSON. A page of 20 always fits a response, even if each character is escaped.
 _MAX_METADATA = 32_000
 _MAX_METADATA_JSON = 64_000
+# The states in which a conversation waits for a person: the inbox lists it.
+WAITING_STATES = ("requested_chat", "human-chatting")
 # New messages: sealed bytes in the conversation's own item, and bytes of JSON in each separate item.
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
@@ -70,10 +73,17 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     return storage.split_key(row.conversation), document
 
 
+def save_metadata(row: ConversationRow, metadata: Document) -> None:
+    """Stage changed metadata, without reading the turns. Raises TooLarge for metadata that is too large."""
+    _set_metadata(row, metadata)
+    row.received = None
+    storage.put(row)
+
+
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raises TooLarge for metadata that is too large."""
     if not json_equal(before.metadata, after.metadata):  # sealing again would change the index's entry
-        _seal_metadata(row, after.metadata)
+        _set_metadata(row, after.metadata)
     storage.put(row)
     if (after.turns, after.seen) != (before.turns, before.seen):
         turns.stage(row, before.turns, after)
@@ -122,7 +132,7 @@ def create(
     """Stage a new conversation of an existing agent. The commit raises ConditionFailed if it exists already."""
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
-    _seal_metadata(row, state.metadata)
+    _set_metadata(row, state.metadata)
     storage.put(row)
     turns.stage(row, NO_TURNS, state)
     _stage_received(row, state, agent_name)
@@ -135,9 +145,22 @@ def restore(row: ConversationRow, state: State) -> ConversationRow:
     It has no new messages, so no event follows from it.
     """
     with storage.unit_of_work():
-        _seal_metadata(row, state.metadata)
+        _set_metadata(row, state.metadata)
         turns.stage(row, NO_TURNS, state)
     return row
+
+
+def _set_metadata(row: ConversationRow, metadata: Document) -> None:
+    """Seal the metadata into the row, and set the attributes that follow from it: every write comes through here."""
+    waits = metadata.get("state") in WAITING_STATES
+    row.waiting = row.workspace_id if waits else None
+    row.activity = activity_of(metadata, row.created) if waits else None
+    _seal_metadata(row, metadata)
+
+
+def activity_of(metadata: Document, created: str) -> str:
+    """Return the sort key of the inbox: the second of the last change, and a ULID that makes it unique."""
+    return f"{int(metadata['lastModified']):012}.{created}"
 
 
 def _seal_metadata(row: ConversationRow, metadata: Document) -> None:

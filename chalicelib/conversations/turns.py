@@ -56,6 +56,16 @@ def read_last(row: ConversationRow) -> bytes:
     return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
 
 
+def read_backwards(row: ConversationRow) -> Iterator[bytes]:
+    """Yield the JSON text of the turns in parts, last one first; one request for each part but the first.
+
+    Raises ConditionFailed if a concurrent write has replaced a chunk.
+    """
+    yield read_last(row)
+    for index, chunk in reversed([*enumerate(chunks(row))]):
+        yield _read_chunks(row, {index: chunk})[index]
+
+
 def last_of(row: ConversationRow, turns: bytes) -> bytes:
     """Return the end of the row's turns that `read_last` returns."""
     return turns[sum(chunk.length for chunk in chunks(row)) :]

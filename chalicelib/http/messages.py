@@ -34,6 +34,7 @@ RESPONSE_LIMIT = 6_000_000
 ENVELOPE = 20_000
 _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
+_MAX_NUMBER = 999_999_999
 _MAX_ISSUES = 20
 _UNKNOWN = "is not a member of this object"
 # Pydantic describes all its errors, or none. Each takes about half a kilobyte.
@@ -101,13 +102,14 @@ def page() -> int:
 
 
 def limit() -> int:
-    """The query parameter `limit`, from 1 to 100; 20 by default. Raises Invalid."""
+    """The query parameter `limit`, from 1 to 100; 20 by default. A bounded list takes more as 100. Raises Invalid."""
     value = exchange.query_value("limit")
     if value is None:
         return PAGE_SIZE
-    if not _PAGE.fullmatch(value) or int(value) > MAX_PAGE_SIZE:
-        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {MAX_PAGE_SIZE}")
-    return int(value)
+    most = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
+    if not _PAGE.fullmatch(value) or int(value) > most:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
+    return min(int(value), MAX_PAGE_SIZE)
 
 
 def cursor() -> str | None:

@@ -37,7 +37,12 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `max_bytes`, `max_values`: the most bytes, members and elements of a request body, checked before it is parsed.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `whole`: the type of a response without envelope.
-    - `query`, `headers`: the names of the query parameters and headers.
+    - `files`: the media types of a response that is a text to keep as a file, in pages that a `Link` header connects.
+    - `query`, `headers`: the names of the query parameters and headers. The view refuses a request without the query
+      parameters in `requires`.
+    - `bounded`: a list that examines a bounded number of entries. A page may be short, its answer has `hasMore`, and a
+      `limit` above the maximum is taken as the maximum.
+    - `members`: the names of further members of the envelope.
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
@@ -56,8 +61,12 @@ class operation:  # noqa: N801 - it is used as a decorator
         max_values: int = MAX_BODY_VALUES,
         data: str | None = None,
         whole: str | None = None,
+        files: tuple[str, ...] = (),
         query: tuple[str, ...] = (),
+        requires: tuple[str, ...] = (),
         headers: tuple[str, ...] = (),
+        bounded: bool = False,
+        members: tuple[str, ...] = (),
         raises: tuple[type[ApiError], ...] = (),
         creates: bool = False,
         warns: bool = False,
@@ -66,7 +75,8 @@ class operation:  # noqa: N801 - it is used as a decorator
     ) -> None:
         self._body, self._data, self._whole = body, data, whole
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
-        self.max_bytes, self.max_values = max_bytes, max_values
+        self.max_bytes, self.max_values, self.files = max_bytes, max_values, files
+        self.requires, self.bounded, self.members = requires, bounded, members
         self.creates, self.warns, self.examples, self.tag = creates, warns, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:

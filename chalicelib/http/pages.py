@@ -36,6 +36,42 @@ def page(
     return spliced.list_response(message, taken.records, taken.last if has_more else None)
 
 
+class Examined(NamedTuple):
+    """What a bounded list has examined: a position, its record if it is listed, and whether another one follows."""
+
+    position: str
+    record: dict[str, Any] | None
+    has_more: bool
+
+
+def bounded_page(
+    message: str,
+    examined: Iterator[Examined],
+    limit: int,
+    describe: Callable[[str | None], dict[str, Any]] = lambda position: {},
+) -> Response:
+    """Up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
+
+    `nextCursor` is the position of the last entry that was examined, so an empty page may have one; `describe` returns
+    further members of the answer for it, or for None at the end of the list.
+    """
+    last = Examined("", None, False)
+
+    def until_full() -> Found[Any]:
+        nonlocal last
+        listed = 0
+        for last in examined:
+            yield last.position, last.record
+            listed += last.record is not None
+            if listed == limit:
+                return
+
+    taken = _take(until_full(), dict)
+    position = taken.last if taken.is_full or last.has_more else None
+    members = {"hasMore": position is not None, **describe(position)}
+    return spliced.list_response(message, taken.records, position, **members)
+
+
 def all_or_page(
     message: str, fetch: Callable[[str | None, int | None], Iterator[AnyRow]], render: Render[AnyRow]
 ) -> Response:

@@ -17,9 +17,12 @@ def success(message: str, text: str, warnings: Sequence[errors.Issue] = ()) -> R
     return messages.text_response(f'{opening},"data":{text}}}')
 
 
-def list_response(message: str, records: list[str], next_cursor: str | None) -> Response:
-    """The envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page."""
-    start = storage.encode_json({"success": True, "message": message}).decode()[:-1]
+def list_response(message: str, records: list[str], next_cursor: str | None, **members: Any) -> Response:
+    """The envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page.
+
+    `members` are further members of the envelope.
+    """
+    start = storage.encode_json({"success": True, "message": message, **members}).decode()[:-1]
     end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
     return messages.text_response(f'{start},"data":[{",".join(records)}]{end}}}')
 

@@ -12,7 +12,7 @@ from chalicelib import __version__
 from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import operation
-from chalicelib.openapi import error_responses, events, parameters, schemas
+from chalicelib.openapi import error_responses, events, members, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
@@ -111,7 +111,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
     described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
-    described |= parameters.references(view.path, view.operation.query, headers)
+    described |= parameters.references(view.path, _query(view.operation), headers)
     if view.operation.body is not None:
         described["requestBody"] = _request_body(view, built)
     described["responses"] = {
@@ -120,6 +120,13 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
         **error_responses.responses(view.path, possible, view.operation, repeatable=view.is_repeatable),
     }
     return described
+
+
+def _query(declared: operation) -> tuple[str, ...]:
+    """The names of the components of the query parameters."""
+    special = {name: f"required{name.capitalize()}" for name in declared.requires}
+    special |= {"limit": "boundedLimit"} if declared.bounded else {}
+    return tuple(special.get(name, name) for name in declared.query)
 
 
 def _opened_by(view: _View) -> str:
@@ -148,6 +155,9 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
+    if view.operation.files:
+        content = {media: {"schema": {"type": "string"}} for media in view.operation.files}
+        return {"description": "Success.", "headers": parameters.LINK, "content": content}
     whole = view.operation.whole is not None
     schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
     examples = _examples_of(view.operation)
@@ -174,7 +184,7 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
     """The success envelopes by name. Operations with the same data share one."""
     sharing: dict[str, list[_View]] = {}
     for view in views:
-        if view.operation.whole is None:
+        if view.operation.whole is None and not view.operation.files:
             sharing.setdefault(_envelope_name(view, built), []).append(view)
     return {name: _envelope(sharing[name], built) for name in sorted(sharing)}
 
@@ -196,6 +206,12 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
     if data is not None:
         properties["data"] = data
     required = list(properties)
+    if any(view.operation.bounded for view in views):
+        properties["hasMore"] = {"type": "boolean", "description": "Whether the list continues after this page."}
+        required.append("hasMore")
+    for name in sorted({name for view in views for name in view.operation.members}):
+        properties[name] = members.OF_ENVELOPES[name]
+        required.append(name)
     if any("cursor" in view.operation.query for view in views):
         properties["nextCursor"] = {
             "type": "string",

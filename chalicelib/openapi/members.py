@@ -28,6 +28,14 @@ _MILLISECONDS = note("Unix milliseconds.")
 _MOMENT: Note = {"format": "date-time"}
 _USER = note("The user or conversation id.")
 
+# Further members of the envelopes of lists.
+OF_ENVELOPES: dict[str, dict[str, Any]] = {
+    "searchedUntil": {
+        "type": "integer",
+        "format": "int64",
+        "description": "Unix seconds. What was created later has been searched; at the end of the list `from`, or 0.",
+    }
+}
 _AGENT = {
     "SECRET_API_KEY": note(
         "The agent key, which opens the edge routes of the agent. The service generates one for a new agent without "
@@ -35,6 +43,21 @@ _AGENT = {
     ),
     "buttonsLayout": known("horizontal"),
     "vg_defaultModel": _MODEL,
+}
+_CONVERSATION = {
+    "userID": _USER,
+    "state": known("requested_chat"),
+    "ts": _UNIX,
+    "firstMessageTS": note("The user's first message, Unix seconds."),
+    "lastMessageTS": note("The user's last message, Unix seconds."),
+    "interactionsNum": note("The user's own messages."),
+    "lastModified": _UNIX,
+}
+_STATES = known("ai-chatting", "requested_chat", "human-chatting", "ended_chat")
+_CONVERSATION_V3 = {
+    **_CONVERSATION,
+    "state": _STATES,
+    "lastMessage": note("The beginning of the newest message: at most 200 characters, and 400 bytes."),
 }
 _TOOL = {
     "method": known("GET"),
@@ -105,15 +128,10 @@ NOTES: dict[str, dict[str, Note]] = {
     "Tool": _TOOL,
     "NewTool": _TOOL,
     "ToolField": {"in": note("The position of the parameter in the call."), "type": known("string")},
-    "ConvoMeta": {
-        "userID": _USER,
-        "state": known("requested_chat"),
-        "ts": _UNIX,
-        "firstMessageTS": note("The user's first message, Unix seconds."),
-        "lastMessageTS": note("The user's last message, Unix seconds."),
-        "interactionsNum": note("The user's own messages."),
-        "lastModified": _UNIX,
-    },
+    "ConvoMeta": _CONVERSATION,
+    "ConvoMetaV3": _CONVERSATION_V3,
+    "NewConversation": _CONVERSATION_V3,
+    "Assignment": {"to": note("The client's id; null for none."), "state": _STATES},
     "Message": {
         "mid": note("The message id. If absent, it is derived from the content of the message."),
         "from": known("human"),
@@ -137,7 +155,6 @@ NOTES: dict[str, dict[str, Note]] = {
         "firstMessageTS": note("The user's first message, Unix seconds."),
         "lastMessageTS": note("The user's last message, Unix seconds."),
     },
-    "NewConversation": {"ts": _UNIX},
     "CreatedConversation": {"createdAt": _MOMENT},
     "Client": {
         **_CLIENT_SIGN_IN,

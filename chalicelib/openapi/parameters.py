@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from chalicelib.conversations import filters
 from chalicelib.http import etag, idempotency, messages
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.openapi.examples import shared
@@ -34,10 +35,27 @@ _PATH: dict[str, Schema] = {
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": filters.MAX_TEXT}
+_SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
+
+# By the name of the component, which is that of the parameter unless it has a `name`.
 _QUERY: dict[str, Schema] = {
+    "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
+    "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
+    "boundedLimit": {
+        "name": "limit",
+        "description": f"The maximum number of records. More than {messages.MAX_PAGE_SIZE} is taken as "
+        f"{messages.MAX_PAGE_SIZE}.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": messages.PAGE_SIZE},
+    },
     "cursor": {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
+    },
+    "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
+    "inbox": {
+        "description": "`true`: only what waits for a person, latest activity first.",
+        "schema": {"type": "string", "pattern": "^(true|false)$", "default": "false"},
     },
     "limit": {
         "description": "The maximum number of records.",
@@ -52,10 +70,41 @@ _QUERY: dict[str, Schema] = {
         "description": "The page number, from 1. Pages after the last one are empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
+    "origin": {"description": "Only what has this origin.", "schema": _TEXT},
+    "q": {
+        "description": "Only what has this text in the user's name, email or phone, in the title, or in the beginning "
+        "of the newest message. Upper and lower case are the same.",
+        "schema": _TEXT,
+    },
+    "requiredFormat": {
+        "name": "format",
+        "required": True,
+        "description": "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
+        "example": "ndjson",
+        "schema": {"type": "string", "pattern": "^(csv|ndjson)$"},
+    },
+    "requiredInbox": {
+        "name": "inbox",
+        "required": True,
+        "description": "`true`: this is a list of what waits for a person only.",
+        "example": "true",
+        "schema": {"type": "string", "const": "true"},
+    },
+    "requiredQ": {
+        "name": "q",
+        "required": True,
+        "description": "The text to find. Upper and lower case are the same.",
+        "example": "order",
+        "schema": _TEXT,
+    },
+    "state": {"description": "Only what is in this state.", "schema": _TEXT},
     "status": {
         "description": "Only deliveries with this status.",
         "schema": reference("DeliveryStatus"),
     },
+    "tag": {"description": "Only what has this tag.", "schema": _TEXT},
+    "to": {"description": "Only what was created before this time, Unix seconds.", "schema": _SECONDS},
+    "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
 
 _TAG = r'(W/)?"[!#-~]*"'
@@ -96,6 +145,14 @@ ETAG: Schema = {
         "description": "The version of the record, in quotes. It changes with each save. Absent if nothing is saved.",
         "schema": {"type": "string"},
         "example": shared.ETAG,
+    }
+}
+
+# A header of every page of a file but the last.
+LINK: Schema = {
+    "Link": {
+        "description": 'The next page, `<…>; rel="next"` (RFC 8288), relative to the request; absent on the last page.',
+        "schema": {"type": "string"},
     }
 }
 

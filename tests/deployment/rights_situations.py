@@ -120,6 +120,9 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
     with patch.context() as deep:
         deep.setattr(listing, "_SHALLOW", -1)
         assert len(api.get("/v2/agents/support/convos?page=1").data) == 1
+    api.post("/v2/clients/ann", {})
+    assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assign": {"to": "ann"}}).status == 200
+    assert len(api.get("/v3/convos?inbox=true").data) == 1
     assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
     _count(new.workspace_id, stream)
 

@@ -113,8 +113,10 @@ def _named(case: Case) -> set[str]:
         names |= {"agent_id"}
     if "delivery_id" in names:
         names |= {"webhook_id"}
-    if case.operation.endswith("{convo_id}") and "convos" in case.operation:
+    if "convos/{convo_id}" in case.operation:
         names |= {"user_id"}
+    if case.id == "conversation assign":
+        names |= {"client_id"}
     return names - case.values.keys()
 
 

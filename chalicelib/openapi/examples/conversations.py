@@ -27,7 +27,8 @@ _COUNTED = {
 }
 _DESCRIPTION = {"userName": "Sam", "origin": "web-chat", "tags": ["orders"], "state": "requested_chat"}
 _DESCRIBED = {**_COUNTED, **_DESCRIPTION}
-_SHORTENED = {**_DESCRIBED, "messagesNum": 2}
+SHORTENED = {**_DESCRIBED, "messagesNum": 2}
+NEWEST_FIRST = [{**_REPLY, "from": "bot", "ts": NOW - 58}, _HELLO]
 
 
 def _state(done: str, metadata: dict[str, Any], turns: list[Any], old: list[Any]) -> dict[str, Any]:
@@ -67,7 +68,7 @@ EXCHANGE_STATE: Examples = {
     "describe": Example("Merge metadata", _state("saved", _DESCRIBED, _TURNS, _TURNS), {"metadata": _DESCRIPTION}),
     "shorten": Example(
         "Delete a message by its id",
-        _state("saved", _SHORTENED, _TURNS[:2], _TURNS),
+        _state("saved", SHORTENED, _TURNS[:2], _TURNS),
         {"delete": {"mids": ["m-3"]}},
     ),
 }
@@ -77,7 +78,7 @@ LIST_CONVERSATIONS: Examples = {
         success(
             "Agent conversations retrieved successfully",
             [
-                _SHORTENED,
+                SHORTENED,
                 {
                     "ID": CONVERSATION_ID,
                     "userID": VISITOR,

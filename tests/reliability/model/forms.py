@@ -138,10 +138,31 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
         times = [turn["ts"] for turn in turns if is_human(turn)]
         counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
         ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
-        rest = {name: one for name, one in metadata.items() if name not in ("firstMessageTS", "lastMessageTS")}
+        if sent := [turn["messages"] for turn in turns if "messages" in turn]:
+            ends |= {"lastMessage": beginning(sent[-1].get("item"))}
+        named = ("firstMessageTS", "lastMessageTS", "lastMessage")
+        rest = {name: one for name, one in metadata.items() if name not in named}
         metadata = {**rest, **counts, **ends}
     metadata = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {"metadata": metadata, "turns": turns}
+
+
+def beginning(item: Any) -> str:
+    """The `lastMessage` of a message with this item. The texts of the model have no character of several bytes."""
+    text = _text(item)
+    if text is None:
+        text = json.dumps(item, separators=(",", ":"), ensure_ascii=False) if item else ""
+    return text.encode()[:400].decode(errors="ignore")[:200]
+
+
+def _text(item: Any) -> str | None:
+    if isinstance(item, str):
+        return item
+    for name in ("message", "text", "content", "payload") if isinstance(item, dict) else ():
+        found = _text(item.get(name))
+        if found is not None:
+            return found
+    return None
 
 
 def canonical_turns(turns: list[Document]) -> str:

@@ -9,8 +9,8 @@ from tests.operations import ROUTES, scope_of
 from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged
+from tests.reliability.model.inbox import Inbox
 from tests.reliability.model.machine import Workspace, conditions, picks, route
-from tests.reliability.model.talks import Talks
 
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
@@ -31,7 +31,7 @@ _leads = members(name=texts, email=texts, phone=texts, channel=st.sampled_from([
 DAY, YEAR = 86_400, 365 * 86_400
 
 
-class People(Talks):
+class People(Inbox):
     """Clients, organisations, leads and credentials."""
 
     @route("GET /v2/clients", limit=limits)

@@ -1,0 +1,104 @@
+"""Lists of conversations for people: an agent's with filters, and the inbox of what waits for a person.
+
+Filters apply to metadata, which is sealed. So a list unseals the entries of an index one after the other. A request
+does a bounded amount of work; the next one continues after the last entry that was examined.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from chalicelib import ids, storage
+from chalicelib.conversations import listing
+from chalicelib.conversations.rows import ConversationRow
+
+# Entries that a request examines at most, and those per query after the first, which reads one page.
+MAX_EXAMINED = 500
+PORTION = 100
+# Of these, the ones whose metadata is too long for the index: each is read with its turns.
+MAX_LONG = 20
+_LOWEST, _HIGHEST = "0", "~"  # no ULID is lower or higher
+
+
+class Examined(NamedTuple):
+    """An entry of an index: its position, its row unless it was deleted, and whether another entry follows it."""
+
+    position: str
+    row: ConversationRow | None
+    has_more: bool
+
+
+def of_agent(
+    workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
+) -> Iterator[Examined]:
+    """Yield an agent's conversations that were created from `since` on and before `until`, newest first.
+
+    Both are Unix seconds; None is no bound. One request for `limit` entries, then one per 100 entries, and for each
+    another one if there are long ones among them.
+    """
+
+    def fetch(before: str, limit: int) -> list[ConversationRow]:
+        return _created(storage.key(workspace_id, agent_id), since, before, limit)
+
+    return _examine(fetch, lambda row: row.created, _latest(until, cursor), limit)
+
+
+def entries_of_agent(
+    workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
+) -> list[ConversationRow]:
+    """Return up to `limit` entries of the list of `of_agent`, without metadata that is too long. One request."""
+    return _created(storage.key(workspace_id, agent_id), since, _latest(until, cursor), limit)
+
+
+def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[Examined]:
+    """Yield the conversations of a workspace that wait for a person, latest activity first; requests as above."""
+
+    def fetch(before: str, limit: int) -> list[ConversationRow]:
+        condition = ConversationRow.activity <= before
+        return storage.query(
+            ConversationRow, workspace_id, condition, index="by_activity", newest_first=True, limit=limit
+        )
+
+    return _examine(fetch, lambda row: row.activity, _before(cursor), limit)
+
+
+def _created(agent: str, since: int | None, before: str, limit: int) -> list[ConversationRow]:
+    lowest = _LOWEST if since is None else ids.id_at(since * 1000, 0)
+    if before < lowest:
+        return []
+    condition = ConversationRow.created.between(lowest, before)
+    return storage.query(ConversationRow, agent, condition, index="by_creation", newest_first=True, limit=limit)
+
+
+def _latest(until: int | None, cursor: str | None) -> str:
+    return min(_HIGHEST if until is None else _before(ids.id_at(until * 1000, 0)), _before(cursor))
+
+
+def _examine(
+    fetch: Callable[[str, int], list[ConversationRow]],
+    position: Callable[[ConversationRow], str],
+    start: str,
+    portion: int,
+) -> Iterator[Examined]:
+    """Yield the entries up to the position `start`, until the bounds of a request are reached."""
+    examined = long = 0
+    while True:
+        entries = fetch(start, portion + 1)
+        taken = _affordable(entries[:portion], MAX_LONG - long)
+        for number, (entry, row) in enumerate(zip(taken, listing.read_long(taken), strict=True), start=1):
+            yield Examined(position(entry), row, number < len(entries))
+        examined += len(taken)
+        long += sum(entry.summary is None for entry in taken)
+        if len(taken) < portion or len(taken) == len(entries) or examined >= MAX_EXAMINED:
+            return
+        start, portion = _before(position(taken[-1])), min(PORTION, MAX_EXAMINED - examined)
+
+
+def _affordable(entries: list[ConversationRow], most: int) -> list[ConversationRow]:
+    """The entries before the one that would be one long entry too many."""
+    long = [number for number, entry in enumerate(entries) if entry.summary is None]
+    return entries[: long[most]] if len(long) > most else entries
+
+
+def _before(position: str | None) -> str:
+    """The highest text that is lower than a position, among those of the characters of positions; None is the end."""
+    return position[:-1] + chr(ord(position[-1]) - 1) + _HIGHEST if position else _HIGHEST

@@ -1,0 +1,97 @@
+"""The export of an agent's conversations as text, in pages: NDJSON with whole transcripts, or CSV for a spreadsheet.
+
+The pages, one after the other, are one file: only the first page of a CSV has the names of the columns.
+"""
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import clock, ids, storage
+from chalicelib.conversations import received, transcript, transcripts
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.conversations.transcripts import Transcript
+from chalicelib.storage import Document
+
+NDJSON, CSV = "ndjson", "csv"
+MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
+# Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
+_MAX_PAGE = 5_900_000
+_DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
+_COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
+# Characters that a spreadsheet keeps of a cell.
+_MAX_CELL = 32_000
+# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9 ().-]*")
+
+
+class Page(NamedTuple):
+    """A page of an export: its text, the number of conversations read for it, and the position of the last one."""
+
+    text: str
+    conversations: int
+    position: str
+
+
+def page(entries: list[ConversationRow], form: str) -> Page:
+    """Write the conversations of these entries of the index, at least one, or as many as fit a page.
+
+    A conversation that was deleted in the meantime is left out. One request per 20 conversations, and one for each long
+    one.
+    """
+    texts: list[str] = []
+    size, position = 0, ""
+    for one in transcripts.read(entries):
+        text = _WRITERS[form](one) if one.conversation else ""
+        size += len(json.dumps(text))
+        if texts and size > _MAX_PAGE:
+            break
+        texts.append(text)
+        position = one.position
+    return Page("".join(texts), len(texts), position)
+
+
+def heading(form: str) -> str:
+    """The line before the first conversation of a file; empty for a form without one."""
+    return _csv(_COLUMNS) if form == CSV else ""
+
+
+def _line(one: Transcript) -> str:
+    return storage.encode_json({"conversation": one.conversation, "messages": _messages(one)}).decode() + "\n"
+
+
+def _row(one: Transcript) -> str:
+    spoken = (f"{said.get('from', '')}: {received.text_of(said.get('item'))}" for said in _messages(one))
+    conversation = one.conversation or {}
+    cells = {
+        **conversation,
+        "created": clock.iso(ids.timestamp_of(one.position) // 1000),
+        "lastModified": clock.iso(conversation["lastModified"]),
+        "tags": ", ".join(conversation.get("tags", ())),
+        "transcript": "\n".join(spoken)[:_MAX_CELL],
+    }
+    return _csv([_cell(cells.get(name)) for name in _COLUMNS])
+
+
+_WRITERS = {NDJSON: _line, CSV: _row}
+
+
+def _messages(one: Transcript) -> list[Document]:
+    return [*transcript.newest_messages([one.turns])][::-1]
+
+
+def _cell(value: object) -> object:
+    """A value as a cell that a spreadsheet shows and does not run."""
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def _csv(cells: Iterable[object]) -> str:
+    line = io.StringIO()
+    csv.writer(line).writerow(cells)
+    return line.getvalue()

@@ -1,0 +1,94 @@
+"""The routes that read whole transcripts: search and export."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors, ids
+from chalicelib.agents import store as agents
+from chalicelib.conversations import browse, export, filters, search
+from chalicelib.http import auth, exchange, messages, pages
+from chalicelib.http.operation import operation
+
+if TYPE_CHECKING:
+    from chalicelib.conversations import models  # noqa: F401
+
+routes = Blueprint(__name__)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/search", methods=["GET"])
+@operation(
+    data="list[models.ConversationMessages]",
+    query=("q", "from", "to", "limit", "cursor"),
+    requires=("q",),
+    bounded=True,
+    members=("searchedUntil",),
+    raises=(errors.NotFound,),
+    examples="conversations_v3.SEARCH_CONVERSATIONS",
+)
+def search_conversations(agent_id: str) -> Response:
+    """Find the conversations of an agent with a message that contains the text `q`, newest first.
+
+    `messages` has the newest 20 of these messages, newest first. A request searches up to 200 conversations, or 4 MB of
+    transcripts. Those created after `searchedUntil` (Unix seconds) have been searched; continue with `nextCursor` as
+    `cursor` while `hasMore` is true.
+    """
+    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    if not wanted.text:
+        raise errors.Invalid.member("q", "is required")
+    workspace_id, most = auth.caller().workspace_id, search.MAX_EXAMINED
+    agents.read_eventually(workspace_id, agent_id)
+    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most + 1)
+
+    def searched(position: str | None) -> dict[str, Any]:
+        return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else wanted.since or 0}
+
+    examined = _examined(search.search(entries[:most], wanted.text), entries)
+    return pages.bounded_page("Conversations searched successfully", examined, limit, searched)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/export", methods=["GET"])
+@operation(
+    files=tuple(export.MEDIA.values()),
+    query=("format", "from", "to", "limit", "cursor"),
+    requires=("format",),
+    bounded=True,
+    raises=(errors.NotFound,),
+)
+def export_conversations(agent_id: str) -> Response:
+    """Export the conversations of an agent as text, newest first; the pages, one after the other, are one file.
+
+    As `ndjson`, each line is an object with the `conversation` and all of its `messages`, oldest first. As `csv`, each
+    row has the metadata of a conversation, and of its transcript up to 32,000 characters. The header `Link` has the
+    next page.
+    """
+    limit, cursor, wanted, form = messages.limit(), messages.cursor(), filters.requested(), _format()
+    workspace_id = auth.caller().workspace_id
+    agents.read_eventually(workspace_id, agent_id)
+    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)
+    page = export.page(entries[:limit], form)
+    text = page.text if cursor else export.heading(form) + page.text
+    return Response(text, {"Content-Type": export.MEDIA[form], **_link(page, len(entries))})
+
+
+def _examined(found: Iterator[search.Examined], entries: list[Any]) -> Iterator[pages.Examined]:
+    for number, one in enumerate(found, start=1):
+        record = {"conversation": one.conversation, "messages": one.messages} if one.messages else None
+        yield pages.Examined(one.position, record, number < len(entries))
+
+
+def _format() -> str:
+    form = exchange.query_value("format")
+    if form not in export.MEDIA:
+        raise errors.Invalid.member("format", f"must be {' or '.join(export.MEDIA)}")
+    return form
+
+
+def _link(page: export.Page, found: int) -> dict[str, str]:
+    """The header that leads to the next page, relative to the request: none behind the last of the entries `found`."""
+    if page.conversations == found:
+        return {}
+    query = {name: value for name in ("format", "from", "to", "limit") if (value := exchange.query_value(name))}
+    return {"Link": f'<?{urlencode({**query, "cursor": page.position})}>; rel="next"'}

@@ -1,0 +1,210 @@
+"""The routes with which people work with conversations: lists, reads, changes and assignment."""
+
+import re
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import clock, errors, storage
+from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
+from chalicelib.conversations import browse, filters, store, transcript, turns
+from chalicelib.conversations.answer import render_v3
+from chalicelib.conversations.state import stamped
+from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http.operation import operation
+from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from chalicelib.conversations import models
+
+routes = Blueprint(__name__)
+
+_WITH_PERSON, _WITHOUT_PERSON = "human-chatting", "ai-chatting"
+_POSITION = re.compile(r"[1-9][0-9]{0,8}")
+_LISTED = "Conversations retrieved successfully"
+
+
+@routes.route("/v3/agents/{agent_id}/convos", methods=["GET"])
+@operation(
+    data="list[models.ConvoMetaV3]",
+    query=("limit", "cursor", "inbox", *filters.NAMES),
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="conversations_v3.LIST_AGENT_CONVERSATIONS",
+)
+def list_agent_conversations(agent_id: str) -> Response:
+    """List the conversations of an agent that match all given filters, newest first.
+
+    With `inbox=true`, lists those that wait for a person: with the state `requested_chat` or `human-chatting`. The
+    latest activity comes first.
+
+    A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
+    with `nextCursor` as `cursor`. A change may appear in the list a second later.
+    """
+    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    workspace_id = auth.caller().workspace_id
+    if filters.is_inbox():
+        found = browse.inbox(workspace_id, cursor, limit)
+    else:
+        found = browse.of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit)
+    agents.read_eventually(workspace_id, agent_id)
+    return pages.bounded_page(_LISTED, _matching(found, wanted, storage.key(workspace_id, agent_id)), limit)
+
+
+@routes.route("/v3/convos", methods=["GET"])
+@operation(
+    data="list[models.ConvoMetaV3]",
+    query=("limit", "cursor", "inbox", *filters.NAMES),
+    requires=("inbox",),
+    bounded=True,
+    examples="conversations_v3.LIST_INBOX",
+)
+def list_inbox() -> Response:
+    """List the conversations of all agents that wait for a person, latest activity first.
+
+    Only with `inbox=true`: there is no list of all conversations. Pages and filters are as in the list of an agent.
+    """
+    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    if not filters.is_inbox():
+        raise errors.Invalid.member("inbox", "must be true")
+    found = browse.inbox(auth.caller().workspace_id, cursor, limit)
+    return pages.bounded_page(_LISTED, _matching(found, wanted), limit)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
+@operation(
+    data="models.ConversationMessages",
+    headers=("If-None-Match",),
+    raises=(errors.NotFound,),
+    examples="conversations_v3.READ_CONVERSATION",
+)
+def read_conversation(agent_id: str, convo_id: str) -> Response:
+    """Read the metadata of a conversation and its newest messages, newest first: up to 20, without a long search.
+
+    `GET …/messages` has all messages.
+    """
+    row = _read(agent_id, convo_id)
+    newest = islice(transcript.newest_messages([turns.read_last(row)]), messages.PAGE_SIZE)
+    data = {"conversation": render_v3(row, store.read_metadata(row)), "messages": [*newest]}
+    return etag.tagged(messages.success("Conversation retrieved successfully", data), row)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["GET"])
+@operation(
+    data="list[models.Message]",
+    query=("limit", "cursor"),
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="conversations_v3.LIST_MESSAGES",
+)
+def list_messages(agent_id: str, convo_id: str) -> Response:
+    """List the messages of a conversation, newest first. New messages do not affect a cursor.
+
+    `from` and `ts` are those of the turn where the message has none.
+    """
+    limit, before = messages.limit(), _position()
+    return storage.retry_on_conflict(lambda: _messages_page(agent_id, convo_id, before, limit))
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["PATCH"])
+@operation(
+    body="models.ConversationChange",
+    data="models.ConvoMetaV3",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="conversations_v3.CHANGE_CONVERSATION",
+)
+def change_conversation(agent_id: str, convo_id: str) -> Response:
+    """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay as they are."""
+    body: models.ConversationChange = messages.body()
+    (row,) = _load(agent_id, convo_id)
+    found = etag.require_match(row, "conversation")
+    return _save("Conversation updated successfully", found, body.conversation.merge_into)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/assign", methods=["POST"])
+@operation(
+    body="models.AssignmentIn",
+    data="models.ConvoMetaV3",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="conversations_v3.ASSIGN_CONVERSATION",
+)
+def assign_conversation(agent_id: str, convo_id: str) -> Response:
+    """Assign a conversation to a client of the workspace, or with `null` back to the agent.
+
+    `state` becomes `human-chatting`, or `ai-chatting` for `null`, unless the body has another one.
+    """
+    body: models.AssignmentIn = messages.body()
+    to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
+    named = [clients.key(auth.caller().workspace_id, to)] if to else []
+    row, *found = _load(agent_id, convo_id, *named)
+    conversation = etag.require_match(row, "conversation")
+    if None in found:
+        raise errors.NotFound.of("client")
+    change = {"chatAssignedTo": to, "state": state}
+    return _save("Conversation assigned successfully", conversation, lambda metadata: {**metadata, **change})
+
+
+def _matching(
+    found: Iterator[browse.Examined], wanted: filters.Filters, agent: str | None = None
+) -> Iterator[pages.Examined]:
+    """What a list has examined, with the records of those that match, and belong to the agent if one is named."""
+    for position, row, has_more in found:
+        record = None
+        if row is not None and agent in (None, row.agent):
+            metadata = store.read_metadata(row)
+            record = render_v3(row, metadata) if wanted.match(row, metadata) else None
+        yield pages.Examined(position, record, has_more)
+
+
+def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
+    """The messages before a position, counted from the first message as 1. Raises ConditionFailed (`turns`)."""
+    row = _read(agent_id, convo_id)
+    count = store.read_metadata(row)["messagesNum"]
+    numbered = zip(range(count, 0, -1), transcript.newest_messages(turns.read_backwards(row)), strict=False)
+    earlier = ((number, message) for number, message in numbered if before is None or number < before)
+    examined = (pages.Examined(str(number), message, number > 1) for number, message in earlier)
+    return pages.bounded_page("Messages retrieved successfully", examined, limit)
+
+
+def _position() -> int | None:
+    """The position that the cursor names. Raises Invalid."""
+    cursor = messages.cursor()
+    if cursor and not _POSITION.fullmatch(cursor):
+        raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
+    return int(cursor) if cursor else None
+
+
+def _read(agent_id: str, convo_id: str) -> store.ConversationRow:
+    """The conversation. Raises NotFound."""
+    row: store.ConversationRow | None
+    (row,) = _load(agent_id, convo_id)
+    if row is None:
+        raise errors.NotFound.of("conversation")
+    return row
+
+
+def _load(agent_id: str, convo_id: str, *further: storage.Key) -> list[Any]:
+    """The rows of a conversation and of further keys, None for each that does not exist. One request.
+
+    Raises NotFound for an unknown agent.
+    """
+    workspace_id = auth.caller().workspace_id
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id), *further]
+    agent, *found = storage.find_many(keys)
+    agents.confirm(agent, workspace_id, agent_id)
+    return found
+
+
+def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:
+    """Save the metadata if a change, where None clears a member, has an effect; answer the conversation."""
+    before = store.read_metadata(row)
+    after = {name: value for name, value in change(before).items() if value is not None}
+    if not storage.json_equal(before, after):
+        after = stamped(after, clock.seconds())
+        store.save_metadata(row, after)
+    return etag.tagged(messages.success(message, render_v3(row, after)), row)

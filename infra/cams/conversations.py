@@ -1,0 +1,107 @@
+"""The command that writes the conversations of an agent to a file.
+
+Beside the file, `FILE.progress` says how far it is written, so that an interrupted export continues there.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from chalicelib import errors
+from chalicelib.agents import store as agents
+from chalicelib.conversations import browse, tallies
+from chalicelib.conversations import export as exports
+from infra.cams import options
+
+_PAGE = 100  # conversations
+
+Progress = dict[str, Any]
+
+
+@click.group()
+def conversations() -> None:
+    """Export conversations."""
+
+
+@conversations.command()
+@options.workspace
+@click.option("--agent", "agent_id", required=True, metavar="AGENT_ID", callback=options.printable_text)
+@click.option("--format", "form", type=click.Choice([*exports.MEDIA]), default=exports.NDJSON, show_default=True)
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
+    """Write all conversations of an agent to a file, newest first.
+
+    As NDJSON, a line has a conversation with all of its messages. As CSV, for a spreadsheet, a row has a conversation
+    with the beginning of its transcript. Only the owner of the file can read it. An interrupted export continues where
+    it was, if you repeat the command.
+    """
+    agents.read(workspace_id, agent_id)
+    start = {"workspace": workspace_id, "agent": agent_id, "format": form, "cursor": None, "size": 0, "count": 0}
+    try:
+        progress = _resume(file, start)
+        _save(file, progress)
+        with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as output:
+            output.truncate(progress["size"])
+            output.seek(progress["size"])
+            count = _write(output, file, progress)
+    except OSError as error:
+        raise click.FileError(str(file), error.strerror) from error
+    click.echo(f"Exported {count:,} conversations.")
+
+
+def _write(output: BinaryIO, file: Path, progress: Progress) -> int:
+    """Write the pages after those of `progress`; return the number of conversations in the file."""
+    months = tallies.list_months(progress["workspace"], progress["agent"])
+    expected = sum(sum(days) for _, days in months)
+    with click.progressbar(length=max(expected, progress["count"]), label="Exporting", file=sys.stderr) as bar:
+        bar.update(progress["count"])
+        for page in _pages(progress):
+            output.write(page.text.encode())
+            output.flush()
+            os.fsync(output.fileno())
+            progress |= {
+                "cursor": page.position,
+                "size": output.tell(),
+                "count": progress["count"] + page.conversations,
+            }
+            _save(file, progress)
+            bar.update(page.conversations)
+    _progress_of(file).unlink(missing_ok=True)
+    return int(progress["count"])
+
+
+def _pages(progress: Progress) -> Iterator[exports.Page]:
+    form, cursor = progress["format"], progress["cursor"]
+    if cursor is None:
+        yield exports.Page(exports.heading(form), 0, "")
+    while entries := browse.entries_of_agent(progress["workspace"], progress["agent"], None, None, cursor, _PAGE):
+        page = exports.page(entries, form)
+        yield page
+        cursor = page.position
+
+
+def _resume(file: Path, start: Progress) -> Progress:
+    """How far an earlier run has written the file, or `start`. Raises Conflict for a file of another export."""
+    progress = _progress_of(file)
+    if progress.exists():
+        found: Progress = json.loads(progress.read_text("utf-8"))
+        if all(found[name] == start[name] for name in ("workspace", "agent", "format")):
+            return found
+    elif not file.exists():
+        return start
+    raise errors.Conflict("The file is not an unfinished export of these conversations; name another file.")
+
+
+def _save(file: Path, progress: Progress) -> None:
+    written = file.with_name(f"{file.name}.progress.new")
+    written.write_text(json.dumps(progress), "utf-8")
+    written.replace(_progress_of(file))
+
+
+def _progress_of(file: Path) -> Path:
+    return file.with_name(f"{file.name}.progress")

@@ -1,0 +1,149 @@
+"""Rules for the v3 operations of conversations: lists, the inbox, reads, changes and assignment."""
+
+import json
+from collections.abc import Callable
+
+from hypothesis import strategies as st
+
+from tests.evidence import canonical
+from tests.reliability.model import forms
+from tests.reliability.model.agents import limits, members, texts
+from tests.reliability.model.answers import MADE, Document, Expected, Record, success
+from tests.reliability.model.machine import Workspace, conditions, picks, route
+from tests.reliability.model.talks import Talks
+
+LIST, ONE = "/v3/agents/{agent_id}/convos", "/v3/agents/{agent_id}/convos/{convo_id}"
+_WAITING = ("requested_chat", "human-chatting")
+_TAIL = 96_000  # bytes of JSON that a conversation's own item holds at most
+
+_LISTED = "Conversations retrieved successfully"
+Whole = Callable[[Workspace], list[Document]]
+
+_changes = members(
+    userName=texts, title=texts, tags=st.lists(texts, max_size=2), state=st.sampled_from(["requested_chat", "x"])
+)
+
+
+class Inbox(Talks):
+    """What people do with conversations."""
+
+    @route(f"GET {LIST}", pick=picks, limit=limits, is_inbox=st.booleans())
+    def list_of_agent(self, at: int, caller: str, pick: int, limit: int, is_inbox: bool) -> None:
+        agent_id = self.agent(at, pick)
+
+        def whole(workspace: Workspace) -> list[Document]:
+            found = waiting(workspace) if is_inbox else newest(workspace)
+            return [one for one in found if one["agentId"] == agent_id]
+
+        self.bounded(f"GET {LIST}", at, caller, limit, whole, "&inbox=true" if is_inbox else "", agent_id=agent_id)
+
+    @route("GET /v3/convos", limit=limits)
+    def list_of_all(self, at: int, caller: str, limit: int) -> None:
+        self.bounded("GET /v3/convos", at, caller, limit, waiting, "&inbox=true")
+
+    @route(f"GET {ONE}/messages", pick=picks, limit=limits)
+    def list_messages(self, at: int, caller: str, pick: int, limit: int) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+
+        def whole(workspace: Workspace) -> list[Document]:
+            return flat(workspace.get("conversation", (agent_id, convo_id)).document["turns"])
+
+        message = "Messages retrieved successfully"
+        self.bounded(f"GET {ONE}/messages", at, caller, limit, whole, "", message, agent_id=agent_id, convo_id=convo_id)
+
+    def bounded(
+        self, name: str, at: int, caller: str, limit: int, whole: Whole, query: str, message: str = _LISTED, **ids: str
+    ) -> None:
+        """Read the first page of a bounded list, and the one after it."""
+        start, cursor = 0, ""
+        for _ in range(2):
+
+            def expected(workspace: Workspace, start: int = start) -> Expected:
+                records = whole(workspace)
+                more = {"nextCursor": MADE} if len(records) > start + limit else {}
+                return Expected(success(message, records[start : start + limit], hasMore=bool(more), **more))
+
+            answer = self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{query}", **ids)
+            if answer.status != 200 or "nextCursor" not in answer.json:
+                return
+            start, cursor = start + limit, f"&cursor={answer.json['nextCursor']}"
+
+    @route(f"GET {ONE}", pick=picks, condition=conditions)
+    def read_conversation(self, at: int, caller: str, pick: int, condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            is_short = len(json.dumps(record.document["turns"])) < _TAIL  # otherwise of one or two huge messages
+            shown = flat(record.document["turns"])[:20] if is_short else []
+            data = {"conversation": rendered(agent_id, record), "messages": shown}
+            return Expected(success("Conversation retrieved successfully", data), record)
+
+        self.ask(
+            f"GET {ONE}", at, caller, expected, None, condition, known, agent_id=agent_id, convo_id=convo_id
+        )  # fmt: skip
+
+    @route(f"PATCH {ONE}", pick=picks, given=_changes, condition=conditions)
+    def change_conversation(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            self.describe(record, given)
+            return Expected(success("Conversation updated successfully", rendered(agent_id, record)), record)
+
+        body = {"conversation": given}
+        self.ask(
+            f"PATCH {ONE}", at, caller, expected, body, condition, known, agent_id=agent_id, convo_id=convo_id
+        )  # fmt: skip
+
+    @route(f"POST {ONE}/assign", pick=picks, to=st.sampled_from([None, None, "x1", "x2", "x3"]))
+    def assign_conversation(self, at: int, caller: str, pick: int, to: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            if to is not None:
+                workspace.get("client", to)
+            self.describe(record, {"chatAssignedTo": to, "state": "human-chatting" if to else "ai-chatting"})
+            return Expected(success("Conversation assigned successfully", rendered(agent_id, record)), record)
+
+        body = {"assign": {"to": to}}
+        self.ask(f"POST {ONE}/assign", at, caller, expected, body, agent_id=agent_id, convo_id=convo_id)
+
+    def describe(self, record: Record, given: Document) -> None:
+        """Change the metadata of a conversation."""
+        before = record.document["metadata"]
+        after = forms.merged(before, given)
+        if canonical(after) != canonical(before):
+            now = self.seconds()
+            metadata = {"ts": now, **after, "lastModified": now}
+            record.document, record.tag = {**record.document, "metadata": metadata}, None
+
+
+def newest(workspace: Workspace) -> list[Document]:
+    """All conversations, newest first."""
+    return [rendered(agent_id, one) for (agent_id, _), one in workspace.of("conversation").items()][::-1]
+
+
+def waiting(workspace: Workspace) -> list[Document]:
+    """The conversations that wait for a person, latest activity first."""
+    found = [one for one in newest(workspace) if one.get("state") in _WAITING]
+    return sorted(found, key=lambda one: -one["lastModified"])
+
+
+def rendered(agent_id: str, record: Record) -> Document:
+    """A conversation in the v3 form."""
+    return {**record.document["metadata"], "agentId": agent_id}
+
+
+def flat(turns: list[Document]) -> list[Document]:
+    """The messages of turns, newest first, with the sender and time of their turn where they have none."""
+    found = []
+    for turn in turns:
+        if "messages" in turn:
+            own = {name: one for name, one in turn["messages"].items() if one is not None or name not in ("from", "ts")}
+            found.append({**{name: turn[name] for name in ("from", "ts") if turn.get(name) is not None}, **own})
+    return found[::-1]

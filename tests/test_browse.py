@@ -1,0 +1,291 @@
+"""Filters, the inbox and their pages against a brute-force model, and the work of a request."""
+
+import random
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+import pytest
+
+from chalicelib import ids, storage
+from chalicelib.conversations import browse, store
+from chalicelib.conversations.state import State, empty
+from chalicelib.storage import Document
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.selection import whole
+
+FEW, MANY, QUERIES_OF_MANY = 400, 20_000, 8
+AGENTS = ("support", "sales", "quiet")
+START = 1_780_000_000
+DAY = 24 * 60 * 60
+YEAR = 365 * DAY
+STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat", "anything", None)
+TAGS, CLIENTS = ("vip", "billing", "Vip", "returns"), ("client-1", "client-2")
+NAMES = ("Ann", "Straße", "STRASSE", "Ömer", "İbrahim", "李", "Bo \N{GRINNING FACE}", None)
+TEXTS = ("Where is my order?", "where IS it", "\N{GRINNING FACE}" * 100, "Danke", "", None)
+# An incompressible text that is too long for the index, which a page reads by key.
+LONG_CHARACTERS = 1_500
+
+
+class Conversation(NamedTuple):
+    """A conversation of the model."""
+
+    agent: str
+    created: str
+    metadata: Document
+
+    @property
+    def shown(self) -> Document:
+        return {**self.metadata, "agentId": self.agent}
+
+    def position(self, query: dict[str, Any]) -> str:
+        """The cursor that continues after this conversation."""
+        return store.activity_of(self.metadata, self.created) if "inbox" in query else self.created
+
+    @property
+    def second(self) -> float:
+        return ids.timestamp_of(self.created) / 1000
+
+
+def any_conversation(chance: random.Random, number: int) -> Conversation:
+    created = START + chance.randrange(YEAR)
+    given: Document = {
+        "ts": created,
+        "messagesNum": 3,
+        "interactionsNum": 1,
+        "lastModified": created + chance.choice([0, 60, chance.randrange(30 * DAY)]),
+        "state": chance.choices(STATES, [1, 2, 20, 10, 1, 5])[0],
+        "tags": chance.choice([None, [], [chance.choice(TAGS)], list(TAGS)]),
+        "origin": chance.choice(["web-chat", "chatapp", None]),
+        "chatAssignedTo": chance.choice([None, None, *CLIENTS]),
+        "userID": f"user-{chance.randrange(50)}",
+        "userName": chance.choice(NAMES),
+        "userEmail": chance.choice([None, f"person{chance.randrange(100)}@example.com"]),
+        "userPhone": chance.choice([None, f"+49 170 {chance.randrange(10**6):06}"]),
+        "title": chance.choice([None, f"Order {chance.randrange(1_000)}"]),
+        "lastMessage": chance.choice(TEXTS),
+    }
+    if chance.random() < 0.02:
+        given["userBrowser"] = chance.randbytes(LONG_CHARACTERS // 2).hex()
+    metadata = {**empty(f"c{number}").metadata, **{name: one for name, one in given.items() if one is not None}}
+    agent = chance.choices(AGENTS, [8, 3, 0])[0]
+    return Conversation(agent, ids.id_at(created * 1000 + chance.randrange(1000), chance.getrandbits(80)), metadata)
+
+
+def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
+    """Store the conversations as the service does, with many rows per request."""
+    for start in range(0, len(conversations), 250):
+        with storage.unit_of_work() as unit:
+            rows = []
+            for one in conversations[start : start + 250]:
+                state = State(one.metadata, b"[]")
+                row = store.create(workspace.workspace_id, one.agent, one.metadata["ID"], state)
+                row.created = one.created
+                store._set_metadata(row, one.metadata)
+                rows.append(row)
+            unit.discard()
+        storage.save_many(rows)
+
+
+# ---- the model -----------------------------------------------------------------------------------
+
+
+def matches(one: Conversation, query: dict[str, Any]) -> bool:
+    metadata = one.metadata
+    members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
+    searched = ("userName", "userEmail", "userPhone", "title", "lastMessage")
+    rules: dict[str, Callable[[Any], bool]] = {
+        "tag": lambda value: value in metadata.get("tags", []),
+        "from": lambda value: one.second >= value,
+        "to": lambda value: one.second < value,
+        "activeSince": lambda value: metadata["lastModified"] >= value,
+        "q": lambda value: any(value.casefold() in metadata.get(name, "").casefold() for name in searched),
+        "inbox": lambda value: metadata.get("state") in ("requested_chat", "human-chatting"),
+        "limit": lambda value: True,
+    }
+    for name, member in members.items():
+        rules[name] = lambda value, member=member: metadata.get(member) == value
+    return all(rules[name](value) for name, value in query.items())
+
+
+def expected(
+    conversations: list[Conversation], agent: str | None, query: dict[str, Any], after: str = "~"
+) -> list[Document]:
+    found = [one for one in conversations if agent in (None, one.agent) and matches(one, query)]
+    found = [one for one in found if one.position(query) < after]
+
+    def order(one: Conversation) -> tuple[Any, ...]:
+        return (one.metadata["lastModified"], one.created) if "inbox" in query else (one.created,)
+
+    return [one.shown for one in sorted(found, key=order, reverse=True)]
+
+
+def any_query(chance: random.Random) -> dict[str, Any]:
+    moment = START + chance.randrange(YEAR)
+    choices: dict[str, Any] = {
+        "state": chance.choice([one for one in STATES if one]),
+        "tag": chance.choice([*TAGS, "unknown"]),
+        "origin": chance.choice(["web-chat", "chatapp"]),
+        "assignedTo": chance.choice(CLIENTS),
+        "userID": f"user-{chance.randrange(60)}",
+        "from": moment,
+        "to": chance.choice([moment, START + chance.randrange(YEAR)]),
+        "activeSince": START + chance.randrange(YEAR),
+        "q": chance.choice(["strasse", "ANN", "order 1", "PERSON7", "+49 170 1", "nothing", "i", "李", "?", "DANKE"]),
+    }
+    names = chance.sample([*choices], k=chance.choice([0, 1, 1, 2, 3]))
+    return {name: choices[name] for name in names} | {"limit": chance.choice([1, 7, 20, 100, 500])}
+
+
+# ---- pages ---------------------------------------------------------------------------------------
+
+
+def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterator[Any]:
+    """The pages of a list; asserts what each of them promises, and the bounds of its work."""
+    cursor = {"cursor": after}
+    while True:
+        with metered() as used:
+            answer = api.get(f"{path}?{urlencode({**query, **cursor})}").json
+        assert used.requests["GetItem"] <= 1
+        assert used.requests["Query"] <= browse.MAX_EXAMINED / browse.PORTION + 1
+        assert used.requests["BatchGetItem"] <= used.requests["Query"]
+        # Entries of up to 1.3 KB at 8 KB per unit, and 20 long rows of up to 4 KB at half a unit.
+        assert used.reads <= browse.MAX_EXAMINED * 1.3 / 8 + browse.MAX_LONG * 0.5 + 5
+        assert len(answer["data"]) <= min(query["limit"], 100)
+        assert answer["hasMore"] == ("nextCursor" in answer)
+        yield answer["data"]
+        if not answer["hasMore"]:
+            return
+        cursor = {"cursor": answer["nextCursor"]}
+
+
+def compare(api: Api, conversations: list[Conversation], seed: int, queries: int, most: int) -> None:
+    """Compare the first pages of lists, up to `most`, from the beginning and from any position, with the model."""
+    chance = random.Random(seed)
+    for _ in range(queries):
+        query = any_query(chance)
+        for agent, path in ((None, "/v3/convos"), *((one, f"/v3/agents/{one}/convos") for one in AGENTS)):
+            asked = query | ({"inbox": "true"} if agent is None or chance.random() < 0.5 else {})
+            for after in ("", chance.choice(conversations).position(asked)):
+                wanted = expected(conversations, agent, asked, after or "~")
+                found = [*islice(pages(api, path, asked, after), most)]
+                shown = [one for page in found for one in page]
+                assert shown == (wanted[: len(shown)] if len(found) == most else wanted), (agent, asked, after)
+
+
+@pytest.fixture
+def agents(api: Api, agent_id: str) -> None:
+    for agent in AGENTS:
+        assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
+
+
+@pytest.mark.usefixtures("agents")
+def test_filters_inbox_and_pages_equal_the_model(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With small bounds, so that pages end at each of them."""
+    monkeypatch.setattr(browse, "PORTION", 20)
+    monkeypatch.setattr(browse, "MAX_EXAMINED", 60)
+    monkeypatch.setattr(browse, "MAX_LONG", 1)
+    chance = random.Random(1)
+    conversations = [any_conversation(chance, number) for number in range(FEW)]
+    fill(workspace, conversations)
+    compare(api, conversations, seed=1, queries=4, most=1_000)
+
+
+@whole
+@pytest.mark.long
+@pytest.mark.usefixtures("agents", "pass_time")  # the credential stays cached
+def test_filters_inbox_and_pages_of_20000_conversations_equal_the_model(api: Api, workspace: NewWorkspace) -> None:
+    chance = random.Random(2)
+    conversations = [any_conversation(chance, number) for number in range(MANY)]
+    fill(workspace, conversations)
+    compare(api, conversations, seed=2, queries=QUERIES_OF_MANY, most=5)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("inbox", ["", "&inbox=true"])
+def test_a_page_ends_before_the_21st_long_entry(inbox: str, api: Api, workspace: NewWorkspace) -> None:
+    chance = random.Random(3)
+    long = {"state": "requested_chat", "userBrowser": chance.randbytes(2_000).hex()}
+    made = [any_conversation(chance, number)._replace(agent="support") for number in range(30)]
+    fill(workspace, [one._replace(metadata={**one.metadata, **long}) for one in made])
+    with metered() as used:
+        answer = api.get(f"/v3/agents/support/convos?limit=100{inbox}").json
+    assert (len(answer["data"]), answer["hasMore"]) == (20, True)
+    assert used.requests == {"GetItem": 1, "Query": 1, "BatchGetItem": 1}
+    rest = api.get(f"/v3/agents/support/convos?limit=100{inbox}&cursor={answer['nextCursor']}").json
+    assert (len(rest["data"]), rest["hasMore"]) == (10, False)
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_page_whose_records_do_not_fit_is_shorter(api: Api, workspace: NewWorkspace) -> None:
+    """Metadata that compresses well is in the index, with up to 64 KB of JSON."""
+    chance = random.Random(4)
+    made = [any_conversation(chance, number)._replace(agent="support") for number in range(100)]
+    long = {"userBrowser": '"' * 31_000}  # each takes four bytes in a response
+    conversations = [one._replace(metadata={**one.metadata, **long}) for one in made]
+    fill(workspace, conversations)
+    found = [*pages(api, "/v3/agents/support/convos", {"limit": 100})]
+    assert [len(page) for page in found[:-1]] != [100]
+    assert [one for page in found for one in page] == expected(conversations, "support", {})
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_conversation_that_is_deleted_while_it_is_listed_is_left_out(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chance = random.Random(5)
+    long = {"userBrowser": chance.randbytes(2_000).hex()}
+    made = [any_conversation(chance, number)._replace(agent="support") for number in range(3)]
+    conversations = [one._replace(metadata={**one.metadata, **long}) for one in made]
+    fill(workspace, conversations)
+    gone, *rest = expected(conversations, "support", {})
+    real = storage.find_many
+
+    def delete_first(keys: Any) -> Any:
+        monkeypatch.setattr(storage, "find_many", real)
+        assert api.delete(f"/v3/agents/support/convos/{gone['ID']}").status == 200
+        return real(keys)
+
+    monkeypatch.setattr(storage, "find_many", delete_first)
+    first = api.get("/v3/agents/support/convos?limit=1").json
+    assert [one["ID"] for one in first["data"]] == [rest[0]["ID"]]
+    second = api.get(f"/v3/agents/support/convos?cursor={first['nextCursor']}").json
+    assert (second["data"], second["hasMore"]) == (rest[1:], False)
+
+
+@pytest.mark.usefixtures("agents")
+def test_the_inbox_follows_the_state_and_the_activity(api: Api, pass_time: Callable[[float], None]) -> None:
+    def inbox(path: str = "/v3/convos") -> list[tuple[str, str]]:
+        return [(one["agentId"], one["ID"]) for one in api.get(f"{path}?inbox=true").data]
+
+    for agent, user in (("support", "ann"), ("sales", "bo"), ("support", "cy")):
+        api.post(f"/agents/{agent}/interact/{user}/state", {"metadata": {"state": "requested_chat"}})
+        pass_time(1)
+    assert inbox() == [("support", "cy"), ("sales", "bo"), ("support", "ann")]
+    api.patch("/v3/agents/support/convos/ann", {"conversation": {"title": "Urgent"}})
+    assert inbox() == [("support", "ann"), ("support", "cy"), ("sales", "bo")]
+    assert inbox("/v3/agents/sales/convos") == [("sales", "bo")]
+    api.patch("/v3/agents/support/convos/cy", {"conversation": {"state": "ended_chat"}})
+    assert api.delete("/v3/agents/sales/convos/bo").status == 200
+    assert inbox() == [("support", "ann")]
+    made = api.post("/v3/agents/sales/convos", {"conversation": {"state": "human-chatting"}}).data["id"]
+    assert sorted(inbox()) == [("sales", made), ("support", "ann")]
+    assert api.delete("/v3/agents/sales").status == 200
+    assert inbox() == [("support", "ann")]
+
+
+@pytest.mark.usefixtures("agents")
+def test_the_inbox_of_another_workspace_is_its_own(api: Api, other_workspace: NewWorkspace) -> None:
+    api.post("/agents/support/interact/ann/state", {"metadata": {"state": "requested_chat"}})
+    assert Api(other_workspace.workspace_key).get("/v3/convos?inbox=true").data == []
+    assert len(api.get("/v3/convos?inbox=true").data) == 1
+
+
+def test_the_list_of_an_unknown_agent_is_not_found(api: Api, agent_id: str) -> None:
+    for query in ("", "?inbox=true"):
+        assert api.get(f"/v3/agents/unknown/convos{query}").status == 404

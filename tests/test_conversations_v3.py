@@ -1,0 +1,299 @@
+"""The operations with which people work with one conversation: create, read, change, assign (v3), and its messages."""
+
+import json
+import random
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.conversations import store, transcript
+from chalicelib.conversations import turns as turns_
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.conftest import PassTime
+from tests.evidence import refused
+from tests.requests import counted
+from tests.selection import one_of_each, whole
+
+CONVOS = "/v3/agents/support/convos"
+STATE, ONE = "/agents/support/interact/ann/state", f"{CONVOS}/ann"
+# Every writable member, with a value.
+WRITABLE: dict[str, Any] = {
+    "userID": "ann",
+    "userName": "Ann",
+    "userEmail": "ann@example.com",
+    "userImage": "https://example.com/ann.png",
+    "userPhone": "+49 170 1234567",
+    "userBrowser": "Firefox",
+    "userProfilePic": "https://example.com/small.png",
+    "origin": "web-chat",
+    "ts": 12,
+    "tags": ["a", "b"],
+    "convoTimeSeconds": 3.5,
+    "userPlatform": "Linux",
+    "state": "requested_chat",
+    "chatAssignedTo": "client-1",
+    "sessionsNum": 2,
+    "title": "A question",
+}
+READ_ONLY = ("ID", "interactionsNum", "firstMessageTS", "lastMessageTS", "lastModified", "lastMessage", "agentId")
+
+
+@pytest.fixture(autouse=True)
+def agent(agent_id: str) -> None:
+    """The agent `support`, for every test of this module."""
+
+
+def turn(number: int, text: str = "Hello", **members: Any) -> dict[str, Any]:
+    message = {"mid": f"m{number}", "type": "text", "item": {"text": text}}
+    return {"from": ("human", "bot")[number % 2], "ts": 1_000 + number, "messages": [message], **members}
+
+
+# ---- create and change ---------------------------------------------------------------------------
+
+
+def test_a_conversation_is_created_with_all_its_metadata(api: Api, workspace: NewWorkspace) -> None:
+    given = {**WRITABLE, "messagesNum": 5, **dict.fromkeys(READ_ONLY)}
+    made = api.post(CONVOS, {"conversation": given})
+    assert made.data.keys() == {"id", "title", "createdAt"}
+    found = api.get(f"{CONVOS}/{made.data['id']}").data["conversation"]
+    assert {name: found[name] for name in WRITABLE} == WRITABLE
+    assert found["messagesNum"] == 5
+    assert (found["ID"], found["agentId"], "lastMessage" in found) == (made.data["id"], "support", False)
+    row: Any = storage.find(*store.key(workspace.workspace_id, "support", made.data["id"])[:3])
+    assert row.waiting == workspace.workspace_id
+
+
+def test_a_change_merges_replaces_tags_and_clears(api: Api, pass_time: PassTime) -> None:
+    api.post(STATE, {"turns": [turn(0)], "metadata": {"userName": "Ann", "userPhone": "1", "tags": ["a", "b"]}})
+    before = api.get(ONE)
+    pass_time(7)
+    change = {"conversation": {"title": "New", "tags": ["c"], "userPhone": None, **dict.fromkeys(READ_ONLY, None)}}
+    after = api.patch(ONE, change)
+    expected = {**before.data["conversation"], "title": "New", "tags": ["c"]}
+    expected["lastModified"] += 7
+    del expected["userPhone"]
+    assert after.data == expected
+    read = api.get(ONE)
+    assert read.data == {"conversation": expected, "messages": before.data["messages"]}
+    assert read.headers["etag"] == after.headers["etag"] != before.headers["etag"]
+    with counted() as requests:
+        again = api.patch(ONE, change)
+    assert again.headers["etag"] == after.headers["etag"]
+    assert requests == {"BatchGetItem": 1}
+
+
+def test_a_change_of_a_long_conversation_reads_no_chunk_and_keeps_the_turns(api: Api) -> None:
+    turns = [turn(number, random.Random(number).randbytes(2_000).hex()) for number in range(100)]
+    api.post(STATE, {"turns": turns})
+    before = api.post(STATE, {}).json["turns"]
+    with counted() as requests:
+        assert api.patch(ONE, {"conversation": {"title": "New"}}).status == 200
+    assert requests == {"BatchGetItem": 1, "PutItem": 1}
+    assert api.post(STATE, {}).json["turns"] == before
+
+
+def test_unknown_conversations_and_agents_are_not_found(api: Api) -> None:
+    for path in (f"{CONVOS}/unknown", "/v3/agents/unknown/convos/ann"):
+        kind = "agent" if "unknown/" in path else "conversation"
+        for answer in (
+            api.get(path),
+            api.get(f"{path}/messages"),
+            api.patch(path, {"conversation": {}}),
+            api.post(f"{path}/assign", {"assign": {"to": None}}),
+        ):
+            assert refused(answer, 404) == f"There is no such {kind}."
+
+
+# ---- assign --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sent", "assigned", "state"),
+    [
+        ({"to": "bo"}, "bo", "human-chatting"),
+        ({"to": "bo", "state": None}, "bo", "human-chatting"),
+        ({"to": "bo", "state": "requested_chat"}, "bo", "requested_chat"),
+        ({"to": None}, None, "ai-chatting"),
+        ({"to": None, "state": "ended_chat"}, None, "ended_chat"),
+        ({"to": None, "state": "anything"}, None, "anything"),
+    ],
+)
+def test_an_assignment_sets_the_client_and_the_state(sent: Any, assigned: Any, state: str, api: Api) -> None:
+    api.post("/v2/clients/bo", {"name": "Bo"})
+    api.post(STATE, {"metadata": {"state": "requested_chat", "chatAssignedTo": "client-1", "userName": "Ann"}})
+    answer = api.post(f"{ONE}/assign", {"assign": sent})
+    assert (answer.data.get("chatAssignedTo"), answer.data["state"]) == (assigned, state)
+    assert answer.data["userName"] == "Ann"
+    assert api.get(ONE).data["conversation"] == answer.data
+    waiting = [one["ID"] for one in api.get("/v3/convos?inbox=true").data]
+    assert waiting == (["ann"] if state in store.WAITING_STATES else [])
+
+
+def test_an_unknown_client_is_not_found_and_changes_nothing(api: Api) -> None:
+    api.post(STATE, {"metadata": {"state": "requested_chat"}})
+    before = api.get(ONE)
+    assert refused(api.post(f"{ONE}/assign", {"assign": {"to": "nobody"}}), 404) == "There is no such client."
+    assert api.get(ONE).text == before.text
+
+
+# ---- messages ------------------------------------------------------------------------------------
+
+
+def test_messages_are_flat_and_have_the_sender_and_time_of_their_turn(api: Api) -> None:
+    own = {"mid": "own", "from": "bot", "ts": 5, "extra": [1]}
+    bare = {"mid": "bare", "ts": None, "from": None}
+    api.post(STATE, {"turns": [{"from": "human", "ts": 7, "messages": [own, bare]}, {"from": "bot", "note": "none"}]})
+    expected = [{"mid": "bare", "ts": 7, "from": "human"}, own]
+    assert api.get(f"{ONE}/messages").data == expected
+    assert api.get(ONE).data["messages"] == expected
+
+
+def test_a_conversation_without_messages_has_an_empty_list(api: Api) -> None:
+    api.post(STATE, {"metadata": {"userName": "Ann"}})
+    answer = api.get(f"{ONE}/messages").json
+    assert (answer["data"], answer["hasMore"], "nextCursor" in answer) == ([], False, False)
+    assert api.get(ONE).data["messages"] == []
+    api.post(f"{CONVOS}", {"conversation": {"messagesNum": 9}})
+    (made,) = (one for one in api.get(CONVOS).data if one["ID"] != "ann")
+    assert api.get(f"{CONVOS}/{made['ID']}/messages").json["hasMore"] is False
+
+
+@pytest.mark.parametrize("limit", [1, 7, 50, 100])
+@one_of_each(lambda limit: limit)
+def test_pages_of_messages_together_have_every_message_once(limit: int, api: Api) -> None:
+    """A message has up to 9 KB that hardly compress, so that the transcript has several chunks."""
+    chance = random.Random(limit)
+    texts = [chance.randbytes(chance.choice([5, 300, 4_500])).hex() for _ in range(150)]
+    texts[75] = '"\\{[' * 40_000  # longer than a chunk, and looks like JSON
+    api.post(STATE, {"turns": [turn(number, text) for number, text in enumerate(texts)]})
+    shown, query = [], ""
+    while True:
+        answer = api.get(f"{ONE}/messages?limit={limit}{query}").json
+        shown += [(one["mid"], one["item"]["text"]) for one in answer["data"]]
+        assert answer["hasMore"] == ("nextCursor" in answer)
+        if not answer["hasMore"]:
+            break
+        query = f"&cursor={answer['nextCursor']}"
+    assert shown == [(f"m{number}", text) for number, text in enumerate(texts)][::-1]
+
+
+def test_a_cursor_stays_right_while_messages_are_appended(api: Api) -> None:
+    turns = [turn(number) for number in range(9)]
+    api.post(STATE, {"turns": turns[:6]})
+    first = api.get(f"{ONE}/messages?limit=2").json
+    api.post(STATE, {"turns": turns})
+    second = api.get(f"{ONE}/messages?limit=100&cursor={first['nextCursor']}").json
+    assert [one["mid"] for one in first["data"] + second["data"]] == ["m5", "m4", "m3", "m2", "m1", "m0"]
+
+
+@pytest.mark.parametrize("cursor", ["0", "x", "-1", "1.5", "01", "1" * 10])
+@one_of_each(lambda cursor: cursor)
+def test_a_cursor_of_messages_is_a_position(cursor: str, api: Api) -> None:
+    api.post(STATE, {"turns": [turn(0)]})
+    answer = api.get(f"{ONE}/messages?cursor={cursor}")
+    assert refused(answer, 400, "cursor") == "cursor must be the nextCursor of an earlier response."
+
+
+def test_only_the_needed_chunks_are_read_one_at_a_time(api: Api) -> None:
+    turns = [turn(number, random.Random(number).randbytes(5_000).hex()) for number in range(100)]
+    api.post(STATE, {"turns": turns})
+    costs = []
+    for path in (ONE, f"{ONE}/messages?limit=1", f"{ONE}/messages?limit=20", f"{ONE}/messages?limit=100"):
+        with counted() as requests:
+            assert api.get(path).status == 200
+        assert requests.keys() == {"BatchGetItem"}
+        costs.append(requests["BatchGetItem"])
+    assert costs == [1, 1, 3, 12]
+
+
+def test_a_chunk_that_is_replaced_meanwhile_is_read_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    def turns(text: str) -> list[dict[str, Any]]:
+        return [turn(number, f"{text} {random.Random(number).randbytes(5_000).hex()}") for number in range(40)]
+
+    api.post(STATE, {"turns": turns("Old")})
+    real, calls = turns_._read_chunks, 0
+
+    def replace_first(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            assert api.post(STATE, {"turns": turns("New")}).status == 200
+        return real(*arguments)
+
+    monkeypatch.setattr(turns_, "_read_chunks", replace_first)
+    shown = api.get(f"{ONE}/messages?limit=100").data
+    assert {one["item"]["text"].split()[0] for one in shown} == {"New"}
+    assert len(shown) == 40
+
+
+def test_the_newest_messages_cost_the_same_for_any_transcript(api: Api) -> None:
+    costs = []
+    for count in (10, 2_000):
+        api.post(STATE, {"turns": [turn(number, "word " * 20) for number in range(count)]})
+        with metered() as used:
+            assert len(api.get(ONE).data["messages"]) == min(count, 20)
+        costs.append(used.reads)
+    assert costs[1] <= costs[0] + 4
+
+
+# ---- the text of the turns from its end ----------------------------------------------------------
+
+_STRINGS = [
+    "",
+    '"',
+    "\\",
+    '\\"',
+    "{",
+    "}]",
+    ",{",
+    '},{"a":1',
+    "\N{GRINNING FACE}",
+    "\\\\",
+    "[[",
+    "é\\u0022",
+    '{"from":',
+]
+
+
+def any_json(chance: random.Random, depth: int) -> Any:
+    kind = chance.randrange(6 if depth else 4)
+    if kind == 4:
+        return [any_json(chance, depth - 1) for _ in range(chance.randrange(4))]
+    if kind == 5:
+        return {text(chance): any_json(chance, depth - 1) for _ in range(chance.randrange(4))}
+    return (text(chance), chance.randrange(-9, 99), None, 0.5)[kind]
+
+
+def text(chance: random.Random) -> str:
+    return "".join(chance.choices(_STRINGS, k=chance.randrange(4)))
+
+
+def parts_of(whole_text: bytes, chance: random.Random) -> Iterator[bytes]:
+    cuts = sorted(chance.choices(range(len(whole_text) + 1), k=chance.randrange(12)))
+    bounds = [0, *cuts, len(whole_text)]
+    yield from reversed([whole_text[start:end] for start, end in pairwise(bounds)])
+
+
+@pytest.mark.parametrize("seed", range(20))
+@whole
+def test_any_turns_cut_anywhere_are_read_from_their_end(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(300):
+        turns = [{text(chance) + "x": any_json(chance, 3)} for _ in range(chance.randrange(6))]
+        whole_text = json.dumps(turns, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()
+        assert [*transcript._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
+
+
+def test_a_missing_beginning_leaves_out_only_the_turn_that_it_cuts() -> None:
+    chance = random.Random(0)
+    turns = [{f"{number}x": any_json(chance, 2)} for number in range(4)]
+    whole_text = json.dumps(turns, separators=(",", ":")).encode()
+    starts = [whole_text.index(b'{"%dx"' % number) for number in range(4)]
+    for cut in range(len(whole_text) + 1):
+        expected = [one for one, start in zip(turns, starts, strict=True) if start >= cut][::-1]
+        assert [*transcript._newest_turns([whole_text[cut:]])] == expected, cut

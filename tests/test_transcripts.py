@@ -1,0 +1,249 @@
+"""Search in transcripts, and their export: over HTTP, in pages, and as the operator's command."""
+
+import csv
+import io
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode, urljoin
+
+import pytest
+from click.testing import CliRunner, Result
+
+from chalicelib import clock
+from chalicelib.conversations import export, search
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import conversations
+from infra.cams.commands import cams
+from tests.api import Api
+
+CONVOS = "/v3/agents/support/convos"
+WORDS = ["Straße", "order", "refund", 'a "quoted" word', "back\\slash", "emoji 😀", "line\nbreak", "İstanbul"]
+
+Tick = Callable[[], None]
+
+
+@pytest.fixture(autouse=True)
+def agent(agent_id: str) -> None:
+    """The agent `support`, for every test of this module."""
+
+
+@pytest.fixture
+def tick(monkeypatch: pytest.MonkeyPatch) -> Tick:
+    """Let a second pass."""
+    now = clock.milliseconds()
+
+    def pass_second() -> None:
+        nonlocal now
+        now += 1000
+        monkeypatch.setattr(clock, "milliseconds", lambda: now)
+
+    pass_second()
+    return pass_second
+
+
+def say(api: Api, user: str, *texts: str, **metadata: Any) -> None:
+    said = [{"mid": f"{user}-{number}", "item": {"text": text}} for number, text in enumerate(texts)]
+    body = {"turns": [{"from": "human", "messages": said, "ts": 5}], "metadata": {"userName": user, **metadata}}
+    assert api.post(f"/agents/support/interact/{user}/state", body).status == 200
+
+
+def pages(api: Api, path: str, **query: Any) -> Iterator[Any]:
+    """The answers of all pages of a list."""
+    while True:
+        answer = api.get(f"{path}?{urlencode(query)}")
+        assert answer.status == 200, answer.text
+        yield answer.json
+        if "nextCursor" not in answer.json:
+            return
+        query["cursor"] = answer.json["nextCursor"]
+
+
+def test_a_search_finds_the_messages_newest_first(api: Api, tick: Tick) -> None:
+    say(api, "ann", "I want a Refund", "thanks", "refund it now")
+    tick()
+    say(api, "bob", "hello")
+    tick()
+    say(api, "cem", "REFUNDS?")
+    answer = api.get(f"{CONVOS}/search?q=refund").json
+    assert [one["conversation"]["ID"] for one in answer["data"]] == ["cem", "ann"]
+    assert [one["mid"] for one in answer["data"][1]["messages"]] == ["ann-2", "ann-0"]
+    assert answer["data"][0]["messages"] == [{"mid": "cem-0", "item": {"text": "REFUNDS?"}, "from": "human", "ts": 5}]
+    assert answer["data"][0]["conversation"]["lastMessage"] == "REFUNDS?"
+    assert (answer["hasMore"], answer["searchedUntil"]) == (False, 0)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_search_finds_a_text_as_it_was_sent(word: str, api: Api) -> None:
+    say(api, "ann", f"before {word} behind")
+    (found,) = api.get(f"{CONVOS}/search?{urlencode({'q': word})}").data
+    assert found["conversation"]["ID"] == "ann"
+
+
+def test_a_search_reads_the_texts_of_cards_but_no_names_of_members(api: Api) -> None:
+    card = {"mid": "m", "type": "card", "item": {"buttons": [{"title": "Pay now"}], "price": 5}}
+    api.post("/agents/support/interact/ann/state", {"turns": [{"from": "bot", "messages": [card]}]})
+    assert [one["mid"] for one in api.get(f"{CONVOS}/search?q=pay").data[0]["messages"]] == ["m"]
+    assert api.get(f"{CONVOS}/search?q=buttons").data == []
+
+
+def test_a_search_says_how_far_it_has_looked(api: Api, tick: Tick, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MAX_EXAMINED", 2)
+    for user in ("ann", "bob", "cem", "dan", "eva"):
+        say(api, user, "found" if user in ("ann", "eva") else "nothing")
+        tick()
+    created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
+    found = [*pages(api, f"{CONVOS}/search", q="found")]
+    assert [[one["conversation"]["ID"] for one in page["data"]] for page in found] == [["eva"], [], ["ann"]]
+    assert [page["searchedUntil"] for page in found] == [created["dan"], created["bob"], 0]
+    assert [page["hasMore"] for page in found] == [True, True, False]
+
+
+def test_a_search_stops_after_the_transcripts_it_may_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "_MAX_BYTES", 300)
+    for user in ("ann", "bob", "cem"):
+        say(api, user, "x" * 200)
+    assert [len(page["data"]) for page in pages(api, f"{CONVOS}/search", q="x")] == [2, 1]
+
+
+def test_a_search_in_a_period(api: Api, tick: Tick) -> None:
+    for user in ("ann", "bob", "cem"):
+        say(api, user, "found")
+        tick()
+    created = {one["ID"]: one["ts"] for one in api.get(CONVOS).data}
+    answer = api.get(f"{CONVOS}/search?q=found&from={created['bob']}&to={created['cem']}").json
+    assert [one["conversation"]["ID"] for one in answer["data"]] == ["bob"]
+    assert answer["searchedUntil"] == created["bob"]
+
+
+def test_a_search_needs_a_text(api: Api) -> None:
+    for query in ("", "?q="):
+        answer = api.get(f"{CONVOS}/search{query}")
+        assert (answer.status, answer.json["issues"][0]["path"]) == (400, "q")
+    assert api.get("/v3/agents/unknown/convos/search?q=x").status == 404
+
+
+def test_a_long_transcript_is_searched_to_its_beginning(api: Api) -> None:
+    say(api, "ann", "needle", *("hay" * 100 for _ in range(1_000)))
+    (found,) = api.get(f"{CONVOS}/search?q=needle").data
+    assert [one["mid"] for one in found["messages"]] == ["ann-0"]
+
+
+def test_every_page_of_a_search_equals_brute_force(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty conversations with random words, searched in pages of every kind."""
+    monkeypatch.setattr(search, "MAX_EXAMINED", 7)
+    generator = random.Random(16)
+    said = {f"u{number}": generator.choices(WORDS, k=3) for number in range(60)}
+    for user, texts in said.items():
+        say(api, user, *texts)
+    for word in WORDS:
+        found = [one for page in pages(api, f"{CONVOS}/search", q=word, limit=3) for one in page["data"]]
+        expected = {
+            user: {f"{user}-{number}" for number, text in enumerate(texts) if word.casefold() in text.casefold()}
+            for user, texts in said.items()
+        }
+        shown = {one["conversation"]["ID"]: {message["mid"] for message in one["messages"]} for one in found}
+        assert shown == {user: mids for user, mids in expected.items() if mids}
+
+
+def exported(api: Api, form: str, **query: Any) -> list[str]:
+    """The pages of an export, by its links."""
+    address, texts = f"{CONVOS}/export?{urlencode({'format': form, **query})}", []
+    while True:
+        answer = api.get(address)
+        assert answer.status == 200, answer.text
+        assert answer.headers["content-type"] == export.MEDIA[form]
+        texts.append(answer.text)
+        if "link" not in answer.headers:
+            return texts
+        target, _, parameters = answer.headers["link"].partition(">;")
+        assert parameters.strip() == 'rel="next"'
+        address = urljoin(address, target[1:])
+
+
+def test_an_export_as_ndjson_has_every_conversation_once(api: Api) -> None:
+    for number in range(7):
+        say(api, f"u{number}", "hello", "bye")
+    texts = exported(api, "ndjson", limit=3)
+    assert [text.count("\n") for text in texts] == [3, 3, 1]
+    lines = [json.loads(line) for line in "".join(texts).splitlines()]
+    assert [line["conversation"] for line in lines] == api.get(CONVOS).data
+    assert lines[0]["messages"] == [
+        {"mid": "u6-0", "item": {"text": "hello"}, "from": "human", "ts": 5},
+        {"mid": "u6-1", "item": {"text": "bye"}, "from": "human", "ts": 5},
+    ]
+
+
+def test_an_export_as_csv_is_one_table_that_runs_nothing(api: Api) -> None:
+    say(api, "ann", "hello", "a, b\nc", userPhone="+31 20 123", tags=["=1+1", "b"])
+    say(api, "bob", "=cmd()", state=None, userName='=HYPERLINK("x")')
+    texts = exported(api, "csv", limit=1)
+    assert len(texts) == 2
+    bob, ann = csv.DictReader(io.StringIO("".join(texts), newline=""))
+    assert (ann["ID"], ann["userPhone"], ann["tags"]) == ("ann", "+31 20 123", "'=1+1, b")
+    assert ann["transcript"] == "human: hello\nhuman: a, b\nc"
+    assert (bob["userName"], bob["messagesNum"], bob["state"]) == ('\'=HYPERLINK("x")', "1", "")
+
+
+def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
+    for number in range(4):
+        say(api, f"u{number}", *("😀" * 9_000 for _ in range(20)))
+    texts = exported(api, "ndjson")
+    assert len(texts) > 1
+    assert sum(text.count("\n") for text in texts) == 4
+    assert all(len(json.dumps(text)) < 6_000_000 for text in texts)
+
+
+def run(workspace: NewWorkspace, file: Path, form: str = "ndjson") -> Result:
+    arguments = ["--workspace", workspace.workspace_id, "--agent", "support", "--format", form, str(file)]
+    return CliRunner().invoke(cams, ["conversations", "export", *arguments])
+
+
+@pytest.mark.parametrize("form", [*export.MEDIA])
+def test_the_command_writes_what_the_pages_have(form: str, workspace: NewWorkspace, api: Api, tmp_path: Path) -> None:
+    for number in range(5):
+        say(api, f"u{number}", "hello")
+    ran = run(workspace, tmp_path / "file", form)
+    assert (ran.exit_code, ran.stdout) == (0, "Exported 5 conversations.\n"), ran.output
+    assert (tmp_path / "file").read_bytes().decode() == "".join(exported(api, form))
+    assert [one.name for one in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("form", [*export.MEDIA])
+@pytest.mark.parametrize("complete", range(4))
+def test_an_interrupted_command_continues(
+    complete: int,
+    form: str,
+    workspace: NewWorkspace,
+    api: Api,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is interrupted after some complete pages, in the middle of a line."""
+    monkeypatch.setattr(conversations, "_PAGE", 2)
+    for number in range(7):
+        say(api, f"u{number}", "hello")
+    file, write, complete_pages = tmp_path / "file", export.page, iter(range(complete))
+
+    def interrupt(*arguments: Any) -> export.Page:
+        if next(complete_pages, None) is None:
+            raise KeyboardInterrupt
+        return write(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(export, "page", interrupt)
+        assert run(workspace, file, form).exit_code != 0
+    with file.open("ab") as output:
+        output.write(b"half a li")
+    assert run(workspace, file, form).stdout == "Exported 7 conversations.\n"
+    assert file.read_bytes().decode() == "".join(exported(api, form))
+
+
+def test_the_command_overwrites_no_other_file(workspace: NewWorkspace, api: Api, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    ran = run(workspace, tmp_path / "file")
+    assert (ran.exit_code, (tmp_path / "file").read_text()) == (1, "mine")
+    assert "name another file" in ran.stderr
