@@ -11,6 +11,7 @@ from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
+from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
@@ -38,7 +39,7 @@ for middleware in (
     app.register_middleware(middleware, "http")
 
 resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies):
+for blueprint in (*resources, conversation_messages, webhooks, openapi, functions, cascades, tallies):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
+    NOT_EMPTY,
     STRICT,
     Open,
     OpenObject,
@@ -107,6 +108,12 @@ class StateOut(Wire):
     userID: str
     agentID: str
     oldTurns: list[TurnOut] = omitted()
+
+
+class NewMessages(Wire):
+    """Messages to add, 1 to 50, in order. One whose `mid` the conversation has is not added again."""
+
+    messages: Annotated[list[Message], Field(fail_fast=True, max_length=50), NOT_EMPTY]
 
 
 class NewConversation(Wire):

@@ -35,13 +35,15 @@ _SORTED = json.JSONEncoder(sort_keys=True, check_circular=False)  # json.dumps w
 class State(NamedTuple):
     """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
 
-    `received` has the user's new messages of the last change; `seen` is what the conversation ever received.
+    `received` has the user's new messages of the last change; `seen` is what the conversation ever received. The end of
+    a long transcript has in `unread` the digests of the chunks before `turns`, which begins in the middle of the list.
     """
 
     metadata: Document
     turns: bytes
     seen: Seen = NOTHING_SEEN
     received: tuple[Document, ...] = ()
+    unread: bytes = b""
 
 
 class Change(NamedTuple):
@@ -61,8 +63,8 @@ def prepare(asked: "StateIn", now: int) -> Change:
         return Change(asked)
     if sum(len(turn.get("messages") or ()) or 1 for turn in asked.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
-    turns = _answer_form(asked.turns, now)
-    return Change(asked, turns, _json(turns))
+    turns = answer_form(asked.turns, now)
+    return Change(asked, turns, to_text(turns))
 
 
 def apply(before: State, change: Change, now: int) -> State:
@@ -73,20 +75,20 @@ def apply(before: State, change: Change, now: int) -> State:
     (asked, turns, text), replaces = change, change.turns is not None
     if asked.delete and asked.delete.mids:
         turns = _without(json.loads(before.turns) if turns is None else turns, set(asked.delete.mids))
-        text = _json(turns)
+        text = to_text(turns)
     metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
     if turns is None:
         return (
             before
             if json_equal(metadata, before.metadata)
-            else State(_stamped(metadata, now), before.turns, before.seen)
+            else State(stamped(metadata, now), before.turns, before.seen)
         )
     if replaces and len(text) > LIMIT and len(storage.encode_json(asked.turns)) > LIMIT:
         raise errors.TooLarge("turns must be at most 2 MiB of JSON.")
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, seen = _receive(before, turns, text)
-    return State(_stamped({**metadata, **_counts(turns)}, now), text, seen, new)
+    return State(stamped({**metadata, **_counts(turns)}, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -125,7 +127,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
     return received.find_new_messages(turns, json.loads(before.turns), before.seen)
 
 
-def _answer_form(turns: list[Any], now: int) -> list[Document]:
+def answer_form(turns: list[Any], now: int) -> list[Document]:
     """Convert turns of a request, with any number of messages, to turns of an answer, with one message each."""
     seen: set[str] = set()
     size = 0
@@ -201,7 +203,8 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], given: 
             return mid
 
 
-def _json(turns: list[Document]) -> bytes:
+def to_text(turns: list[Document]) -> bytes:
+    """Return turns in the form of an answer as the JSON text of a list."""
     from pydantic_core import to_json  # three times as fast as the standard library
 
     return to_json(turns)
@@ -227,7 +230,7 @@ def _is_stored(state: State) -> bool:
     return "ts" in state.metadata
 
 
-def _stamped(metadata: Document, now: int) -> Document:
+def stamped(metadata: Document, now: int) -> Document:
     """Return metadata with its defaults and the time of the write, without cleared members."""
     stamped = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {name: value for name, value in stamped.items() if value is not None}

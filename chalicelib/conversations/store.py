@@ -51,6 +51,16 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
     return State(read_metadata(row), *turns.read(row, expected))
 
 
+def read_end(row: ConversationRow, start: int) -> State:
+    """Return the end of the state of a row: its turns from the chunk with the byte `start` on.
+
+    No request if the row itself has that byte, otherwise one. Raises ConditionFailed if a concurrent write has replaced
+    a chunk.
+    """
+    text, seen, unread = turns.read_end(row, start)
+    return State(read_metadata(row), text, seen, unread=unread)
+
+
 def read_metadata(row: ConversationRow) -> Document:
     """Return the metadata of a row from the table, or from the index if it has a summary."""
     return storage.unseal(row, "metadata" if row.summary is None else "summary")
@@ -165,7 +175,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     if len(state.received) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, state.turns, {**metadata, "messages": state.received})
+    sealed = _seal_received(row, state, {**metadata, "messages": state.received})
     if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
         row.received = sealed
         return
@@ -183,12 +193,12 @@ def _received_row(row: ConversationRow, write_id: str, document: Document) -> Re
     return own
 
 
-def _seal_received(row: ConversationRow, text: bytes, document: Document) -> bytes:
-    """Seal new messages for the row, whose turns have just been staged; `text` is the JSON of all turns."""
+def _seal_received(row: ConversationRow, state: State, document: Document) -> bytes:
+    """Seal new messages for the row, whose turns have just been staged."""
     payload = storage.encode_json(document)
     if layouts.written() < _WITH_DICTIONARY:
         return encryption.seal(row.workspace_id, row.associated_data("received"), payload)
-    return encryption.seal(row.workspace_id, _place_of_received(row), payload, dictionary=turns.last_of(row, text))
+    return encryption.seal(row.workspace_id, _place_of_received(row), payload, dictionary=turns.last_of(row, state))
 
 
 def _place_of_received(row: ConversationRow) -> str:

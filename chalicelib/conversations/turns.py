@@ -9,6 +9,7 @@ stored turns does not read them.
 
 import hashlib
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 from chalicelib import ids, storage
@@ -40,15 +41,28 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
     ConditionFailed if a concurrent write has replaced a chunk.
     """
     manifest = chunks(row)
-    tail, _, rest = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)
-    digests, seen = rest[: _DIGEST_BYTES * len(manifest)], rest[_DIGEST_BYTES * len(manifest) :]
+    tail, digests, seen = _unseal_tail(row, manifest)
     pieces = {
         index: piece
         for index, piece in enumerate(_split(expected, manifest))
         if _digest(piece) == digests[_DIGEST_BYTES * index : _DIGEST_BYTES * (index + 1)]
     }
     pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(manifest) if index not in pieces})
-    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), received.unpack(seen)
+    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), seen
+
+
+def read_end(row: ConversationRow, start: int) -> tuple[bytes, received.Seen, bytes]:
+    """Return the turns from the chunk with the byte `start` on, what the conversation ever received, and the digests
+    of the chunks before, which it does not read.
+
+    No request if the row itself has that byte, otherwise one. Raises ConditionFailed as `read` does.
+    """
+    manifest = chunks(row)
+    tail, digests, seen = _unseal_tail(row, manifest)
+    unread = sum(end <= start for end in accumulate(chunk.length for chunk in manifest))
+    pieces = _read_chunks(row, {index: manifest[index] for index in range(unread, len(manifest))})
+    text = b"".join([*(pieces[index] for index in range(unread, len(manifest))), tail])
+    return text, seen, digests[: _DIGEST_BYTES * unread]
 
 
 def read_last(row: ConversationRow) -> bytes:
@@ -56,9 +70,14 @@ def read_last(row: ConversationRow) -> bytes:
     return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
 
 
-def last_of(row: ConversationRow, turns: bytes) -> bytes:
+def last_of(row: ConversationRow, state: State) -> bytes:
     """Return the end of the row's turns that `read_last` returns."""
-    return turns[sum(chunk.length for chunk in chunks(row)) :]
+    return state.turns[_length(chunks(row)) - first_byte(row, state) :]
+
+
+def first_byte(row: ConversationRow, state: State) -> int:
+    """Return the position of the first byte of `state.turns` among all turns of the row."""
+    return _length(_unread(row, state))
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
@@ -67,18 +86,31 @@ def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
 
 
 def stage(row: ConversationRow, before: bytes, after: State) -> None:
-    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones."""
-    old = chunks(row)
-    kept, start = _unchanged(old, before, after.turns)
+    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones.
+
+    `before` has the turns of the row from where those of `after` begin.
+    """
+    old, unread = chunks(row), _unread(row, after)
+    same, start = _unchanged(old[len(unread) :], before, after.turns)
+    kept = unread + same
     while len(after.turns) - start > _CHUNK_BYTES + _TAIL_BYTES:
         chunk = Chunk(ids.new_id(), _CHUNK_BYTES)
         storage.put(_new_chunk(row, len(kept), chunk.write_id, after.turns[start : start + _CHUNK_BYTES]))
         kept.append(chunk)
         start += _CHUNK_BYTES
     row.chunks = " ".join(f"{one.write_id}:{one.length}" for one in kept) or None
-    row.turns = _seal_tail(row, before[sum(chunk.length for chunk in old) :], after, start)
+    row.turns = _seal_tail(row, before[_length(old) - _length(unread) :], after, start)
     for index in range(len(kept), len(old)):
         storage.delete(_chunk_row(row, index))
+
+
+def _unread(row: ConversationRow, state: State) -> list[Chunk]:
+    """Return the leading chunks that are not part of `state.turns`."""
+    return chunks(row)[: len(state.unread) // _DIGEST_BYTES]
+
+
+def _length(pieces: list[Chunk]) -> int:
+    return sum(chunk.length for chunk in pieces)
 
 
 def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chunk], int]:
@@ -96,11 +128,20 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
 
 def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
     """Seal the turns from offset `start`, with what follows them; `before` is the tail that the row holds now."""
-    rest = b"".join(map(_digest, _split(state.turns, chunks(row)))) + state.seen.pack()
+    read = chunks(row)[len(_unread(row, state)) :]
+    rest = b"".join((state.unread, *map(_digest, _split(state.turns, read)), state.seen.pack()))
     tail = b"".join((state.turns[start:], _SEPARATOR, rest)) if rest else state.turns[start:]
     if row.turns is None:
         return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)
     return encryption.reseal(row.workspace_id, row.associated_data("turns"), tail, before, row.turns)
+
+
+def _unseal_tail(row: ConversationRow, manifest: list[Chunk]) -> tuple[bytes, bytes, received.Seen]:
+    """Return the last turns, the digests of the chunks, and what the conversation ever received."""
+    sealed = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns)
+    tail, _, rest = sealed.partition(_SEPARATOR)
+    length = _DIGEST_BYTES * len(manifest)
+    return tail, rest[:length], received.unpack(rest[length:])
 
 
 def _split(text: bytes, manifest: list[Chunk]) -> Iterator[bytes]:

@@ -71,6 +71,14 @@ EXCHANGE_STATE: Examples = {
         {"delete": {"mids": ["m-3"]}},
     ),
 }
+_ADDED_QUESTION = {"mid": "m-4", "from": "human", "type": "text", "item": {"text": "It is 1001."}}
+ADD_MESSAGES: Examples = {
+    "one": Example(
+        "A message of the user",
+        success("Messages added successfully", [{**_ADDED_QUESTION, "ts": NOW}]),
+        {"messages": [_ADDED_QUESTION]},
+    ),
+}
 LIST_CONVERSATIONS: Examples = {
     "newest": Example(
         "The first page",

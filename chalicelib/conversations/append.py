@@ -1,0 +1,106 @@
+"""Adding messages at the end of a transcript. Pure: no clock and no database.
+
+The turns before stay as they are: the new ones are put behind their JSON text, and the counters are carried forward.
+So it takes the end of a long transcript, a state with `unread` chunks, for the whole.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from chalicelib import errors, ids
+from chalicelib.conversations import received
+from chalicelib.conversations.state import LIMIT, MAX_MESSAGES, NO_TURNS, State, answer_form, stamped, to_text
+from chalicelib.storage import Document
+
+_DECODER = json.JSONDecoder()
+
+
+class Element(NamedTuple):
+    """A turn in the JSON text of a list: the positions of its first byte and behind its last one, and its content."""
+
+    start: int
+    end: int
+    turn: Document
+
+    @property
+    def mid(self) -> str | None:
+        """The id of its message; None for a turn without one."""
+        message = self.turn.get("messages")
+        return message and message["mid"]
+
+
+def prepare(asked: Sequence[Document], now: int) -> list[Document]:
+    """Return messages of a request at `now` (Unix seconds) as turns in the form of an answer.
+
+    A message without `mid` gets a new one. Raises Invalid for an id that the request has twice.
+    """
+    seen: set[str] = set()
+    for index, mid in enumerate(message.get("mid") for message in asked):
+        if mid in seen:
+            raise errors.Invalid.member(f"messages.{index}.mid", "is duplicated")
+        if mid:
+            seen.add(mid)
+    return answer_form([_turn(message) for message in asked], now)
+
+
+def apply(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
+    """Add those turns at `now` (Unix seconds) whose message is not `stored`; return `before` itself if there are none.
+
+    Raises TooLarge if the conversation would have more than 30,000 messages.
+    """
+    new = [turn for turn in turns if turn["messages"]["mid"] not in stored]
+    if not new:
+        return before
+    is_first = before.turns == NO_TURNS
+    counts = _counts({} if is_first else before.metadata, new)
+    if counts["messagesNum"] > MAX_MESSAGES:
+        raise errors.TooLarge(f"A conversation has at most {MAX_MESSAGES:,} messages.")
+    text = b"".join((before.turns[:-1], b"" if is_first else b",", to_text(new)[1:]))
+    messages, seen = received.find_new_messages(new, (), before.seen)
+    return State(stamped({**before.metadata, **counts}, now), text, seen, messages, before.unread)
+
+
+def elements(text: bytes, start: int) -> Iterator[Element]:
+    """Yield the turns in the JSON text of a list from position `start` on, which is not inside one.
+
+    The text is as `state.to_text` writes it.
+    """
+    rest = text[start:].decode()
+    at, position = 0, start
+    while rest[at : at + 1] in ("[", ",") and rest[at + 1 : at + 2] != "]":
+        turn, end = _DECODER.raw_decode(rest, at + 1)
+        after = position + (end - at if rest.isascii() else len(rest[at:end].encode()))
+        yield Element(position + 1, after, turn)
+        at, position = end, after
+
+
+def flat(turn: Document) -> Document:
+    """Return the message of a turn in a flat list. `from` and `ts` are those of its turn, unless it has its own."""
+    message: Document = turn["messages"]
+    of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
+    return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
+
+
+def require_room(length: int) -> None:
+    """Raise TooLarge for turns of more than 2 MiB; `length` is their number of bytes."""
+    if length > LIMIT:
+        raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
+
+
+def _turn(message: Document) -> Document:
+    sender = message.get("from")
+    named = {**message, "mid": message.get("mid") or ids.new_id()}
+    return {**({} if sender is None else {"from": sender}), "messages": [named]}
+
+
+def _counts(counted: Document, new: Sequence[Document]) -> Document:
+    """Return the counters (§2.6) of a conversation that has `counted`, with the new turns."""
+    times = [turn["ts"] for turn in new if received.is_of_user(turn)]
+    first, last = counted.get("firstMessageTS"), counted.get("lastMessageTS")
+    return {
+        "messagesNum": counted.get("messagesNum", 0) + len(new),
+        "interactionsNum": counted.get("interactionsNum", 0) + len(times),
+        "firstMessageTS": times[0] if times and first is None else first,
+        "lastMessageTS": times[-1] if times else last,
+    }

@@ -1,0 +1,57 @@
+"""Adding messages to the end of a conversation: what is stored, answered and counted."""
+
+from typing import Any
+
+import pytest
+
+from tests.api import Api
+
+EDGE = "/agents/support/interact/ann/messages"
+V3 = "/v3/agents/support/convos/ann/messages"
+STATE = "/agents/support/interact/ann/state"
+
+
+@pytest.fixture(autouse=True)
+def agent(agent_id: str) -> None:
+    """The agent `support`, for every test of this module."""
+
+
+def message(mid: str, sender: str = "human", **members: Any) -> dict[str, Any]:
+    return {"mid": mid, "from": sender, "type": "text", "item": {"text": mid}, **members}
+
+
+def mids(api: Api) -> list[str]:
+    return [turn["messages"]["mid"] for turn in api.post(STATE).json["turns"]]
+
+
+def test_messages_are_added_in_order_and_the_first_creates_the_conversation(api: Api) -> None:
+    first = api.post(EDGE, {"messages": [message("a"), message("b", "bot")]})
+    second = api.post(V3, {"messages": [message("c", ts=5)]})
+    assert [one["mid"] for one in first.data] == ["a", "b"]
+    assert second.data == [message("c", ts=5)]
+    state = api.post(STATE)
+    assert mids(api) == ["a", "b", "c"]
+    assert state.headers["etag"] == second.headers["etag"] != first.headers["etag"]
+    assert (state.json["chatState"]["messagesNum"], state.json["chatState"]["interactionsNum"]) == (3, 2)
+    assert state.json["chatState"]["lastMessageTS"] == 5
+
+
+def test_an_unknown_conversation_is_404_in_v3(api: Api) -> None:
+    assert api.post(V3, {"messages": [message("a")]}).status == 404
+    assert mids(api) == []
+
+
+def test_a_stored_message_is_answered_as_it_is_stored(api: Api) -> None:
+    api.post(EDGE, {"messages": [message("a", own=1)]})
+    again = api.post(EDGE, {"messages": [message("a", own=2), message("b")]})
+    assert [one.get("own") for one in again.data] == [1, None]
+    assert mids(api) == ["a", "b"]
+    tag = again.headers["etag"]
+    assert api.post(EDGE, {"messages": [message("b")]}).headers["etag"] == tag
+
+
+def test_a_message_without_mid_gets_a_new_one(api: Api) -> None:
+    same = {"messages": [{"from": "human", "item": {"text": "hi"}}]}
+    first, second = api.post(EDGE, same).data, api.post(EDGE, same).data
+    assert mids(api) == [first[0]["mid"], second[0]["mid"]]
+    assert first[0]["mid"] != second[0]["mid"]
