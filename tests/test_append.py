@@ -55,3 +55,32 @@ def test_a_message_without_mid_gets_a_new_one(api: Api) -> None:
     first, second = api.post(EDGE, same).data, api.post(EDGE, same).data
     assert mids(api) == [first[0]["mid"], second[0]["mid"]]
     assert first[0]["mid"] != second[0]["mid"]
+
+
+# ---- long conversations ---------------------------------------------------------------------------
+
+
+def long_text(number: int, size: int = 300) -> str:
+    return f"message {number} " + "lorem ipsum é " * (size // 14)
+
+
+def fill(api: Api, count: int, size: int = 300) -> list[str]:
+    """Store messages by the state route; returns their ids."""
+    messages = [message(f"m{number}", item={"text": long_text(number, size)}) for number in range(count)]
+    assert api.post(STATE, {"turns": [{"from": "human", "messages": messages}]}).status == 200
+    return [one["mid"] for one in messages]
+
+
+def test_a_repeated_message_is_found_wherever_it_is_stored(api: Api) -> None:
+    """In the conversation's own item, in chunks of the state route, and in chunks of an append."""
+    expected = fill(api, 700)
+    for start in range(700, 1400, 50):
+        added = [message(f"m{number}", item={"text": long_text(number)}) for number in range(start, start + 50)]
+        assert api.post(EDGE, {"messages": added}).status == 200
+        expected += [one["mid"] for one in added]
+    assert mids(api) == expected
+    for start in range(0, 1400, 50):
+        again = [message(f"m{number}", item={"text": "changed"}) for number in range(start, start + 50)]
+        answer = api.post(EDGE, {"messages": again})
+        assert [one["item"]["text"] for one in answer.data] == [long_text(n) for n in range(start, start + 50)]
+    assert mids(api) == expected

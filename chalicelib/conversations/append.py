@@ -5,12 +5,12 @@ So it takes the end of a long transcript, a state with `unread` chunks, for the 
 """
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from chalicelib import errors, ids
 from chalicelib.conversations import received
-from chalicelib.conversations.state import LIMIT, MAX_MESSAGES, NO_TURNS, State, answer_form, stamped, to_text
+from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, stamped, to_text
 from chalicelib.storage import Document
 
 _DECODER = json.JSONDecoder()
@@ -23,14 +23,8 @@ class Element(NamedTuple):
     end: int
     turn: Document
 
-    @property
-    def mid(self) -> str | None:
-        """The id of its message; None for a turn without one."""
-        message = self.turn.get("messages")
-        return message and message["mid"]
 
-
-def prepare(asked: Sequence[Document], now: int) -> list[Document]:
+def prepare(asked: Sequence[Any], now: int) -> list[Document]:
     """Return messages of a request at `now` (Unix seconds) as turns in the form of an answer.
 
     A message without `mid` gets a new one. Raises Invalid for an id that the request has twice.
@@ -45,7 +39,7 @@ def prepare(asked: Sequence[Document], now: int) -> list[Document]:
 
 
 def apply(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
-    """Add those turns at `now` (Unix seconds) whose message is not `stored`; return `before` itself if there are none.
+    """Add at `now` (Unix seconds) those turns whose message is not `stored`; return `before` itself if there are none.
 
     Raises TooLarge if the conversation would have more than 30,000 messages.
     """
@@ -62,17 +56,26 @@ def apply(before: State, turns: Sequence[Document], stored: Collection[str], now
 
 
 def elements(text: bytes, start: int) -> Iterator[Element]:
-    """Yield the turns in the JSON text of a list from position `start` on, which is not inside one.
+    """Yield the turns in the JSON text of a list from position `start` on, which is not inside a turn.
 
     The text is as `state.to_text` writes it.
     """
     rest = text[start:].decode()
-    at, position = 0, start
-    while rest[at : at + 1] in ("[", ",") and rest[at + 1 : at + 2] != "]":
-        turn, end = _DECODER.raw_decode(rest, at + 1)
+    at, position = 0, start  # in characters, and in bytes
+    while True:
+        if rest[at] in "[,":
+            at, position = at + 1, position + 1
+        if rest[at] == "]":
+            return
+        turn, end = _DECODER.raw_decode(rest, at)
         after = position + (end - at if rest.isascii() else len(rest[at:end].encode()))
-        yield Element(position + 1, after, turn)
+        yield Element(position, after, turn)
         at, position = end, after
+
+
+def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
+    """Return the turns that have a message, by its id."""
+    return {turn["messages"]["mid"]: turn for turn in turns if "messages" in turn}
 
 
 def flat(turn: Document) -> Document:
@@ -80,12 +83,6 @@ def flat(turn: Document) -> Document:
     message: Document = turn["messages"]
     of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
     return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
-
-
-def require_room(length: int) -> None:
-    """Raise TooLarge for turns of more than 2 MiB; `length` is their number of bytes."""
-    if length > LIMIT:
-        raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
 
 
 def _turn(message: Document) -> Document:

@@ -1,13 +1,14 @@
 """The routes of single messages: adding them to the end of a conversation."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import append, store
-from chalicelib.conversations.state import State, check_limits, empty
+from chalicelib.conversations import append, message_index, store, turns
+from chalicelib.conversations.answer import RESERVED
+from chalicelib.conversations.state import LIMIT, State, check_limits, empty
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
@@ -37,10 +38,9 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
     be repeated. A message without `mid` gets a new one.
     """
-    asked: models.NewMessages = messages.body()
-    agent, row = _load(agent_id, user_id)
-    etag.check_preconditions(row)
-    return _append(agent_id, user_id, agent, row, asked)
+    loaded = _load(agent_id, user_id)
+    etag.check_preconditions(loaded.row)
+    return _append(agent_id, user_id, loaded)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
@@ -57,39 +57,52 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
     A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
     be repeated. A message without `mid` gets a new one.
     """
+    loaded = _load(agent_id, convo_id)
+    etag.require_match(loaded.row, "conversation")
+    return _append(agent_id, convo_id, loaded)
+
+
+class _Loaded(NamedTuple):
+    """What an append reads: the agent, the conversation if it exists, and the index items of the messages."""
+
+    agent: Document
+    row: store.ConversationRow | None
+    places: message_index.Places
+
+
+def _load(agent_id: str, conversation_id: str) -> _Loaded:
+    """Read the agent eventually and the others strongly consistently, in one request. Raises NotFound."""
     asked: models.NewMessages = messages.body()
-    agent, row = _load(agent_id, convo_id)
-    found = etag.require_match(row, "conversation")
-    return _append(agent_id, convo_id, agent, found, asked)
-
-
-def _load(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow | None]:
-    """Read the agent eventually and the conversation strongly consistently, in one request. Raises NotFound."""
     workspace_id = auth.caller().workspace_id
-    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
-    agent, row = storage.find_many(keys)
-    return agents.confirm(agent, workspace_id, agent_id).open(), row
+    mids = list(dict.fromkeys(mid for message in asked.messages if (mid := message.get("mid"))))
+    key = store.key(workspace_id, agent_id, conversation_id)
+    keys = [agents.key(workspace_id, agent_id), key, *message_index.keys(key.partition, mids)]
+    agent, row, *places = storage.find_many(keys)
+    document = agents.confirm(agent, workspace_id, agent_id).open()
+    return _Loaded(document, row, dict(zip(mids, places, strict=True)))
 
 
-def _append(
-    agent_id: str,
-    conversation_id: str,
-    agent: Document,
-    row: store.ConversationRow | None,
-    asked: "models.NewMessages",
-) -> Response:
-    """Stage the new messages, in a new conversation if there is no row; answer all of the request as they are stored."""
+def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
+    """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
+    asked: models.NewMessages = messages.body()
+    agent, row, places = loaded
     now = clock.seconds()
-    turns = append.prepare(asked.messages, now)
-    before = store.read_end(row, 0) if row else empty(conversation_id)
-    stored = {one.mid: one.turn for one in append.elements(before.turns, 0) if one.mid}
-    after = append.apply(before, turns, stored, now)
-    append.require_room(len(after.turns))
-    check_limits(agent, before, after)
+    new = append.prepare(asked.messages, now)
+    before = store.read_end(row) if row else empty(conversation_id)
+    stored = _find_stored(row, before, places) if row else {}
+    after = append.apply(before, new, stored, now)
     if after is not before:
+        check_limits(agent, before, after)
         row = _save(agent_id, conversation_id, row, before, after, agents.display_name(agent))
-    shown = [append.flat(stored.get(turn["messages"]["mid"], turn)) for turn in turns]
+    shown = [append.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
     return etag.tagged(messages.success(_ADDED, shown), row)
+
+
+def _find_stored(row: store.ConversationRow, before: State, places: message_index.Places) -> dict[str, Document]:
+    """The turns, by the ids of their messages, of those messages that the conversation has."""
+    recent = append.by_mid(one.turn for one in message_index.open_elements(row, before))
+    found = {mid: recent[mid] for mid in places if mid in recent}
+    return found | message_index.find_stored(row, {mid: place for mid, place in places.items() if mid not in found})
 
 
 def _save(
@@ -100,7 +113,19 @@ def _save(
     after: State,
     agent_name: str | None,
 ) -> store.ConversationRow:
+    """Stage the conversation and write its index. Raises TooLarge."""
     if row is None:
-        return store.create(auth.caller().workspace_id, agent_id, conversation_id, after, agent_name)
-    store.save(row, before, after, agent_name)
+        row = store.create(auth.caller().workspace_id, agent_id, conversation_id, after, agent_name)
+    else:
+        store.save(row, before, after, agent_name)
+    _require_room(row, after)
+    message_index.extend(row, after)
     return row
+
+
+def _require_room(row: store.ConversationRow, state: State) -> None:
+    """Raise TooLarge for a state with more turns than the state route accepts and answers. After staging the state."""
+    mark, first = message_index.last_mark(row), turns.first_byte(row, state)
+    text = state.turns[mark.end - first :].decode()
+    if first + len(state.turns) > LIMIT or not messages.fits(text, RESERVED + mark.escaped):
+        raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON, and fit into an answer.")

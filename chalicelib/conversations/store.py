@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.conversations import received, turns
+from chalicelib.conversations import message_index, received, turns
 from chalicelib.conversations.rows import HEAD
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
@@ -51,13 +51,12 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
     return State(read_metadata(row), *turns.read(row, expected))
 
 
-def read_end(row: ConversationRow, start: int) -> State:
-    """Return the end of the state of a row: its turns from the chunk with the byte `start` on.
+def read_end(row: ConversationRow) -> State:
+    """Return the end of the state of a row: the chunks with messages that are not in the index, and what follows.
 
-    No request if the row itself has that byte, otherwise one. Raises ConditionFailed if a concurrent write has replaced
-    a chunk.
+    No request without such chunks, otherwise one. Raises ConditionFailed if a concurrent write has replaced one.
     """
-    text, seen, unread = turns.read_end(row, start)
+    text, seen, unread = turns.read_end(row, message_index.last_mark(row).end)
     return State(read_metadata(row), text, seen, unread=unread)
 
 
@@ -111,10 +110,12 @@ def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def clear_received(row: ConversationRow) -> None:
-    """Delete the items of received messages now, instead of when they expire. Their keys are never used again.
+    """Delete the items of received messages now, instead of when they expire, and those of the index of messages.
 
-    No request if there were never any.
+    The keys of received messages are never used again. No request if there were never any. A conversation with an index
+    gets another version tag. Raises ConditionFailed if another write comes first.
     """
+    message_index.clear(row)
     if not row.has_received_items:
         return
     found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))

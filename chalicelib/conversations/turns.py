@@ -8,7 +8,7 @@ stored turns does not read them.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -32,6 +32,16 @@ class Chunk(NamedTuple):
 
     write_id: str
     length: int
+
+
+class Mark(NamedTuple):
+    """An entry of `indexed`: all messages before the byte `end` of the turns, which is in none, are in the index.
+
+    `escaped` is the length of the turns before it in an answer, where they are part of a JSON string.
+    """
+
+    end: int
+    escaped: int
 
 
 def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
@@ -65,6 +75,27 @@ def read_end(row: ConversationRow, start: int) -> tuple[bytes, received.Seen, by
     return text, seen, digests[: _DIGEST_BYTES * unread]
 
 
+def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return parts of the turns, each given by its first byte and the one behind it. At most one request.
+
+    Raises ConditionFailed as `read` does.
+    """
+    manifest = chunks(row)
+    ends = [*accumulate((chunk.length for chunk in manifest), initial=0)]
+    wanted = {
+        index: chunk
+        for index, chunk in enumerate(manifest)
+        if any(start < ends[index + 1] and ends[index] < end for start, end in spans)
+    }
+    pieces = {**_read_chunks(row, wanted), len(manifest): read_last(row)}
+    return [
+        b"".join(
+            piece[max(0, start - ends[index]) : max(0, end - ends[index])] for index, piece in sorted(pieces.items())
+        )
+        for start, end in spans
+    ]
+
+
 def read_last(row: ConversationRow) -> bytes:
     """Return the last turns, which the row itself holds, as JSON text from the middle of a list."""
     return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
@@ -72,12 +103,17 @@ def read_last(row: ConversationRow) -> bytes:
 
 def last_of(row: ConversationRow, state: State) -> bytes:
     """Return the end of the row's turns that `read_last` returns."""
-    return state.turns[_length(chunks(row)) - first_byte(row, state) :]
+    return state.turns[length(row) - first_byte(row, state) :]
+
+
+def length(row: ConversationRow) -> int:
+    """Return the length of all chunks: the position of the first byte that the row itself holds."""
+    return _sum(chunks(row))
 
 
 def first_byte(row: ConversationRow, state: State) -> int:
     """Return the position of the first byte of `state.turns` among all turns of the row."""
-    return _length(_unread(row, state))
+    return _sum(_unread(row, state))
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
@@ -93,15 +129,27 @@ def stage(row: ConversationRow, before: bytes, after: State) -> None:
     old, unread = chunks(row), _unread(row, after)
     same, start = _unchanged(old[len(unread) :], before, after.turns)
     kept = unread + same
+    _keep_marks(row, before, after, start)
     while len(after.turns) - start > _CHUNK_BYTES + _TAIL_BYTES:
         chunk = Chunk(ids.new_id(), _CHUNK_BYTES)
         storage.put(_new_chunk(row, len(kept), chunk.write_id, after.turns[start : start + _CHUNK_BYTES]))
         kept.append(chunk)
         start += _CHUNK_BYTES
     row.chunks = " ".join(f"{one.write_id}:{one.length}" for one in kept) or None
-    row.turns = _seal_tail(row, before[_length(old) - _length(unread) :], after, start)
+    row.turns = _seal_tail(row, before[_sum(old) - _sum(unread) :], after, start)
     for index in range(len(kept), len(old)):
         storage.delete(_chunk_row(row, index))
+
+
+def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
+    """Keep the marks of the row before which the text stays as it was; its first `same` bytes do."""
+    first = first_byte(row, after)
+    kept = [
+        one
+        for one in marks(row)
+        if before[same : max(0, one.end - first)] == after.turns[same : max(0, one.end - first)]
+    ]
+    set_marks(row, kept)
 
 
 def _unread(row: ConversationRow, state: State) -> list[Chunk]:
@@ -109,7 +157,7 @@ def _unread(row: ConversationRow, state: State) -> list[Chunk]:
     return chunks(row)[: len(state.unread) // _DIGEST_BYTES]
 
 
-def _length(pieces: list[Chunk]) -> int:
+def _sum(pieces: list[Chunk]) -> int:
     return sum(chunk.length for chunk in pieces)
 
 
@@ -159,6 +207,20 @@ def chunks(row: ConversationRow) -> list[Chunk]:
     """Return the manifest of a row: its chunks in order."""
     entries = (entry.partition(":") for entry in (row.chunks or "").split())
     return [Chunk(write_id, int(length)) for write_id, _, length in entries]
+
+
+def marks(row: ConversationRow) -> list[Mark]:
+    """Return how far the messages of a row are in the index: the last mark says it, the others are before it.
+
+    A change that is after one of them leaves that one valid.
+    """
+    entries = (entry.partition(":") for entry in (row.indexed or "").split())
+    return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
+
+
+def set_marks(row: ConversationRow, marks: list[Mark]) -> None:
+    """Put marks into the row."""
+    row.indexed = " ".join(f"{one.end}:{one.escaped}" for one in marks) or None
 
 
 def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, bytes]:
