@@ -17,11 +17,19 @@ ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specificatio
 GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+MESSAGES = "POST /agents/{agent_id}/interact/{user_id}/messages"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 BODIES: dict[str, Any] = {name: one["body"] for name, one in ROUTES.items() if "body" in one}
 
 # Defaults of the ids that callers choose.
-CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
+CHOSEN = {
+    "agent_id": "support",
+    "user_id": "ann",
+    "convo_id": "ann",
+    "message_id": "m-1",
+    "client_id": "ann",
+    "org_id": "acme",
+}
 # The operation that creates the record of each path variable, in creation order.
 CREATED_BY = {
     "agent_id": "POST /v2/agents/{agent_id}",
@@ -29,6 +37,7 @@ CREATED_BY = {
     "org_id": "POST /v2/orgs/{org_id}",
     "user_id": STATE,
     "convo_id": ANALYTICS,
+    "message_id": MESSAGES,
     "tool_id": "POST /v3/agents/{agent_id}/tools",
     "lead_id": "POST /v3/leads",
     "token_id": "POST /v3/tokens",

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from chalicelib import errors, ids
 from chalicelib.conversations import received
+from chalicelib.conversations.editing import as_turns
 from chalicelib.conversations.state import MAX_MESSAGES, NO_TURNS, State, answer_form, stamped, to_text
 from chalicelib.storage import Document
 
@@ -29,13 +30,11 @@ def prepare(asked: Sequence[Any], now: int) -> list[Document]:
 
     A message without `mid` gets a new one. Raises Invalid for an id that the request has twice.
     """
-    seen: set[str] = set()
-    for index, mid in enumerate(message.get("mid") for message in asked):
-        if mid in seen:
-            raise errors.Invalid.member(f"messages.{index}.mid", "is duplicated")
-        if mid:
-            seen.add(mid)
-    return answer_form([_turn(message) for message in asked], now)
+    turns = as_turns(asked)
+    for turn in turns:
+        (message,) = turn["messages"]
+        turn["messages"] = [{**message, "mid": message.get("mid") or ids.new_id()}]
+    return answer_form(turns, now)
 
 
 def apply(before: State, turns: Sequence[Document], stored: Collection[str], now: int) -> State:
@@ -83,12 +82,6 @@ def flat(turn: Document) -> Document:
     message: Document = turn["messages"]
     of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
     return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
-
-
-def _turn(message: Document) -> Document:
-    sender = message.get("from")
-    named = {**message, "mid": message.get("mid") or ids.new_id()}
-    return {**({} if sender is None else {"from": sender}), "messages": [named]}
 
 
 def _counts(counted: Document, new: Sequence[Document]) -> Document:

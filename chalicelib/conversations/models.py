@@ -116,6 +116,18 @@ class NewMessages(Wire):
     messages: Annotated[list[Message], Field(fail_fast=True, max_length=50), NOT_EMPTY]
 
 
+class Messages(Wire):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages: all messages, in order."""
+
+    messages: _Messages
+
+
+class MessageChange(Wire):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}."""
+
+    message: Message
+
+
 class NewConversation(Wire):
     """A conversation to create (§4.1)."""
 

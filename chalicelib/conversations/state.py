@@ -88,7 +88,7 @@ def apply(before: State, change: Change, now: int) -> State:
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, seen = _receive(before, turns, text)
-    return State(stamped({**metadata, **_counts(turns)}, now), text, seen, new)
+    return State(counted(metadata, turns, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -228,6 +228,11 @@ def _counts(turns: list[Document]) -> Document:
 def _is_stored(state: State) -> bool:
     """Whether the conversation is stored: each stored one has a `ts`. An empty list of turns creates one, too."""
     return "ts" in state.metadata
+
+
+def counted(metadata: Document, turns: list[Document], now: int) -> Document:
+    """Return metadata with the counters of these turns, and the time of the write."""
+    return stamped({**metadata, **_counts(turns)}, now)
 
 
 def stamped(metadata: Document, now: int) -> Document:

@@ -5,8 +5,8 @@ Run `python -m tests.reliability.competing_writers` with one of these actions:
     send TOKEN REQUESTS            send the requests in sequence; prints `[status, tag, JSON]` of each
     save TOKEN REQUESTS THREADS    send each request from all threads at once; prints the statuses of each request
     append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
-    add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request, each
-                                   twice; prints `[[status, mid, start, end], …]` of each thread
+    add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
+                                   each twice; prints `[[status, mid, start, end], …]` of each thread
     merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
                                    prints the statuses
 
