@@ -26,7 +26,7 @@ CHOSEN = {
     "agent_id": "support",
     "user_id": "ann",
     "convo_id": "ann",
-    "message_id": "m-1",
+    "message_id": "m1",
     "client_id": "ann",
     "org_id": "acme",
 }
@@ -46,6 +46,7 @@ CREATED_BY = {
 }
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
+CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
 
 # The resource of a v3 operation, which its scopes name: the last of these in its path.
 _RESOURCES = {
@@ -98,7 +99,7 @@ def named(name: str) -> list[str]:
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
     """Create a record of every kind through the API; returns all ids, including generated ones."""
-    ids = {**chosen, "convo_id": chosen["user_id"]}
+    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"]}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)

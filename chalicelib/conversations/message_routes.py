@@ -39,7 +39,7 @@ _ADDED = "Messages added successfully"
 @operation(
     body="models.NewMessages",
     data="list[models.Message]",
-    headers=("If-Match", "If-None-Match"),
+    headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
     examples="conversations.ADD_MESSAGES",
 )
@@ -58,7 +58,7 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 @operation(
     body="models.NewMessages",
     data="list[models.Message]",
-    headers=("If-Match", "If-None-Match"),
+    headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
     examples="conversations.ADD_MESSAGES",
 )
