@@ -247,7 +247,7 @@ def test_every_error_example_equals_a_real_answer(
         credentials.suspend(entry)
     plain = {**api._headers, "Content-Type": "text/plain"}
     two = {"turns": [{"from": "human", "messages": [{}, {}]}]}
-    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 0.5}})
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
 
     def tools(agent_id: str = "support", *, using: Api = api, body: Any = b"{}", **headers: Any) -> Answer:
         return using.call("POST", f"/v3/agents/{agent_id}/tools", body, **headers)

@@ -182,7 +182,7 @@ def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
     after = append.apply(before, new, stored, now)
     if after is not before:
         check_limits(agent, before, after)
-        row = _save(agent_id, conversation_id, row, before, after, agents.display_name(agent))
+        row = _save(agent_id, conversation_id, loaded, before, after)
     shown = [append.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
     return etag.tagged(messages.success(_ADDED, shown), row)
 
@@ -194,21 +194,16 @@ def _find_stored(row: store.ConversationRow, before: State, places: message_inde
     return found | message_index.find_stored(row, {mid: place for mid, place in places.items() if mid not in found})
 
 
-def _save(
-    agent_id: str,
-    conversation_id: str,
-    row: store.ConversationRow | None,
-    before: State,
-    after: State,
-    agent_name: str | None,
-) -> store.ConversationRow:
-    """Stage the conversation and write its index. Raises TooLarge."""
+def _save(agent_id: str, conversation_id: str, loaded: _Loaded, before: State, after: State) -> store.ConversationRow:
+    """Stage the conversation, and write its index. Raises TooLarge."""
+    row, name = loaded.row, agents.display_name(loaded.agent)
     if row is None:
-        row = store.create(auth.caller().workspace_id, agent_id, conversation_id, after, agent_name)
+        row = store.create(auth.caller().workspace_id, agent_id, conversation_id, after, name)
+        _require_room(row, after)
     else:
-        store.save(row, before, after, agent_name)
-    _require_room(row, after)
-    message_index.extend(row, after)
+        store.save(row, before, after, name)
+        _require_room(row, after)
+        message_index.extend(row, after)  # not of a new conversation: a crash would leave items without one
     return row
 
 

@@ -81,6 +81,25 @@ EXCHANGE_STATE: Examples = {
         {"delete": {"mids": ["m-3"]}},
     ),
 }
+LIST_CONVERSATIONS: Examples = {
+    "newest": Example(
+        "The first page",
+        success(
+            "Agent conversations retrieved successfully",
+            [
+                _SHORTENED,
+                {
+                    "ID": CONVERSATION_ID,
+                    "userID": VISITOR,
+                    "ts": NOW,
+                    "messagesNum": 0,
+                    "interactionsNum": 0,
+                    "lastModified": NOW,
+                },
+            ],
+        ),
+    )
+}
 _NUMBER = {"mid": MESSAGE, "from": "human", "type": "text", "item": {"text": "It is 1001."}, "ts": NOW}
 _CORRECTED = {**_NUMBER, "item": {"text": "It is 1010."}}
 ADD_MESSAGES: Examples = {
@@ -103,24 +122,5 @@ REPLACE_MESSAGES: Examples = {
         "Keep one message",
         success("Messages replaced successfully", [_CORRECTED]),
         {"messages": [_CORRECTED]},
-    )
-}
-LIST_CONVERSATIONS: Examples = {
-    "newest": Example(
-        "The first page",
-        success(
-            "Agent conversations retrieved successfully",
-            [
-                _SHORTENED,
-                {
-                    "ID": CONVERSATION_ID,
-                    "userID": VISITOR,
-                    "ts": NOW,
-                    "messagesNum": 0,
-                    "interactionsNum": 0,
-                    "lastModified": NOW,
-                },
-            ],
-        ),
     )
 }
