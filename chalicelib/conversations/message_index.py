@@ -89,7 +89,7 @@ def clear(row: ConversationRow) -> None:
 
     No request if there are none. Raises ConditionFailed if another write comes first.
     """
-    if row.chunks is None and row.indexed is None:
+    if row.chunks is None and row.indexed_at is None:
         return
     turns.set_marks(row, [_BEGINNING])
     row.indexed_at, row.received = clock.seconds(), None
