@@ -34,9 +34,10 @@ def cost_of(api: Api, size: int, pass_time: Callable[[int], None]) -> list[Meter
     assert api.post(STATE.format(size), {"turns": turns}).status == 200
     for number in range(size, size + 20):  # the first ones write the index
         assert api.post(MESSAGES.format(size), {"messages": [message(number)]}).status == 200
+    pass_time(100)
     costs = []
     for number in range(size + 20, size + 20 + ADDED):
-        pass_time(10)
+        pass_time(30)
         api.get("/v2/clients")  # caches the credential
         with metered() as meter:
             assert api.post(MESSAGES.format(size), {"messages": [message(number)]}).status == 200
