@@ -105,8 +105,14 @@ CASES = [
         values={"user_id": "newer"},
         body={"messages": [message("Hello")]},
     ),
-    Case("message change", f"PATCH {MESSAGE}", {BATCH: 1, PUT: 1}, {"message": {"item": {"text": "Changed"}}}),
-    Case("message delete", f"DELETE {MESSAGE}", {BATCH: 1, PUT: 1}),
+    Case(
+        "message change",
+        f"PATCH {MESSAGE}",
+        {BATCH: 1, PUT: 1},
+        {"message": {"type": "new"}},
+        values={"convo_id": "talk"},
+    ),
+    Case("message delete", f"DELETE {MESSAGE}", {BATCH: 1, PUT: 1}, values={"convo_id": "talk"}),
     Case("messages replace", ADD.replace("POST", "PATCH"), {BATCH: 1, PUT: 1}, {"messages": [message("only")]}),
     Case("conversation list", LIST, {BATCH: 1, QUERY: 1}, values=BUSY),
     Case("conversation list, page 2", LIST, {BATCH: 1, QUERY: 1}, query="?page=2", values=BUSY),
@@ -197,6 +203,7 @@ def service() -> Iterator[Service]:
             assert api.post("/v3/agents/busy/convos", {"conversation": {}}).status == 200
         for user_id, body in (("user-1", state_body("first")), ("large", large(1))):
             assert api.post(f"/agents/support/interact/{user_id}/state", body).status == 200
+        api.post("/agents/support/interact/talk/messages", {"messages": [message("Hello", mid="m1")]})
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
         api.post("/v2/orgs/acme", {"name": "Acme"})
