@@ -11,6 +11,7 @@ from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
+from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
@@ -43,6 +44,7 @@ resources = (
     agents,
     tools,
     conversations,
+    conversation_messages,
     analytics,
     clients,
     conversations_v3,

@@ -17,13 +17,21 @@ ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specificatio
 GUARDED = [name for name, one in ROUTES.items() if one["credential"] != "none"]
 
 STATE = "POST /agents/{agent_id}/interact/{user_id}/state"
+MESSAGES = "POST /agents/{agent_id}/interact/{user_id}/messages"
 ANALYTICS = "POST /v2/agents/{agent_id}/analytics/{convo_id}"
 BODIES: dict[str, Any] = {name: one["body"] for name, one in ROUTES.items() if "body" in one}
 # The query without which an operation is refused.
 QUERIES = {name: one["query"] for name, one in ROUTES.items() if "query" in one}
 
 # Defaults of the ids that callers choose.
-CHOSEN = {"agent_id": "support", "user_id": "ann", "convo_id": "ann", "client_id": "ann", "org_id": "acme"}
+CHOSEN = {
+    "agent_id": "support",
+    "user_id": "ann",
+    "convo_id": "ann",
+    "message_id": "m1",
+    "client_id": "ann",
+    "org_id": "acme",
+}
 # The operation that creates the record of each path variable, in creation order.
 CREATED_BY = {
     "agent_id": "POST /v2/agents/{agent_id}",
@@ -31,6 +39,7 @@ CREATED_BY = {
     "org_id": "POST /v2/orgs/{org_id}",
     "user_id": STATE,
     "convo_id": ANALYTICS,
+    "message_id": MESSAGES,
     "tool_id": "POST /v3/agents/{agent_id}/tools",
     "lead_id": "POST /v3/leads",
     "token_id": "POST /v3/tokens",
@@ -39,6 +48,7 @@ CREATED_BY = {
 }
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
+CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
 
 # The resource of a v3 operation, which its scopes name: the last of these in its path.
 _RESOURCES = {
@@ -91,7 +101,7 @@ def named(name: str) -> list[str]:
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
     """Create a record of every kind through the API; returns all ids, including generated ones."""
-    ids = {**chosen, "convo_id": chosen["user_id"]}
+    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"]}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)

@@ -18,11 +18,12 @@ from chalicelib import clock, ids, storage
 from chalicelib.http import idempotency
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
-from tests.builders import lead_body, state_body, webhook_body
+from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import clear
 from tests.evidence import stored
-from tests.operations import CHOSEN, CREATED_BY, ROUTES, STATE, body_of
+from tests.operations import CHOSEN, CREATED_BY, MESSAGES, ROUTES, STATE, body_of
 
+MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
 TABLE = storage.table("idempotency")
@@ -73,6 +74,10 @@ CASES = [
     Case("state create", STATE, state_body("First"), {"user_id": "new"}),
     Case("state create, large", STATE, state_body(NOISE), {"user_id": "new"}),
     Case("state replace, large", STATE, state_body(NOISE)),
+    Case("message add", MESSAGES, {"messages": [message("Hello", mid="m1"), message("More", mid="m2")]}),
+    Case("message create", MESSAGES, {"messages": [message("First", mid="m1")]}, {"user_id": "new"}),
+    Case("message add, long", MESSAGES, {"messages": [message(NOISE[:300_000], mid="m2"), message("last", mid="m3")]}),
+    Case("message change", f"PATCH {MESSAGE}", {"message": {"item": {"text": "Changed"}}}),
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {"record": "convo", "browser": "B"}),
     Case("client create", "POST /v2/clients/{client_id}", {"name": "New", "email": "new@x.test"}, {"client_id": "new"}),
     Case("client create, bare", "POST /v2/clients/{client_id}", {}, {"client_id": "new"}),

@@ -24,7 +24,7 @@ from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.engine import shared_engine
 from tests.evidence import logged, refused, stored
-from tests.operations import BODIES, QUERIES, body_of
+from tests.operations import BODIES, CHOSEN, QUERIES, body_of
 from tests.requests import counted, refuse_operation
 from tests.selection import one_of_each
 
@@ -448,6 +448,7 @@ def service() -> Iterator[Service]:
     with shared_engine():
         api = Api(workspaces.create("Test").workspace_key)
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
+        names["message_id"] = CHOSEN["message_id"]
         service = Service(api, names)
         api.post("/v2/agents/support", {})
         names["tool_id"] = api.post("/v3/agents/support/tools", {"tool": {"name": "x"}}).data["id"]

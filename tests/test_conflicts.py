@@ -41,9 +41,9 @@ pytestmark = pytest.mark.promise("repeated")
 def test_a_retried_view_answers_like_a_view_that_ran_once(
     case: Case, engine: None, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
-    """Nine commits fail. Each run gets equal random values, so a run that changes its input changes the answer."""
+    """Nineteen commits fail. Each run gets equal random values, so a run that changes its input changes the answer."""
     found = []
-    for conflicts in (0, 9):
+    for conflicts in (0, 19):
         with new_world(monkeypatch) as world, failing_commits(world, conflicts):
             world.reseed()
             answer = world.send(case, KEY)
@@ -56,9 +56,9 @@ def test_a_retried_view_answers_like_a_view_that_ran_once(
     shown(states=2, requests=2)
 
 
-def test_ten_conflicts_are_a_409_and_the_caller_retries(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_twenty_conflicts_are_a_409_and_the_caller_retries(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with new_world(monkeypatch) as world:
-        with failing_commits(world, 10):
+        with failing_commits(world, 20):
             assert error_of(world.send(named("agent change"), KEY)) == (409, "STALE")
         first = world.send(named("agent change"), KEY)
         assert (first.status, REPLAYED in first.headers) == (200, False)

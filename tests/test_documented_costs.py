@@ -26,6 +26,8 @@ SHOWN = {
     "state of a new conversation": "first state of a conversation",
     "state read, large": "read a state of 600 KB that does not compress",
     "state replace, large": "replace it",
+    "message add": "add a message",
+    "message change": "change a message",
     "conversation list": "list conversations, page 1",
     "conversation list by cursor": "list conversations by cursor",
     "conversation list v3": "list conversations with v3, a page",

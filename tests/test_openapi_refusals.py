@@ -39,6 +39,10 @@ CONFLICTING = raising(errors.Conflict)
 # Too large for one item, even compressed.
 LONG = secrets.token_urlsafe(500_000)
 TOO_LARGE: dict[str, Any] = {name: body_of(one.route, LONG) for name, one in WITH_BODY.items()}
+# Fits the body, but not an answer, where each of its characters takes six bytes.
+for _name in ("add_messages", "add_conversation_messages", "replace_messages", "change_message"):
+    TOO_LARGE[_name] = body_of(WITH_BODY[_name].route, "\u00e9" * 960_000)
+TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
 TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
 # Different from the records of the examples, so that each request writes.
@@ -203,8 +207,9 @@ def test_415_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_429_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(endpoints, "MAX_ENDPOINTS", 0)
-    stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 1}})
-    assert operations_answering(429, lambda one: stage.send(one, user_id="visitor-2")) == documented(429)
+    stage.api.patch("/v3/agents/support", {"agent": {"messagesLimit": 0.5}})
+    answering = operations_answering(429, lambda one: stage.send(one, CHANGES.get(one.name), user_id="visitor-2"))
+    assert answering == documented(429)
 
 
 def test_500_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,16 +14,17 @@ from app import app
 from chalicelib import clock
 from chalicelib.http import etag
 from tests.api import Answer, Api
-from tests.builders import state_body
+from tests.builders import message, state_body
 from tests.described import operations
 from tests.evidence import refused, stored
-from tests.operations import ANALYTICS, STATE, body_of, populate, send
+from tests.operations import ANALYTICS, MESSAGES, STATE, body_of, populate, send
 from tests.promises import Shown
 from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
 
 pytestmark = pytest.mark.promise("matched")
 
+V3_MESSAGES = "/v3/agents/{agent_id}/convos/{convo_id}/messages"
 ROTATE = "POST /v3/webhooks/{webhook_id}/rotate"
 OTHER_TAG = '"06fgz0x9w52n6p1x4c9r3k7thb"'
 REPLACED, REPLACED_AGAIN = state_body("one", ts=1), state_body("two", ts=1)
@@ -51,6 +52,7 @@ RECORDS = {
         (STATE, "GET /v3/agents/{agent_id}/convos/{convo_id}"),
         "DELETE /v3/agents/{agent_id}/convos/{convo_id}",
     ),
+    "message": Record(MESSAGES, (STATE,), f"DELETE {V3_MESSAGES}/{{message_id}}"),
     "analytics": Record(ANALYTICS, ("GET /v2/agents/{agent_id}/analytics/{convo_id}",)),
     "client": Record(
         "POST /v2/clients/{client_id}", ("GET /v2/clients/{client_id}",), "DELETE /v3/clients/{client_id}"
@@ -61,6 +63,11 @@ RECORDS = {
     # It exists before its first change.
     "workspace": Record("PATCH /v3/workspace", ("GET /v3/workspace",)),
 }
+
+
+def messages(mid: str) -> dict[str, Any]:
+    """A body with one message."""
+    return {"messages": [message("Hello", mid=mid, ts=1)]}
 
 
 class Save(NamedTuple):
@@ -93,6 +100,12 @@ SAVES = {
         {"assign": {"to": None, "state": "1"}},
         {"assign": {"to": None, "state": "2"}},
     ),
+    "new message": Save("conversation", f"POST {V3_MESSAGES}", messages("a"), messages("b")),
+    "new message, edge": Save("conversation", MESSAGES, messages("a"), messages("b")),
+    "all messages": Save("conversation", f"PATCH {V3_MESSAGES}", messages("a"), messages("b")),
+    "message": Save(
+        "message", f"PATCH {V3_MESSAGES}/{{message_id}}", {"message": {"type": "1"}}, {"message": {"type": "2"}}
+    ),
     "page load": Save("analytics", ANALYTICS, {"record": "load", "browser": "1"}, {"record": "load", "browser": "2"}),
     "analytics": Save("analytics", ANALYTICS, {"record": "convo", "ts": 1}, {"record": "convo", "ts": 2}),
     "client": Save("client", "POST /v2/clients/{client_id}", {"name": "1"}, {"name": "2"}),
@@ -121,7 +134,8 @@ READS = {f"{name}, {path}": (name, path) for name, one in RECORDS.items() for pa
 DELETES = {name: one for name, one in RECORDS.items() if one.deleted_by}
 # The records with an id in the path. There is always a workspace.
 ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "workspace"}
-ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name != "workspace"}
+# A message has the ETag of its conversation, so a message that does not exist is a 404.
+ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
 each_deletion = pytest.mark.parametrize("name", DELETES)
@@ -147,6 +161,8 @@ class Service:
         chosen = dict.fromkeys(re.findall(r"{(\w+)}", record.created_by), "one") | {"agent_id": "support"}
         answer = self.send(record.created_by, chosen, body_of(record.created_by, **chosen))
         assert answer.status == 200, answer.text
+        if name == "message":
+            return chosen | {"convo_id": "one", "message_id": answer.data[0]["mid"]}, answer.headers["etag"]
         made = (answer.json.get("data") or {}).get("id")
         id_of = {"conversation": ("user_id", "convo_id"), "client": (), "organisation": (), "analytics": ()}
         names = id_of.get(name, (f"{name}_id",))

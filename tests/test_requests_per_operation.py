@@ -20,9 +20,9 @@ from chalicelib.storage import keyring
 from chalicelib.webhooks.queue import FAST
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
-from tests.builders import lead_body, state_body, webhook_body
+from tests.builders import lead_body, message, state_body, webhook_body
 from tests.engine import shared_engine
-from tests.operations import ROUTES, STATE, body_of
+from tests.operations import MESSAGES, ROUTES, STATE, body_of
 from tests.requests import counted
 from tests.selection import one_of_each
 
@@ -38,6 +38,8 @@ GET, BATCH, QUERY, PUT, UPDATE, DELETE, TRANSACT, WRITES, SEND = (
     "SendMessageBatch",
 )
 WEBHOOK = "/v3/webhooks/{webhook_id}"
+ADD = "POST /v3/agents/{agent_id}/convos/{convo_id}/messages"
+MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
 LIST_V3 = "GET /v3/agents/{agent_id}/convos"
@@ -95,6 +97,25 @@ CASES = [
     Case("state unchanged", STATE, {BATCH: 1}, {"delete": {"mids": ["unknown"]}}),
     Case("state read, large", STATE, {BATCH: 2}, {}, values={"user_id": "large"}),
     Case("state replace, large", STATE, {BATCH: 2, TRANSACT: 1}, large(2), values={"user_id": "large"}),
+    Case("message add", ADD, {BATCH: 1, PUT: 1}, {"messages": [message("one more")]}),
+    Case("message add, edge", MESSAGES, {BATCH: 1, PUT: 1}, {"messages": [message("Hello", mid="m1")]}),
+    Case("message add again", MESSAGES, {BATCH: 1}, {"messages": [message("Hello", mid="m1")]}),
+    Case(
+        "message add, new conversation",
+        MESSAGES,
+        {BATCH: 1, PUT: 1},
+        values={"user_id": "newer"},
+        body={"messages": [message("Hello")]},
+    ),
+    Case(
+        "message change",
+        f"PATCH {MESSAGE}",
+        {BATCH: 1, PUT: 1},
+        {"message": {"type": "new"}},
+        values={"convo_id": "talk"},
+    ),
+    Case("message delete", f"DELETE {MESSAGE}", {BATCH: 1, PUT: 1}, values={"convo_id": "talk"}),
+    Case("messages replace", ADD.replace("POST", "PATCH"), {BATCH: 1, PUT: 1}, {"messages": [message("only")]}),
     Case("conversation list", LIST, {BATCH: 1, QUERY: 1}, values=BUSY),
     Case("conversation list, page 2", LIST, {BATCH: 1, QUERY: 1}, query="?page=2", values=BUSY),
     Case("conversation list by cursor", LIST, {BATCH: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
@@ -194,6 +215,7 @@ def service() -> Iterator[Service]:
             assert api.post("/v3/agents/busy/convos", {"conversation": {}}).status == 200
         for user_id, body in (("user-1", state_body("first")), ("large", large(1))):
             assert api.post(f"/agents/support/interact/{user_id}/state", body).status == 200
+        api.post("/agents/support/interact/talk/messages", {"messages": [message("Hello", mid="m1")]})
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
         api.post("/v2/orgs/acme", {"name": "Acme"})
@@ -218,7 +240,9 @@ def service() -> Iterator[Service]:
             "cursor": api.get("/v2/agents/busy/convos").json["nextCursor"],
             "delivery_id": api.post(f"/v3/webhooks/{new_webhook}/test").data["id"],
         }
-        yield Service(api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", **values})
+        yield Service(
+            api, {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "message_id": "m1", **values}
+        )
 
 
 def test_every_operation_is_in_the_table() -> None:

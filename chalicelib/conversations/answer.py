@@ -19,7 +19,7 @@ else:
     models = LazyModule("chalicelib.conversations.models")
 
 # Reserved for the members other than the turns, so that any stored state can be answered.
-_RESERVED = 500_000
+RESERVED = 500_000
 
 
 def state_answer(agent_id: str, user_id: str, agent: Document, before: State, after: State) -> Response:
@@ -41,7 +41,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "agentID": agent_id,
     }
     turns = after.turns.decode()
-    if after is not before and not messages.fits(turns, _RESERVED):
+    if after is not before and not messages.fits(turns, RESERVED):
         raise errors.TooLarge("turns do not fit into an answer; send fewer turns or shorter messages.")
     start = _open_object(members)
     complete = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'

@@ -7,6 +7,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
+    NOT_EMPTY,
     STRICT,
     Identifier,
     Open,
@@ -116,6 +117,24 @@ class StateOut(Wire):
     userID: str
     agentID: str
     oldTurns: list[TurnOut] = omitted()
+
+
+class NewMessages(Wire):
+    """Messages to add, 1 to 50, in order. One whose `mid` the conversation has is not added again."""
+
+    messages: Annotated[list[Message], Field(fail_fast=True, max_length=50), NOT_EMPTY]
+
+
+class Messages(Wire):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages: all messages, in order."""
+
+    messages: _Messages
+
+
+class MessageChange(Wire):
+    """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}."""
+
+    message: Message
 
 
 class NewConversation(ConvoMetaV3):

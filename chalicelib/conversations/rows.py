@@ -1,6 +1,6 @@
 """The items of the conversations table. `store` and `turns` define their content."""
 
-from pynamodb.attributes import BinaryAttribute, BooleanAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.attributes import BinaryAttribute, BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import storage
@@ -38,7 +38,8 @@ class ConversationRow(storage.VersionedRow):
 
     `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the indexes have
     too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
-    `activity`, the time of its last change.
+    `activity`, the time of its last change. `indexed` says how far the messages have index items (`message_index`), and
+    `indexed_at` when that last changed, in Unix seconds.
     """
 
     class Meta:
@@ -56,6 +57,8 @@ class ConversationRow(storage.VersionedRow):
     metadata = BinaryAttribute(legacy_encoding=False, null=True)
     turns = BinaryAttribute(legacy_encoding=False)
     chunks = UnicodeAttribute(null=True)
+    indexed = UnicodeAttribute(null=True)
+    indexed_at = NumberAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
     has_received_items = BooleanAttribute(null=True)
 
@@ -82,3 +85,19 @@ class ChunkRow(storage.Row):
     item = UnicodeAttribute(range_key=True)
     writing = UnicodeAttribute()
     part = BinaryAttribute(legacy_encoding=False)
+
+
+class PlaceRow(storage.Row):
+    """Where a message of a long conversation begins, and its length, in bytes of the turns' JSON text.
+
+    It is right as long as the manifest names `writing`, the write id of the chunk in which the message begins.
+    """
+
+    class Meta:
+        table_name = storage.table("conversations")
+
+    conversation = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    writing = UnicodeAttribute()
+    start = NumberAttribute()
+    length = NumberAttribute()

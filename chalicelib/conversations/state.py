@@ -37,13 +37,15 @@ _SORTED = json.JSONEncoder(sort_keys=True, check_circular=False)  # json.dumps w
 class State(NamedTuple):
     """A conversation: its metadata, and its turns as the JSON text of a list in the form of an answer.
 
-    `received` has the user's new messages of the last change; `seen` is what the conversation ever received.
+    `received` has the user's new messages of the last change; `seen` is what the conversation ever received. The end of
+    a long transcript has in `unread` the digests of the chunks before `turns`, which begins in the middle of the list.
     """
 
     metadata: Document
     turns: bytes
     seen: Seen = NOTHING_SEEN
     received: tuple[Document, ...] = ()
+    unread: bytes = b""
 
 
 class Change(NamedTuple):
@@ -63,8 +65,8 @@ def prepare(asked: "StateIn", now: int) -> Change:
         return Change(asked)
     if sum(len(turn.get("messages") or ()) or 1 for turn in asked.turns) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
-    turns = _answer_form(asked.turns, now)
-    return Change(asked, turns, _json(turns))
+    turns = answer_form(asked.turns, now)
+    return Change(asked, turns, to_text(turns))
 
 
 def apply(before: State, change: Change, now: int) -> State:
@@ -75,7 +77,7 @@ def apply(before: State, change: Change, now: int) -> State:
     (asked, turns, text), replaces = change, change.turns is not None
     if asked.delete and asked.delete.mids:
         turns = _without(json.loads(before.turns) if turns is None else turns, set(asked.delete.mids))
-        text = _json(turns)
+        text = to_text(turns)
     metadata = asked.metadata.merge_into(before.metadata) if asked.metadata else before.metadata
     if turns is None:
         return (
@@ -88,7 +90,7 @@ def apply(before: State, change: Change, now: int) -> State:
     if text == before.turns and json_equal(metadata, before.metadata) and (_is_stored(before) or not replaces):
         return before
     new, seen = _receive(before, turns, text)
-    return State(stamped({**metadata, **_counts(turns)}, now), text, seen, new)
+    return State(counted(metadata, turns, now), text, seen, new)
 
 
 def empty(conversation_id: str) -> State:
@@ -136,7 +138,7 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
     return received.find_new_messages(turns, json.loads(before.turns), before.seen)
 
 
-def _answer_form(turns: list[Any], now: int) -> list[Document]:
+def answer_form(turns: list[Any], now: int) -> list[Document]:
     """Convert turns of a request, with any number of messages, to turns of an answer, with one message each."""
     seen: set[str] = set()
     size = 0
@@ -212,7 +214,8 @@ def _mid(turn: Document, message: Document, occurrences: Counter[bytes], given: 
             return mid
 
 
-def _json(turns: list[Document]) -> bytes:
+def to_text(turns: list[Document]) -> bytes:
+    """Return turns in the form of an answer as the JSON text of a list."""
     from pydantic_core import to_json  # three times as fast as the standard library
 
     return to_json(turns)
@@ -241,6 +244,11 @@ def _counts(turns: list[Document]) -> Document:
 def _is_stored(state: State) -> bool:
     """Whether the conversation is stored: each stored one has a `ts`. An empty list of turns creates one, too."""
     return "ts" in state.metadata
+
+
+def counted(metadata: Document, turns: list[Document], now: int) -> Document:
+    """Return metadata with the counters of these turns, and the time of the write."""
+    return stamped({**metadata, **_counts(turns)}, now)
 
 
 def stamped(metadata: Document, now: int) -> Document:

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.conversations import received, turns
+from chalicelib.conversations import message_index, received, turns
 from chalicelib.conversations.rows import HEAD
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
@@ -52,6 +52,15 @@ def read_state(row: ConversationRow, expected: bytes = b"") -> State:
     Raises ConditionFailed if a concurrent write has replaced a chunk.
     """
     return State(read_metadata(row), *turns.read(row, expected))
+
+
+def read_end(row: ConversationRow) -> State:
+    """Return the end of the state of a row: the chunks with messages that are not in the index, and what follows.
+
+    No request without such chunks, otherwise one. Raises ConditionFailed if a concurrent write has replaced one.
+    """
+    text, seen, unread = turns.read_end(row, message_index.last_mark(row).end)
+    return State(read_metadata(row), text, seen, unread=unread)
 
 
 def read_metadata(row: ConversationRow) -> Document:
@@ -111,10 +120,12 @@ def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
 
 
 def clear_received(row: ConversationRow) -> None:
-    """Delete the items of received messages now, instead of when they expire. Their keys are never used again.
+    """Delete the items of received messages now, instead of when they expire, and those of the index of messages.
 
-    No request if there were never any.
+    The keys of received messages are never used again. No request if there were never any. A conversation with an index
+    gets another version tag. Raises ConditionFailed if another write comes first.
     """
+    message_index.clear(row)
     if not row.has_received_items:
         return
     found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))
@@ -188,7 +199,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     if len(state.received) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, state.turns, {**metadata, "messages": state.received})
+    sealed = _seal_received(row, state, {**metadata, "messages": state.received})
     if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
         row.received = sealed
         return
@@ -206,12 +217,12 @@ def _received_row(row: ConversationRow, write_id: str, document: Document) -> Re
     return own
 
 
-def _seal_received(row: ConversationRow, text: bytes, document: Document) -> bytes:
-    """Seal new messages for the row, whose turns have just been staged; `text` is the JSON of all turns."""
+def _seal_received(row: ConversationRow, state: State, document: Document) -> bytes:
+    """Seal new messages for the row, whose turns have just been staged."""
     payload = storage.encode_json(document)
     if layouts.written() < _WITH_DICTIONARY:
         return encryption.seal(row.workspace_id, row.associated_data("received"), payload)
-    return encryption.seal(row.workspace_id, _place_of_received(row), payload, dictionary=turns.last_of(row, text))
+    return encryption.seal(row.workspace_id, _place_of_received(row), payload, dictionary=turns.last_of(row, state))
 
 
 def _place_of_received(row: ConversationRow) -> str:

@@ -20,9 +20,14 @@ def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
     """
     for turn in _newest_turns(parts):
         if "messages" in turn:
-            message = turn["messages"]
-            filled = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
-            yield {**message, **{name: value for name, value in filled.items() if value is not None}}
+            yield flat(turn)
+
+
+def flat(turn: Document) -> Document:
+    """Return the message of a turn in a flat list. `from` and `ts` are those of its turn, unless it has its own."""
+    message: Document = turn["messages"]
+    of_turn = {name: turn.get(name) for name in ("from", "ts") if message.get(name) is None}
+    return {**message, **{name: value for name, value in of_turn.items() if value is not None}}
 
 
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:

@@ -8,7 +8,8 @@ stored turns does not read them.
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from chalicelib import ids, storage
@@ -33,6 +34,16 @@ class Chunk(NamedTuple):
     length: int
 
 
+class Mark(NamedTuple):
+    """An entry of `indexed`: all messages before the byte `end` of the turns, which is in none, are in the index.
+
+    `escaped` is the length of the turns before it in an answer, where they are part of a JSON string.
+    """
+
+    end: int
+    escaped: int
+
+
 def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
     """Return the turns of a row, and what the conversation ever received.
 
@@ -40,15 +51,49 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
     ConditionFailed if a concurrent write has replaced a chunk.
     """
     manifest = chunks(row)
-    tail, _, rest = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)
-    digests, seen = rest[: _DIGEST_BYTES * len(manifest)], rest[_DIGEST_BYTES * len(manifest) :]
+    tail, digests, seen = _unseal_tail(row, manifest)
     pieces = {
         index: piece
         for index, piece in enumerate(_split(expected, manifest))
         if _digest(piece) == digests[_DIGEST_BYTES * index : _DIGEST_BYTES * (index + 1)]
     }
     pieces |= _read_chunks(row, {index: chunk for index, chunk in enumerate(manifest) if index not in pieces})
-    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), received.unpack(seen)
+    return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), seen
+
+
+def read_end(row: ConversationRow, start: int) -> tuple[bytes, received.Seen, bytes]:
+    """Return the turns from the chunk with the byte `start` on, what the conversation ever received, and the digests
+    of the chunks before, which it does not read.
+
+    No request if the row itself has that byte, otherwise one. Raises ConditionFailed as `read` does.
+    """
+    manifest = chunks(row)
+    tail, digests, seen = _unseal_tail(row, manifest)
+    unread = sum(end <= start for end in accumulate(chunk.length for chunk in manifest))
+    pieces = _read_chunks(row, {index: manifest[index] for index in range(unread, len(manifest))})
+    text = b"".join([*(pieces[index] for index in range(unread, len(manifest))), tail])
+    return text, seen, digests[: _DIGEST_BYTES * unread]
+
+
+def read_spans(row: ConversationRow, spans: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return parts of the turns, each given by its first byte and the one behind it. At most one request.
+
+    Raises ConditionFailed as `read` does.
+    """
+    manifest = chunks(row)
+    ends = [*accumulate((chunk.length for chunk in manifest), initial=0)]
+    wanted = {
+        index: chunk
+        for index, chunk in enumerate(manifest)
+        if any(start < ends[index + 1] and ends[index] < end for start, end in spans)
+    }
+    pieces = {**_read_chunks(row, wanted), len(manifest): read_last(row)}
+    return [
+        b"".join(
+            piece[max(0, start - ends[index]) : max(0, end - ends[index])] for index, piece in sorted(pieces.items())
+        )
+        for start, end in spans
+    ]
 
 
 def read_last(row: ConversationRow) -> bytes:
@@ -66,9 +111,19 @@ def read_backwards(row: ConversationRow) -> Iterator[bytes]:
         yield _read_chunks(row, {index: chunk})[index]
 
 
-def last_of(row: ConversationRow, turns: bytes) -> bytes:
+def last_of(row: ConversationRow, state: State) -> bytes:
     """Return the end of the row's turns that `read_last` returns."""
-    return turns[sum(chunk.length for chunk in chunks(row)) :]
+    return state.turns[length(row) - first_byte(row, state) :]
+
+
+def length(row: ConversationRow) -> int:
+    """Return the length of all chunks: the position of the first byte that the row itself holds."""
+    return _sum(chunks(row))
+
+
+def first_byte(row: ConversationRow, state: State) -> int:
+    """Return the position of the first byte of `state.turns` among all turns of the row."""
+    return _sum(_unread(row, state))
 
 
 def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
@@ -77,18 +132,43 @@ def chunk_rows(row: ConversationRow) -> list[ChunkRow]:
 
 
 def stage(row: ConversationRow, before: bytes, after: State) -> None:
-    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones."""
-    old = chunks(row)
-    kept, start = _unchanged(old, before, after.turns)
+    """Put the last turns and the manifest into the row; stage new chunks, and the deletion of surplus ones.
+
+    `before` has the turns of the row from where those of `after` begin.
+    """
+    old, unread = chunks(row), _unread(row, after)
+    same, start = _unchanged(old[len(unread) :], before, after.turns)
+    kept = unread + same
+    _keep_marks(row, before, after, start)
     while len(after.turns) - start > _CHUNK_BYTES + _TAIL_BYTES:
         chunk = Chunk(ids.new_id(), _CHUNK_BYTES)
         storage.put(_new_chunk(row, len(kept), chunk.write_id, after.turns[start : start + _CHUNK_BYTES]))
         kept.append(chunk)
         start += _CHUNK_BYTES
     row.chunks = " ".join(f"{one.write_id}:{one.length}" for one in kept) or None
-    row.turns = _seal_tail(row, before[sum(chunk.length for chunk in old) :], after, start)
+    row.turns = _seal_tail(row, before[_sum(old) - _sum(unread) :], after, start)
     for index in range(len(kept), len(old)):
         storage.delete(_chunk_row(row, index))
+
+
+def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
+    """Keep the marks of the row before which the text stays as it was; its first `same` bytes do."""
+    first = first_byte(row, after)
+    kept = [
+        one
+        for one in marks(row)
+        if before[same : max(0, one.end - first)] == after.turns[same : max(0, one.end - first)]
+    ]
+    set_marks(row, kept)
+
+
+def _unread(row: ConversationRow, state: State) -> list[Chunk]:
+    """Return the leading chunks that are not part of `state.turns`."""
+    return chunks(row)[: len(state.unread) // _DIGEST_BYTES]
+
+
+def _sum(pieces: list[Chunk]) -> int:
+    return sum(chunk.length for chunk in pieces)
 
 
 def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chunk], int]:
@@ -106,11 +186,20 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
 
 def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
     """Seal the turns from offset `start`, with what follows them; `before` is the tail that the row holds now."""
-    rest = b"".join(map(_digest, _split(state.turns, chunks(row)))) + state.seen.pack()
+    read = chunks(row)[len(_unread(row, state)) :]
+    rest = b"".join((state.unread, *map(_digest, _split(state.turns, read)), state.seen.pack()))
     tail = b"".join((state.turns[start:], _SEPARATOR, rest)) if rest else state.turns[start:]
     if row.turns is None:
         return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)
     return encryption.reseal(row.workspace_id, row.associated_data("turns"), tail, before, row.turns)
+
+
+def _unseal_tail(row: ConversationRow, manifest: list[Chunk]) -> tuple[bytes, bytes, received.Seen]:
+    """Return the last turns, the digests of the chunks, and what the conversation ever received."""
+    sealed = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns)
+    tail, _, rest = sealed.partition(_SEPARATOR)
+    length = _DIGEST_BYTES * len(manifest)
+    return tail, rest[:length], received.unpack(rest[length:])
 
 
 def _split(text: bytes, manifest: list[Chunk]) -> Iterator[bytes]:
@@ -128,6 +217,20 @@ def chunks(row: ConversationRow) -> list[Chunk]:
     """Return the manifest of a row: its chunks in order."""
     entries = (entry.partition(":") for entry in (row.chunks or "").split())
     return [Chunk(write_id, int(length)) for write_id, _, length in entries]
+
+
+def marks(row: ConversationRow) -> list[Mark]:
+    """Return how far the messages of a row are in the index: the last mark says it, the others are before it.
+
+    A change that is after one of them leaves that one valid.
+    """
+    entries = (entry.partition(":") for entry in (row.indexed or "").split())
+    return [Mark(int(end), int(escaped)) for end, _, escaped in entries]
+
+
+def set_marks(row: ConversationRow, marks: list[Mark]) -> None:
+    """Put marks into the row."""
+    row.indexed = " ".join(f"{one.end}:{one.escaped}" for one in marks) or None
 
 
 def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, bytes]:

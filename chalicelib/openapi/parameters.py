@@ -28,6 +28,7 @@ _PATH: dict[str, Schema] = {
     "convo_id": {"description": "The conversation id.", "example": shared.VISITOR},
     "delivery_id": {"description": "The delivery id."},
     "lead_id": {"description": "The lead id."},
+    "message_id": {"description": "The `mid` of the message.", "example": shared.MESSAGE},
     "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},
     "token_id": {"description": "The `id` of the access token, not the token itself."},
     "tool_id": {"description": "The tool id."},

@@ -37,7 +37,9 @@ from chalicelib.storage.rows import Key, Row, TaggedRow, VersionedRow
 
 _MAX_STEPS = 100  # DynamoDB's limit of items per transaction
 _ATTEMPTS = 12  # of one request while other transactions hold its items
-_RUNS = 10  # of a function whose conditions fail
+# Of a function whose conditions fail. Of sixteen that all change one record, some need more than ten; all their pauses
+# together take 14 s at most.
+_RUNS = 20
 
 Result = TypeVar("Result")
 Parameters = ParamSpec("Parameters")
@@ -168,7 +170,7 @@ def current_unit() -> Unit:
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
     """The result of `action`, which reads, decides and writes. Runs it again, with backoff, after a ConditionFailed.
 
-    Raises the conflict of the tenth run.
+    Raises the conflict of the twentieth run.
     """
     for run in range(1, _RUNS):
         try:

@@ -21,7 +21,8 @@ pytestmark = [pytest.mark.engine, whole]
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
-MOST_MODELS = 120
+# Five for adding, changing and replacing messages.
+MOST_MODELS = 122
 
 needs_generator = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="NOT TESTED: openapi-python-client needs Python 3.11."
@@ -77,7 +78,7 @@ def python_client(described: Path) -> Path:
 
 
 @needs_generator
-def test_the_python_generator_makes_at_most_120_models(python_client: Path) -> None:
+def test_the_python_generator_makes_at_most_122_models(python_client: Path) -> None:
     made = {file.stem for file in (python_client / "cams_client" / "models").glob("*.py")} - {"__init__"}
     assert "agent_v3" in made
     assert len(made) <= MOST_MODELS

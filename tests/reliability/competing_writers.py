@@ -5,6 +5,8 @@ Run `python -m tests.reliability.competing_writers` with one of these actions:
     send TOKEN REQUESTS            send the requests in sequence; prints `[status, tag, JSON]` of each
     save TOKEN REQUESTS THREADS    send each request from all threads at once; prints the statuses of each request
     append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
+    add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
+                                   each twice; prints `[[status, mid, start, end], …]` of each thread
     merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
                                    prints the statuses
 
@@ -16,12 +18,14 @@ import json
 import logging
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"
+MESSAGES = "/agents/support/interact/ann/messages"
 THREAD = "THREAD"
 
 
@@ -68,6 +72,24 @@ def append(api: Api, is_matched: bool, threads: int) -> None:
         print(sum(pool.map(run, range(threads))))
 
 
+def add(api: Api, each: int, threads: int) -> None:
+    """Add messages of 2 KB from all threads. The times are of one clock for all processes."""
+
+    def run(_: int) -> list[list[Any]]:
+        added = []
+        for number in range(each):
+            message = {"mid": f"{threading.get_native_id()}-{number}", "from": "human", "item": {"text": "x" * 2_000}}
+            start = time.monotonic()
+            for _ in range(2):
+                answer = api.post(MESSAGES, {"messages": [message]})
+                added.append([answer.status, message["mid"], start, time.monotonic()])
+        return added
+
+    with ThreadPoolExecutor(threads) as pool:
+        for added in pool.map(run, range(threads)):
+            print(json.dumps(added))
+
+
 def merge(api: Api, members: list[str], each: int) -> None:
     """Increment one member of the metadata per thread."""
 
@@ -91,6 +113,8 @@ if __name__ == "__main__":
         send(Api(token), json.loads(what))
     elif action == "save":
         save(Api(token), json.loads(what), int(threads[0]))
+    elif action == "add":
+        add(Api(token), int(what), int(threads[0]))
     elif action == "merge":
         merge(Api(token), json.loads(what), int(threads[0]))
     else:

@@ -17,8 +17,8 @@ from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
 from tests.api import Answer, Api
-from tests.builders import state_body
-from tests.operations import CREATED_BY, STATE
+from tests.builders import message, state_body
+from tests.operations import CREATED_BY, MESSAGES, STATE
 from tests.repeating import CASES, NOISE, Case, World
 from tests.webhooks import pipeline
 
@@ -39,9 +39,12 @@ EVERY = [
     _IN_CHUNKS,
     Case("state replace, chunks by fewer", STATE, state_body(FEWER)),
     Case("state replace, chunks by none", STATE, state_body("Hello")),
+    Case("message add, chunks to the index", MESSAGES, {"messages": [message("last", mid="m9")]}),
+    Case("message delete", f"DELETE {CONVERSATION}/messages/{{message_id}}"),
     Case("conversation create, second page", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation delete", f"DELETE {CONVERSATION}"),
     Case("conversation delete, chunks", f"DELETE {CONVERSATION}"),
+    Case("conversation delete, index", f"DELETE {CONVERSATION}"),
     Case("conversation delete, second page", f"DELETE {CONVERSATION}"),
     Case("tool delete", "DELETE /v3/tools/{tool_id}"),
     Case("client delete", "DELETE /v3/clients/{client_id}"),
@@ -58,6 +61,8 @@ _BEFORE = {
     "state replace, chunks by fewer": [_IN_CHUNKS],
     "state replace, chunks by none": [_IN_CHUNKS],
     "conversation delete, chunks": [_IN_CHUNKS],
+    "message add, chunks to the index": [_IN_CHUNKS],
+    "conversation delete, index": [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9")]})],
     "agent delete": [next(case for case in CASES if case.id == "analytics write")],
 }
 
@@ -76,6 +81,8 @@ EVENTS = {
     "agent delete": ["agent_deleted"],
     "state create": ["message_received"],
     "state replace": ["message_received"],
+    "message add": ["message_received"],
+    "message create": ["message_received"],
     "client create": ["client_created"],
     "client save": ["client_updated"],
     "client delete": ["client_deleted"],
@@ -109,7 +116,7 @@ def _named(case: Case) -> set[str]:
         names |= {"tool_id", "lead_id", "user_id"}
     if case.id == "webhook delete":
         names |= {"delivery_id"}
-    if names & {"tool_id", "user_id", "convo_id", "lead_id"} or case.operation == "POST /v3/leads":
+    if names & {"tool_id", "user_id", "convo_id", "message_id", "lead_id"} or case.operation == "POST /v3/leads":
         names |= {"agent_id"}
     if "delivery_id" in names:
         names |= {"webhook_id"}
@@ -239,8 +246,9 @@ def conversations_(world: World) -> Any:
     assert {answer.status for answer in states.values()} <= {200}
     parts = {name: _items("conversations", "conversation", world, "support", name) for name in (*names, "ann", "new")}
     for name, found in parts.items():
-        # An item for the stream alone stays for a day, even if the conversation is deleted.
-        items = [item for item in found if not item["item"]["S"].startswith("received#")]
+        # An item for the stream alone stays for a day, even if the conversation is deleted. The index goes with it.
+        extra = ("received#", "mid#") if name in names else "received#"
+        items = [item for item in found if not item["item"]["S"].startswith(extra)]
         assert len(items) == (_parts(items) if name in names else 0), "orphaned items"
     return [listed, [answer.json for answer in states.values()]]
 
@@ -310,4 +318,5 @@ _LOOKS: dict[str, list[Callable[[World], Any]]] = {
     "workspace": [credentials],
     "convos": [conversations_],
     "state": [conversations_],
+    "messages": [conversations_],
 }

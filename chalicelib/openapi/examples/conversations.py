@@ -3,7 +3,17 @@
 from typing import Any
 
 from chalicelib.openapi.examples.agents import SUPPORT_V2_FINAL
-from chalicelib.openapi.examples.shared import AGENT, CONVERSATION_ID, NOW, NOW_ISO, VISITOR, Example, Examples, success
+from chalicelib.openapi.examples.shared import (
+    AGENT,
+    CONVERSATION_ID,
+    MESSAGE,
+    NOW,
+    NOW_ISO,
+    VISITOR,
+    Example,
+    Examples,
+    success,
+)
 
 _HELLO = {"mid": "m-1", "from": "human", "type": "text", "item": {"text": "Where is my order?"}, "ts": NOW - 60}
 _REPLY = {"mid": "m-2", "type": "text", "item": {"text": "What is its number?"}, "delay": 300}
@@ -89,5 +99,29 @@ LIST_CONVERSATIONS: Examples = {
                 },
             ],
         ),
+    )
+}
+_NUMBER = {"mid": MESSAGE, "from": "human", "type": "text", "item": {"text": "It is 1001."}, "ts": NOW}
+_CORRECTED = {**_NUMBER, "item": {"text": "It is 1010."}}
+ADD_MESSAGES: Examples = {
+    "one": Example("A message of the user", success("Messages added successfully", [_NUMBER]), {"messages": [_NUMBER]}),
+    "again": Example(
+        "A message that is stored is not added again",
+        success("Messages added successfully", [_NUMBER]),
+        {"messages": [_NUMBER]},
+    ),
+}
+CHANGE_MESSAGE: Examples = {
+    "corrected": Example(
+        "Another text",
+        success("Message updated successfully", _CORRECTED),
+        {"message": {"item": {"text": "It is 1010."}}},
+    )
+}
+REPLACE_MESSAGES: Examples = {
+    "shorter": Example(
+        "Keep one message",
+        success("Messages replaced successfully", [_CORRECTED]),
+        {"messages": [_CORRECTED]},
     )
 }

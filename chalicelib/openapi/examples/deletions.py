@@ -10,6 +10,7 @@ def _deleted(what: str) -> dict[str, Example]:
 DELETE_TOOL: Examples = _deleted("Tool")
 DELETE_LEAD: Examples = _deleted("Lead")
 DELETE_WEBHOOK: Examples = _deleted("Webhook")
+DELETE_MESSAGE: Examples = _deleted("Message")
 DELETE_CONVERSATION: Examples = _deleted("Conversation")
 DELETE_CLIENT: Examples = _deleted("Client")
 DELETE_ORGANISATION: Examples = _deleted("Organization")

@@ -24,6 +24,7 @@ IN_A_YEAR = "2027-11-02T09:30:00Z"
 # Identifiers that the caller chooses.
 AGENT = "support"
 VISITOR = "visitor-1"
+MESSAGE = "m-4"
 CLIENT = "client-1"
 ORGANISATION = "org-1"
 

@@ -1,0 +1,60 @@
+"""Changes of single messages anywhere in a transcript. Pure: no clock and no database."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib import errors
+from chalicelib.conversations.state import LIMIT, State, counted, to_text
+from chalicelib.storage import Document, json_equal
+
+
+def edit(before: State, mid: str, members: Document, now: int) -> State:
+    """Merge members into the message `mid` at `now` (Unix seconds); null clears. It does not become a new message.
+
+    Returns `before` itself if nothing changes. Raises NotFound, Invalid for another `mid`, and TooLarge.
+    """
+    if members.get("mid", mid) != mid:
+        raise errors.Invalid.member("message.mid", "cannot be changed")
+    turns: list[Document] = json.loads(before.turns)
+    index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
+    if index is None:
+        raise errors.NotFound.of("message")
+    edited = _edited(turns[index], members)
+    if json_equal(edited, turns[index]):
+        return before
+    turns[index] = edited
+    text = to_text(turns)
+    if len(text) > LIMIT:
+        raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
+    return State(counted(before.metadata, turns, now), text, before.seen)
+
+
+def as_turns(asked: Sequence[Any]) -> list[Document]:
+    """Return messages of a request as turns of a request, one each. Raises Invalid for an id that it has twice."""
+    seen: set[str] = set()
+    for index, mid in enumerate(message.get("mid") for message in asked):
+        if mid in seen:
+            raise errors.Invalid.member(f"messages.{index}.mid", "is duplicated")
+        if mid:
+            seen.add(mid)
+    return [_turn(message) for message in asked]
+
+
+def _turn(message: Document) -> Document:
+    sender = message.get("from")
+    return {"messages": [message]} if sender is None else {"from": sender, "messages": [message]}
+
+
+def _edited(turn: Document, members: Document) -> Document:
+    """Return a turn with members merged into its message. The turn has the `from` and `ts` of its message."""
+    rest = {name: value for name, value in turn.items() if name not in ("messages", "ts")}
+    if "from" in members:
+        rest = _merged(rest, {"from": members["from"]})
+    ts = turn["ts"] if members.get("ts") is None else members["ts"]
+    return {**rest, "messages": _merged(turn["messages"], members), "ts": ts}
+
+
+def _merged(document: Document, members: Document) -> Document:
+    merged = document | members
+    return {name: value for name, value in merged.items() if value is not None or name not in members}

@@ -1,0 +1,222 @@
+"""The routes of messages: adding them to the end of a conversation, changing, replacing and deleting them."""
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import clock, errors, storage
+from chalicelib.agents import store as agents
+from chalicelib.conversations import append, editing, message_index, store, transcript, turns
+from chalicelib.conversations.answer import RESERVED
+from chalicelib.conversations.state import (
+    LIMIT,
+    MAX_BODY_BYTES,
+    MAX_BODY_VALUES,
+    Change,
+    State,
+    apply,
+    check_limits,
+    empty,
+    prepare,
+)
+from chalicelib.http import auth, cors, etag, messages
+from chalicelib.http.lazy import LazyModule
+from chalicelib.http.operation import operation
+from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from chalicelib.conversations import models
+else:
+    models = LazyModule("chalicelib.conversations.models")
+
+routes = Blueprint(__name__)
+
+_ADDED = "Messages added successfully"
+
+
+@routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.CORS)
+@operation(
+    body="models.NewMessages",
+    data="list[models.Message]",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
+    examples="conversations.ADD_MESSAGES",
+)
+def add_messages(agent_id: str, user_id: str) -> Response:
+    """Add messages at the end of a conversation. The first message creates the conversation.
+
+    A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
+    be repeated. A message without `mid` gets a new one.
+    """
+    loaded = _load(agent_id, user_id)
+    etag.check_preconditions(loaded.row)
+    return _append(agent_id, user_id, loaded)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
+@operation(
+    body="models.NewMessages",
+    data="list[models.Message]",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
+    examples="conversations.ADD_MESSAGES",
+)
+def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
+    """Add messages at the end of an existing conversation.
+
+    A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
+    be repeated. A message without `mid` gets a new one.
+    """
+    loaded = _load(agent_id, convo_id)
+    etag.require_match(loaded.row, "conversation")
+    return _append(agent_id, convo_id, loaded)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
+@operation(
+    body="models.Messages",
+    max_bytes=MAX_BODY_BYTES,
+    max_values=MAX_BODY_VALUES,
+    data="list[models.Message]",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
+    examples="conversations.REPLACE_MESSAGES",
+)
+def replace_messages(agent_id: str, convo_id: str) -> Response:
+    """Replace all messages of a conversation. A message without `mid` gets one that follows from its content."""
+    asked: models.Messages = messages.body()
+    agent, row = _read(agent_id, convo_id)
+    etag.pin(row)  # a retry must not replace messages that the caller has not read
+    now = clock.seconds()
+    change = prepare(models.StateIn.model_construct(turns=editing.as_turns(asked.messages)), now)
+    before = store.read_state(row, change.text)
+    after = apply(before, change, now)
+    shown = [transcript.flat(turn) for turn in json.loads(after.turns) if "messages" in turn]
+    _save_changed(row, agent, before, after)
+    return etag.tagged(messages.success("Messages replaced successfully", shown), row)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["PATCH"])
+@operation(
+    body="models.MessageChange",
+    data="models.Message",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="conversations.CHANGE_MESSAGE",
+)
+def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
+    """Change a message. Members that you leave out keep their values, and `null` clears a member.
+
+    `mid` cannot be changed. A changed message is not a new one.
+    """
+    change: models.MessageChange = messages.body()
+    agent, row = _read(agent_id, convo_id)
+    before = store.read_state(row)
+    after = editing.edit(before, message_id, {**change.message}, clock.seconds())
+    _save_changed(row, agent, before, after)
+    changed = append.by_mid(json.loads(after.turns))[message_id]
+    return etag.tagged(messages.success("Message updated successfully", transcript.flat(changed)), row)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_MESSAGE")
+def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
+    """Delete a message of a conversation. Sent again later, it is stored, but is not a new message of the user."""
+    agent, row = _read(agent_id, convo_id)
+    before = store.read_state(row)
+    asked = models.StateIn(delete=models.Deletion(mids=[message_id]))
+    after = apply(before, Change(asked), clock.seconds())
+    if after is before:
+        raise errors.NotFound.of("message")
+    _save_changed(row, agent, before, after)
+    return messages.success("Message deleted successfully")
+
+
+def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow]:
+    """The agent and the existing conversation, in one request. Raises NotFound, PreconditionFailed and Invalid."""
+    workspace_id = auth.caller().workspace_id
+    agent, row = storage.find_many(
+        [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
+    )
+    document = agents.confirm(agent, workspace_id, agent_id).open()
+    return document, etag.require_match(row, "conversation")
+
+
+def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
+    """Stage a changed state that was read whole. Raises LimitReached and TooLarge."""
+    if after is not before:
+        check_limits(agent, before, after)
+        _require_answerable(after.turns.decode())
+        store.save(row, before, after, agents.display_name(agent))
+
+
+class _Loaded(NamedTuple):
+    """What an append reads: the agent, the conversation if it exists, and the index items of the messages."""
+
+    agent: Document
+    row: store.ConversationRow | None
+    places: message_index.Places
+
+
+def _load(agent_id: str, conversation_id: str) -> _Loaded:
+    """Read the agent eventually and the others strongly consistently, in one request. Raises NotFound."""
+    asked: models.NewMessages = messages.body()
+    workspace_id = auth.caller().workspace_id
+    mids = list(dict.fromkeys(mid for message in asked.messages if (mid := message.get("mid"))))
+    key = store.key(workspace_id, agent_id, conversation_id)
+    keys = [agents.key(workspace_id, agent_id), key, *message_index.keys(key.partition, mids)]
+    agent, row, *places = storage.find_many(keys)
+    document = agents.confirm(agent, workspace_id, agent_id).open()
+    return _Loaded(document, row, dict(zip(mids, places, strict=True)))
+
+
+def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
+    """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
+    asked: models.NewMessages = messages.body()
+    agent, row, places = loaded
+    now = clock.seconds()
+    new = append.prepare(asked.messages, now)
+    before = store.read_end(row) if row else empty(conversation_id)
+    stored = _find_stored(row, before, places) if row else {}
+    after = append.apply(before, new, stored, now)
+    if after is not before:
+        check_limits(agent, before, after)
+        row = _save(agent_id, conversation_id, loaded, before, after)
+    shown = [transcript.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
+    return etag.tagged(messages.success(_ADDED, shown), row)
+
+
+def _find_stored(row: store.ConversationRow, before: State, places: message_index.Places) -> dict[str, Document]:
+    """The turns, by the ids of their messages, of those messages that the conversation has."""
+    recent = append.by_mid(one.turn for one in message_index.open_elements(row, before))
+    found = {mid: recent[mid] for mid in places if mid in recent}
+    return found | message_index.find_stored(row, {mid: place for mid, place in places.items() if mid not in found})
+
+
+def _save(agent_id: str, conversation_id: str, loaded: _Loaded, before: State, after: State) -> store.ConversationRow:
+    """Stage the conversation, and write its index. Raises TooLarge."""
+    row, name = loaded.row, agents.display_name(loaded.agent)
+    if row is None:
+        row = store.create(auth.caller().workspace_id, agent_id, conversation_id, after, name)
+        _require_room(row, after)
+    else:
+        store.save(row, before, after, name)
+        _require_room(row, after)
+        message_index.extend(row, after)  # not of a new conversation: a crash would leave items without one
+    return row
+
+
+def _require_room(row: store.ConversationRow, state: State) -> None:
+    """Raise TooLarge for a state with more turns than the state route accepts and answers. After staging the state."""
+    mark, first = message_index.last_mark(row), turns.first_byte(row, state)
+    text = state.turns[mark.end - first :].decode()
+    if first + len(state.turns) > LIMIT:
+        raise errors.TooLarge("The turns of a conversation must be at most 2 MiB of JSON.")
+    _require_answerable(text, mark.escaped)
+
+
+def _require_answerable(text: str, escaped: int = 0) -> None:
+    """Raise TooLarge for turns that the state route cannot answer; `escaped` is the length of others in an answer."""
+    if not messages.fits(text, RESERVED + escaped):
+        raise errors.TooLarge("The turns of a conversation must fit into an answer.")

@@ -1,0 +1,175 @@
+"""The index of messages: repeats of old messages, at every order of reads and writes, and its removal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.conversations import message_index, store, turns
+from chalicelib.conversations.rows import PlaceRow
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.requests import counted
+
+STATE = "/agents/support/interact/ann/state"
+MESSAGES = "/agents/support/interact/ann/messages"
+V3 = "/v3/agents/support/convos/ann"
+BATCH, PUT, TRANSACT, WRITES = "BatchGetItem", "PutItem", "TransactWriteItems", "BatchWriteItem"
+
+
+@pytest.fixture(autouse=True)
+def small_chunks(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of 600 bytes, which have about six messages."""
+    monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
+    monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
+
+
+def message(number: int, text: str = "Hello") -> dict[str, Any]:
+    return {"mid": f"m{number}", "from": "human", "item": {"text": text}}
+
+
+def add(api: Api, *numbers: int) -> Any:
+    answer = api.post(MESSAGES, {"messages": [message(number) for number in numbers]})
+    assert answer.status == 200, answer.text
+    return answer.data
+
+
+def mids(api: Api) -> list[str]:
+    return [turn["messages"]["mid"] for turn in api.post(STATE).json["turns"]]
+
+
+def names(count: int) -> list[str]:
+    return [f"m{number}" for number in range(count)]
+
+
+def row_of(workspace: NewWorkspace) -> Any:
+    return storage.find(*store.key(workspace.workspace_id, "support", "ann")[:3])
+
+
+def index_items(workspace: NewWorkspace) -> list[Any]:
+    key = storage.key(workspace.workspace_id, "support", "ann")
+    return storage.query(PlaceRow, key, PlaceRow.item.startswith("mid#"))
+
+
+def grow(api: Api, count: int) -> None:
+    for number in range(count):
+        add(api, number)
+
+
+def test_an_append_to_a_long_conversation_takes_two_requests(api: Api, pass_time: Callable[[int], None]) -> None:
+    grow(api, 36)
+    pass_time(100)
+    api.get("/v2/clients")
+    with counted() as requests:
+        add(api, 36)
+    assert requests == {BATCH: 1, PUT: 1}
+    with counted() as requests:
+        (answered,) = add(api, 0)
+    assert requests == {BATCH: 2}
+    assert answered["mid"] == "m0"
+    assert mids(api) == names(37)
+
+
+def test_a_repeat_whose_index_item_was_read_too_early_is_found(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another append moves the message into a chunk between the reads of its index item and of the conversation."""
+    grow(api, 4)
+    real, left = storage.find_many, [1]
+
+    def find_many(keys: Any) -> Any:
+        found = real(keys)
+        if left and any(key.row is PlaceRow for key in keys):
+            left.pop()
+            grow(api, 30)
+            found = [real([key])[0] if key.row is not PlaceRow else one for key, one in zip(keys, found, strict=True)]
+        return found
+
+    monkeypatch.setattr(storage, "find_many", find_many)
+    add(api, 0)
+    assert not left
+    assert row_of(workspace).indexed
+    assert mids(api) == names(30)
+
+
+def test_an_index_item_of_a_write_that_failed_is_not_relied_on(
+    api: Api, workspace: NewWorkspace, pass_time: Callable[[int], None]
+) -> None:
+    grow(api, 20)
+    pass_time(100)
+    (place, *_) = index_items(workspace)
+    place.writing = "of a write that failed"
+    storage.save_many([place])
+    for number in range(20):
+        add(api, number)
+    assert mids(api) == names(20)
+
+
+def test_a_crash_between_the_index_and_the_commit_changes_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    grow(api, 3)
+    real = message_index.extend
+
+    def extend(*arguments: Any) -> None:
+        real(*arguments)
+        raise RuntimeError
+
+    for number in range(3, 12):
+        with monkeypatch.context() as patch:
+            patch.setattr(message_index, "extend", extend)
+            assert api.post(MESSAGES, {"messages": [message(number)]}).status == 500
+        assert mids(api) == names(number)
+        add(api, number)
+        add(api, number)
+    assert mids(api) == names(12)
+
+
+def test_a_deleted_message_is_stored_again_at_the_end(api: Api, pass_time: Callable[[int], None]) -> None:
+    grow(api, 20)
+    pass_time(100)
+    assert api.delete(f"{V3}/messages/m2").status == 200
+    add(api, 2, 3)
+    add(api, 2)
+    assert mids(api) == [name for name in names(20) if name != "m2"] + ["m2"]
+
+
+def test_deleting_a_conversation_deletes_its_index(api: Api, workspace: NewWorkspace) -> None:
+    grow(api, 20)
+    assert index_items(workspace)
+    tag = api.post(STATE).headers["etag"]
+    headers = {**api._headers, "If-Match": tag}
+    assert api.call("DELETE", V3, None, headers).status == 200
+    assert (index_items(workspace), row_of(workspace)) == ([], None)
+
+
+def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its_messages(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
+) -> None:
+    """An append comes between the deletion of the index and that of the conversation, with an `If-Match`."""
+    grow(api, 20)
+    real, tag = store.delete, api.post(STATE).headers["etag"]
+
+    def overtaken(row: Any) -> None:
+        monkeypatch.setattr(store, "delete", real)
+        add(api, *range(20, 26))
+        real(row)
+
+    monkeypatch.setattr(store, "delete", overtaken)
+    assert api.call("DELETE", V3, None, {**api._headers, "If-Match": tag}).status == 412
+    assert index_items(workspace) == []
+    add(api, 0, 7, 25)
+    pass_time(100)
+    add(api, 1, 8, 24)
+    assert index_items(workspace) == []
+    add(api, 26)
+    assert index_items(workspace)
+    add(api, 0, 7, 25)
+    assert mids(api) == names(27)
+
+
+def test_the_cascade_and_the_state_route_leave_no_index(api: Api, workspace: NewWorkspace) -> None:
+    grow(api, 20)
+    assert api.post(STATE, {"turns": []}).status == 200
+    assert index_items(workspace)
+    assert api.delete("/v3/agents/support").status == 200
+    assert index_items(workspace) == []
