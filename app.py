@@ -13,9 +13,10 @@ from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
+from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
-from chalicelib.http import auth, commit, envelope, privileges
+from chalicelib.http import auth, commit, cors, envelope, privileges
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -29,17 +30,18 @@ app = Chalice(app_name="cams")
 # Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (
     telemetry.log_request,
+    cors.allow_pages,
     envelope.envelope,
     auth.authenticate,
     privileges.require_scope(app.routes),
     envelope.decode_path,
-    auth.restrict_agent_key,
+    auth.restrict_to_own,
     partial(commit.commit, app.routes),
 ):
     app.register_middleware(middleware, "http")
 
 resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
-for blueprint in (*resources, conversation_messages, webhooks, openapi, functions, cascades, tallies):
+for blueprint in (*resources, conversation_messages, visitor_tokens, webhooks, openapi, functions, cascades, tallies):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

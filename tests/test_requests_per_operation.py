@@ -42,6 +42,8 @@ ADD = "POST /v3/agents/{agent_id}/convos/{convo_id}/messages"
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
+VISITOR_TOKENS = "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"
+VISITOR_TOKENS_V3 = "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 BUSY = {"agent_id": "busy"}
 
 
@@ -111,6 +113,8 @@ CASES = [
     Case("conversation list", LIST, {BATCH: 1, QUERY: 1}, values=BUSY),
     Case("conversation list, page 2", LIST, {BATCH: 1, QUERY: 1}, query="?page=2", values=BUSY),
     Case("conversation list by cursor", LIST, {BATCH: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
+    Case("visitor token create", VISITOR_TOKENS, {BATCH: 1, PUT: 1}, {"token": {}}),
+    Case("visitor token create v3", VISITOR_TOKENS_V3, {BATCH: 1, PUT: 1}, {"token": {}}),
     # Analytics
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {UPDATE: 1}, {"record": "convo"}),
     Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),

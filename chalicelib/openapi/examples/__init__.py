@@ -9,6 +9,7 @@ from chalicelib.openapi.examples import (
     leads,
     organisations,
     tools,
+    visitor_tokens,
     webhooks,
     workspaces,
 )
@@ -17,7 +18,19 @@ from chalicelib.openapi.examples.shared import Example
 __all__ = ["EXAMPLES", "Example"]
 
 # In execution order: later examples depend on the records of earlier ones.
-_PAGES = (agents, tools, conversations, analytics, clients, organisations, leads, webhooks, workspaces, deletions)
+_PAGES = (
+    agents,
+    tools,
+    conversations,
+    visitor_tokens,
+    analytics,
+    clients,
+    organisations,
+    leads,
+    webhooks,
+    workspaces,
+    deletions,
+)
 
 # By view name. The constant has the name of the view in capitals.
 EXAMPLES: dict[str, dict[str, Example]] = {
