@@ -17,6 +17,7 @@ from tests.builders import message, state_body
 from tests.conftest import PassTime
 from tests.evidence import refused, stored
 from tests.moto_tables import items
+from tests.requests import counted
 
 STATE = "/agents/support/interact/ann/state"
 MESSAGES = "/agents/support/interact/ann/messages"
@@ -182,6 +183,21 @@ def test_the_limits_of_the_agent_hold_for_a_visitor(api: Api, conversation: str)
     answer = visitor(api).post(MESSAGES, {"messages": [message("More")]})
     assert refused(answer, 429).startswith("limits.maxInteractionsPerUserId of the agent is 1")
     assert answer.headers[ORIGIN] == "*"
+
+
+def test_a_look_costs_what_it_costs_a_server(api: Api, agent_id: str) -> None:
+    early = visitor(api)
+    api.post(STATE, state_body("Hello"))
+    holder, costs = visitor(api), []
+    for caller, is_cold in ((holder, False), (holder, False), (holder, True), (early, False), (early, False)):
+        if is_cold:
+            auth.clear_cache()
+        with counted() as requests:
+            assert said(caller.post(STATE)) == ["Hello"]
+        costs.append(requests)
+    look, find = {"BatchGetItem": 1}, {"GetItem": 1}
+    # A new process also finds the issuer. A token that is older than its conversation is bound to it once.
+    assert costs == [look | find, look, look | {"GetItem": 2}, look | find | {"UpdateItem": 1}, look | find]
 
 
 # ---- what ends it ---------------------------------------------------------------------------------
