@@ -22,6 +22,7 @@ HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
 MOST_MODELS = 120
+MOST_MODELS += 4  # of the operations that issue visitor tokens
 
 needs_generator = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="NOT TESTED: openapi-python-client needs Python 3.11."
