@@ -22,7 +22,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; two and a half minutes"
 	@echo "make test-all                         the whole suite; seven minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
-	@echo "make test-browser                     the documentation page in headless Chromium; one minute"
+	@echo "make test-browser                     the documentation page and the chat widget in headless Chromium; two minutes"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
 	@echo "make bench                            benchmarks against common alternatives; half an hour"

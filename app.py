@@ -15,9 +15,10 @@ from chalicelib.conversations.message_routes import routes as conversation_messa
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.conversations.transcript_routes import routes as transcripts
 from chalicelib.conversations.v3_routes import routes as conversations_v3
+from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
-from chalicelib.http import auth, commit, envelope, privileges
+from chalicelib.http import auth, commit, cors, envelope, privileges
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -31,11 +32,12 @@ app = Chalice(app_name="cams")
 # Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (
     telemetry.log_request,
+    cors.allow_pages,
     envelope.envelope,
     auth.authenticate,
     privileges.require_scope(app.routes),
     envelope.decode_path,
-    auth.restrict_agent_key,
+    auth.restrict_to_own,
     partial(commit.commit, app.routes),
 ):
     app.register_middleware(middleware, "http")
@@ -45,6 +47,7 @@ resources = (
     tools,
     conversations,
     conversation_messages,
+    visitor_tokens,
     analytics,
     clients,
     conversations_v3,

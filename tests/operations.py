@@ -49,6 +49,7 @@ CREATED_BY = {
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
+CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # needs no conversation
 
 # The resource of a v3 operation, which its scopes name: the last of these in its path.
 _RESOURCES = {

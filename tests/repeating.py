@@ -25,6 +25,8 @@ from tests.operations import CHOSEN, CREATED_BY, MESSAGES, ROUTES, STATE, body_o
 
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
+VISITORS = "/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
+EDGE_VISITORS = "/agents/{agent_id}/interact/{user_id}/visitor-tokens"
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
 TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
@@ -91,6 +93,8 @@ CASES = [
     Case("webhook rotate", f"POST {WEBHOOK}/rotate"),
     Case("webhook test", f"POST {WEBHOOK}/test"),
     Case("redeliver", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"),
+    Case("visitor token create", f"POST {VISITORS}", {"token": {}}),
+    Case("visitor token create, edge", f"POST {EDGE_VISITORS}", {"token": {}}, {"user_id": "new"}),
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
 ]

@@ -52,6 +52,7 @@ SHOWN = {
     "tool delete": "delete a tool",
     "conversation delete": "delete a conversation",
     "client delete": "delete a client",
+    "visitor token create": "issue a visitor token",
     "token create": "issue a token",
 }
 

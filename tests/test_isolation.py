@@ -21,25 +21,29 @@ from tests.conftest import PassTime
 from tests.engine import shared_engine
 from tests.evidence import refused
 from tests.moto_tables import items, restore, snapshot
-from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, named, populate, send
+from tests.operations import CREATED_WHEN_NAMED, GUARDED, ROUTES, STATE, named, populate, send
 from tests.promises import Shown
 from tests.selection import one_of_each
 
 pytestmark = pytest.mark.promise("isolated")
 
 # Section 5: the status of each credential on the routes of each row. A read-only token gets 200 for GET only.
-ROWS = ("v3", "edge", "workspace")
-OPENS: dict[str, tuple[int, int, int]] = {
-    "workspace key": (200, 200, 200),
-    "access token": (200, 403, 403),
-    "read-only token": (200, 403, 403),
-    "agent key": (403, 200, 403),
+ROWS = ("v3", "edge", "visitor", "workspace")
+OPENS: dict[str, tuple[int, int, int, int]] = {
+    "workspace key": (200, 200, 200, 200),
+    "access token": (200, 403, 403, 403),
+    "read-only token": (200, 403, 403, 403),
+    "agent key": (403, 200, 200, 403),
+    "visitor token": (403, 403, 200, 403),
 }
-UNAUTHENTICATED = (401, 401, 401)
-KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)
-EXPECTED: dict[str, tuple[int, int, int]] = {
+# What a visitor token may send to a route that opens to it, where that is not the body of the table.
+BY_VISITOR = {STATE: '{"metadata": {"userName": "$mark"}}'}
+UNAUTHENTICATED = (401, 401, 401, 401)
+KINDS = (tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT, tokens.VISITOR)
+EXPECTED: dict[str, tuple[int, int, int, int]] = {
     **OPENS,
-    "key of another agent": (403, 403, 403),
+    "key of another agent": (403, 403, 403, 403),
+    "token of another visitor": (403, 403, 403, 403),
     "no header": UNAUTHENTICATED,
     "empty header": UNAUTHENTICATED,
     "scheme alone": UNAUTHENTICATED,
@@ -50,6 +54,9 @@ EXPECTED: dict[str, tuple[int, int, int]] = {
     "webhook secret": UNAUTHENTICATED,
     **{f"{what} {kind}": UNAUTHENTICATED for what in ("unknown", "revoked", "expired") for kind in KINDS},
 }
+
+# The ids of which a caller opens only its own.
+OWN = {**{one: set[str]() for one in OPENS}, "agent key": {"agent_id"}, "visitor token": {"agent_id", "user_id"}}
 
 Items = dict[str, list[dict[str, Any]]]
 
@@ -94,6 +101,9 @@ def tenant(mark: str) -> Tenant:
     only = populate(own, mark, dict.fromkeys(names, f"{mark}-id"))
     made_up = {one for has in (ids, only) for one in has.values() if one not in ("same", f"{mark}-id")}
     keys = [api.get(f"/v2/agents/{one['agent_id']}").json["SECRET_API_KEY"] for one in (ids, only)]
+    visitors = [
+        send("POST /agents/{agent_id}/interact/{user_id}/visitor-tokens", own, one).data["token"] for one in (ids, only)
+    ]
     read_only = api.post("/v3/tokens", {"token": {"name": mark, "readOnly": True}}).data["token"]
     ended = {
         f"{what} {kind}": _ended_token(made.workspace_id, kind, what)
@@ -106,6 +116,8 @@ def tenant(mark: str) -> Tenant:
         "read-only token": read_only,
         "agent key": keys[0],
         "key of another agent": keys[1],
+        "visitor token": visitors[0],
+        "token of another visitor": visitors[1],
         "malformed": "nonsense",
         "mistyped": made.workspace_key[:-1] + ("a" if made.workspace_key[-1] != "a" else "b"),
         "webhook secret": made.workspace_secret,
@@ -124,7 +136,7 @@ def tenant(mark: str) -> Tenant:
 
 
 def _ended_token(workspace_id: str, kind: str, how: str) -> str:
-    agent_id = "same" if kind == tokens.AGENT else None
+    agent_id = "same" if kind in (tokens.AGENT, tokens.VISITOR) else None
     issued = credentials.prepare(workspace_id, kind, "ended", 3600 if how == "revoked" else -1, agent_id=agent_id)
     with storage.unit_of_work():
         credentials.stage(issued)
@@ -164,13 +176,19 @@ def expected_status(name: str, caller: str) -> int:
     return EXPECTED[caller][ROWS.index(row)]
 
 
+def sent(name: str, tenant: Tenant, caller: str, ids: dict[str, str]) -> Answer:
+    """Send an operation as a caller of this tenant."""
+    body = BY_VISITOR.get(name) if caller == "visitor token" else None
+    return send(name, tenant.headers[caller], ids, body=body)
+
+
 @one_of_each(lambda name: (ROUTES[name]["credential"], name.split()[0]))
 @pytest.mark.parametrize("name", GUARDED)
 def test_a_route_accepts_exactly_the_credentials_of_its_row(stage: Stage, shown: Shown, name: str) -> None:
     ours, theirs = stage.ours, stage.theirs
     everything, others = items(), items_of(theirs)
     for caller in EXPECTED:
-        answer = send(name, ours.headers[caller], ours.ids)
+        answer = sent(name, ours, caller, ours.ids)
         assert answer.status == expected_status(name, caller), caller
         assert leaked(answer, theirs, {}) == [], caller
         if answer.status == 200:
@@ -197,7 +215,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
     for caller in OPENS:
         for crossed in crossings:
             expected = expected_status(name, caller)
-            if expected == 200 and caller == "agent key" and "agent_id" in crossed:
+            if expected == 200 and crossed & OWN[caller]:
                 expected = 403
             elif expected == 200 and not crossed <= CREATED_WHEN_NAMED.get(name, set()):
                 expected = 404
@@ -205,7 +223,7 @@ def test_another_workspace_s_record_is_answered_like_an_unknown_one(
             unknown = {one: f"{value[:-4]}zzzz" for one, value in foreign.items()}
             answers = []
             for ids in (foreign, unknown):
-                answer = send(name, theirs.headers[caller], {**theirs.ids, **ids})
+                answer = sent(name, theirs, caller, {**theirs.ids, **ids})
                 assert answer.status == expected, (caller, crossed)
                 assert leaked(answer, ours, ids) == [], (caller, crossed)
                 if expected == 200:
@@ -222,6 +240,7 @@ REVOCATIONS = {
     "workspace key": "GET /v2/clients",
     "access token": "GET /v3/agents",
     "agent key": "GET /v2/agents/{agent_id}",
+    "visitor token": STATE,
 }
 
 
@@ -232,13 +251,13 @@ def test_a_revoked_credential_is_refused_after_thirty_seconds(
 ) -> None:
     ours = stage.ours
     held = ours.headers[kind]
-    statuses = [send(REVOCATIONS[kind], held, ours.ids).status]
+    statuses = [sent(REVOCATIONS[kind], ours, kind, ours.ids).status]
     row = credentials.find_active(tokens.fingerprint(held["Authorization"].removeprefix("Bearer ")))
     assert row is not None
     credentials.revoke(row)
     for seconds in (29, 2):
         pass_time(seconds)
-        statuses.append(send(REVOCATIONS[kind], held, ours.ids).status)
+        statuses.append(sent(REVOCATIONS[kind], ours, kind, ours.ids).status)
     restore(stage.tables)
     assert statuses == [200, 200, 401]
     shown(states=2)

@@ -31,6 +31,7 @@ MEMBERS: dict[str, Any] = json.loads((Path(__file__).parent / "contract" / "memb
 OPENED_BY = {
     "v3": "workspace key or access token",
     "edge": "workspace key or agent key (`SECRET_API_KEY`)",
+    "visitor": "workspace key or agent key (`SECRET_API_KEY`) or visitor token of the conversation",
     "workspace": "workspace key",
 }
 WITH_BODY = [one for one in operations() if one.body]

@@ -44,6 +44,8 @@ DELIVERY = WEBHOOK + "/deliveries/{delivery_id}"
 LIST = "GET /v2/agents/{agent_id}/convos"
 LIST_V3 = "GET /v3/agents/{agent_id}/convos"
 CONVERSATION = "/v3/agents/{agent_id}/convos/{convo_id}"
+VISITOR_TOKENS = "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"
+VISITOR_TOKENS_V3 = "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 BUSY = {"agent_id": "busy"}
 
 
@@ -129,6 +131,8 @@ CASES = [
     Case("conversation change", f"PATCH {CONVERSATION}", {BATCH: 1, PUT: 1}, {"conversation": {"title": "New"}}),
     Case("conversation change of nothing", f"PATCH {CONVERSATION}", {BATCH: 1}, {"conversation": {}}),
     Case("conversation assign", f"POST {CONVERSATION}/assign", {BATCH: 1, PUT: 1}, {"assign": {"to": "ann"}}),
+    Case("visitor token create", VISITOR_TOKENS, {BATCH: 1, PUT: 1}, {"token": {}}),
+    Case("visitor token create v3", VISITOR_TOKENS_V3, {BATCH: 1, PUT: 1}, {"token": {}}),
     # Analytics
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {UPDATE: 1}, {"record": "convo"}),
     Case("analytics read", "GET /v2/agents/{agent_id}/analytics/{convo_id}", {BATCH: 1}),

@@ -20,7 +20,7 @@ from tests.api import Api
 from tests.contract.test_members import alone, members
 from tests.engine import shared_engine
 from tests.moto_tables import restore, snapshot
-from tests.operations import GUARDED, populate, send
+from tests.operations import GUARDED, STATE, populate, send
 from tests.promises import Shown
 from tests.webhooks import pipeline
 
@@ -29,12 +29,21 @@ pytestmark = pytest.mark.promise("isolated")
 PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
 START, END = "<!-- secrets -->\n", "<!-- end of secrets -->"
 
-CREDENTIALS = ("workspace key", "access token", "scoped token", "read-only token", "agent key", "webhook receiver")
+CREDENTIALS = (
+    "workspace key",
+    "access token",
+    "scoped token",
+    "read-only token",
+    "agent key",
+    "visitor token",
+    "webhook receiver",
+)
 # What the service generates, by the beginning of its value.
 GENERATED = {
     "cams_agent_": "agent: SECRET_API_KEY",
     "whsec_": "webhook: signingSecret",
     "cams_access_": "access token: token",
+    "cams_visitor_": "visitor token: token",
     "cams_workspace_": "workspace key: key",
     "cams_events_": "workspace: workspaceSecret",
 }
@@ -67,13 +76,16 @@ def observed() -> Iterator[Observed]:
             "scoped token": issue(api, scopes=[one for one in scopes.ALL if one.endswith(":write")]),
             "read-only token": issue(api, readOnly=True),
             "agent key": api.get("/v2/agents/one").json["SECRET_API_KEY"],
+            "visitor token": api.post("/agents/one/interact/one/visitor-tokens", {"token": {}}).data["token"],
         }
         shows: Shows = {name: {one: set() for one in CREDENTIALS} for name in (*values, *GENERATED.values())}
         opened = {one: set() for one in CREDENTIALS}
         tables = snapshot()
         for credential, bearer in bearers.items():
             for name in GUARDED:
-                answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids)
+                # A visitor token does not change a state.
+                body = "{}" if (name, credential) == (STATE, "visitor token") else None
+                answer = send(name, {"Authorization": f"Bearer {bearer}"}, ids, body=body)
                 restore(tables)
                 if answer.status == 200:
                     opened[credential].add(name)
@@ -167,9 +179,11 @@ def test_every_operation_was_sent_with_every_credential_that_opens_it(observed: 
     assert len(observed.opened["webhook receiver"]) >= 6
 
 
-def test_tokens_with_scopes_are_shown_no_secret(observed: Observed) -> None:
-    for credential in ("scoped token", "read-only token"):
+def test_tokens_with_scopes_and_visitors_are_shown_no_secret_of_a_record(observed: Observed) -> None:
+    for credential in ("read-only token", "visitor token"):
         assert [member for member, by in observed.shows.items() if by[credential]] == []
+    # What it asked for: no secret of a record.
+    assert [member for member, by in observed.shows.items() if by["scoped token"]] == ["visitor token: token"]
 
 
 def test_an_agent_key_is_not_shown_itself(observed: Observed) -> None:

@@ -544,6 +544,17 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
 
 
+def test_a_deletion_includes_visitor_tokens(full: NewWorkspace, neighbour: NewWorkspace) -> None:
+    for made in (full, neighbour):
+        issued = Api(made.workspace_key).post("/agents/support/interact/ann/visitor-tokens", {"token": {}})
+        assert issued.status == 200
+    succeed("suspend", full.workspace_id, "--yes")
+    before, untouched = of(full.workspace_id), rows_of(neighbour)
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert (of(full.workspace_id), receipt["credential"]) == ({}, before["cams-credentials"])
+    assert rows_of(neighbour) == untouched
+
+
 def test_a_deletion_includes_an_agent_whose_cascade_has_failed(
     full: NewWorkspace, neighbour: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

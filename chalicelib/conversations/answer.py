@@ -7,15 +7,16 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
-from chalicelib.http import messages
+from chalicelib.http import messages, privileges
 from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document, encode_json
 
 if TYPE_CHECKING:
-    from chalicelib.agents import forms
+    from chalicelib.agents import forms, record
     from chalicelib.conversations import models
 else:
     forms = LazyModule("chalicelib.agents.forms")
+    record = LazyModule("chalicelib.agents.record")
     models = LazyModule("chalicelib.conversations.models")
 
 # Reserved for the members other than the turns, so that any stored state can be answered.
@@ -35,7 +36,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "message": f"Conversation state {done} successfully",
         "chatState": render_metadata(after.metadata),
         "actionMessages": [],
-        "agentData": forms.v2_form(agent),
+        "agentData": privileges.visible(forms.v2_form(agent), record.AgentV2),
         "origin": after.metadata.get("origin"),
         "userID": user_id,
         "agentID": agent_id,

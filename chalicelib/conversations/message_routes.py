@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import append, editing, message_index, store, transcript, turns
+from chalicelib.conversations import append, editing, message_index, store, transcript, turns, visitors
 from chalicelib.conversations.answer import RESERVED
 from chalicelib.conversations.state import (
     LIMIT,
@@ -35,7 +35,7 @@ routes = Blueprint(__name__)
 _ADDED = "Messages added successfully"
 
 
-@routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.CORS)
+@routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.VISITORS)
 @operation(
     body="models.NewMessages",
     data="list[models.Message]",
@@ -48,6 +48,8 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 
     A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
     be repeated. A message without `mid` gets a new one.
+
+    A visitor token adds messages of the user: `from` is `human` or absent, which means the same. Another one is 403.
     """
     loaded = _load(agent_id, user_id)
     etag.check_preconditions(loaded.row)
@@ -161,12 +163,13 @@ class _Loaded(NamedTuple):
 
 def _load(agent_id: str, conversation_id: str) -> _Loaded:
     """Read the agent eventually and the others strongly consistently, in one request. Raises NotFound."""
-    asked: models.NewMessages = messages.body()
+    asked: models.NewMessages = visitors.restrict_messages(messages.body())
     workspace_id = auth.caller().workspace_id
     mids = list(dict.fromkeys(mid for message in asked.messages if (mid := message.get("mid"))))
     key = store.key(workspace_id, agent_id, conversation_id)
     keys = [agents.key(workspace_id, agent_id), key, *message_index.keys(key.partition, mids)]
     agent, row, *places = storage.find_many(keys)
+    visitors.require_own(row)
     document = agents.confirm(agent, workspace_id, agent_id).open()
     return _Loaded(document, row, dict(zip(mids, places, strict=True)))
 

@@ -7,7 +7,9 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
+    INTEGRAL_FLOAT_AS_INT,
     NOT_EMPTY,
+    SECRET,
     STRICT,
     Identifier,
     Open,
@@ -135,6 +137,26 @@ class MessageChange(Wire):
     """The body of PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}."""
 
     message: Message
+
+
+class NewVisitorToken(Wire):
+    """The settings of a new visitor token. It expires after a day by default, and after 30 days at most."""
+
+    expiresInSeconds: Annotated[int, Field(ge=60, le=30 * 86_400), INTEGRAL_FLOAT_AS_INT] | None = None
+
+
+class VisitorTokenIn(Wire):
+    """The body that asks for a visitor token."""
+
+    token: NewVisitorToken
+
+
+class VisitorToken(Wire):
+    """A visitor token, which is shown only once. Times are ISO 8601."""
+
+    token: Annotated[str, SECRET]
+    expiresAt: str
+    createdAt: str
 
 
 class NewConversation(ConvoMetaV3):

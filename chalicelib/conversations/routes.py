@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import listing, store
+from chalicelib.conversations import listing, store, visitors
 from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, exchange, messages, privileges
@@ -23,7 +23,7 @@ else:
 routes = Blueprint(__name__)
 
 
-@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.CORS)
+@routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.VISITORS)
 @operation(
     body="models.StateIn",
     body_optional=True,
@@ -41,10 +41,13 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
     and 30,000 messages.
 
+    A visitor token reads its conversation, and sets `userName`, `userEmail` and `userPhone`. Any other change is 403.
+    It is not shown the secret members of the agent.
+
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.
     """
-    asked: models.StateIn = messages.body()
+    asked: models.StateIn = visitors.restrict_change(messages.body())
     agent, row = _load(agent_id, user_id)
     etag.check_preconditions(row)
 
@@ -71,6 +74,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
+    visitors.require_own(row)
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
     exchange.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
     return agent, row

@@ -1,7 +1,7 @@
 """Credentials in the database (§5).
 
 A credential is two items, written and deleted in one unit of work. `CredentialRow` is found by the hash of the token.
-`CredentialEntry` lists the credential in the partition of its workspace.
+`CredentialEntry` lists the credential in the partition of its workspace. A visitor token has no entry (`visitors`).
 """
 
 from collections.abc import Collection
@@ -55,6 +55,10 @@ class CredentialRow(storage.Row):
     lifetime = NumberAttribute(null=True)
     expires_at = TTLAttribute(null=True)
     last_used_at = NumberAttribute(null=True)
+    # Only of a visitor token, see `visitors`.
+    issuer = UnicodeAttribute(null=True)
+    conversation = UnicodeAttribute(null=True)
+    conversation_created = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that looking up a credential needs no second read.
     suspended = BooleanAttribute(null=True)
 
@@ -131,9 +135,9 @@ def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
 
 
 def find(token_hash: str) -> CredentialRow | None:
-    """The active credential with this token hash, or None. Updates its `lastUsedAt`."""
+    """The active credential with this token hash, or None. Updates `lastUsedAt`, except of a visitor token."""
     row = find_active(token_hash)
-    if row:
+    if row and row.issuer is None:
         _record_use(row)
     return row
 

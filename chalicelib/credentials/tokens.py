@@ -13,8 +13,9 @@ from chalicelib import ids
 WORKSPACE = "workspace"
 AGENT = "agent"
 ACCESS = "access"
+VISITOR = "visitor"
 
-_TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
+_TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -38,6 +39,14 @@ def kind(token: str) -> str | None:
 def fingerprint(token: str) -> str:
     """The hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt."""
     return hashlib.sha256(token.encode()).hexdigest()
+
+
+def conversation_fingerprint(token: str, conversation_id: str) -> str:
+    """The hash under which a visitor token has the id of its conversation.
+
+    The id may be an email. Without the token, nobody can try out which one it is.
+    """
+    return fingerprint(f"{token} {conversation_id}")
 
 
 def _checksum(text: str) -> str:

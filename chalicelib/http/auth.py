@@ -18,6 +18,11 @@ from chalicelib.credentials import tokens
 CACHE_SECONDS = 30
 _CACHE_SIZE = 10_000
 
+# The routes that a visitor token opens, for its own conversation (`conversations.visitors` has what it may do there).
+VISITOR_ROUTES = frozenset(
+    {"/agents/{agent_id}/interact/{user_id}/state", "/agents/{agent_id}/interact/{user_id}/messages"}
+)
+
 # The public documentation, see `openapi`.
 OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 
@@ -37,7 +42,9 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
 class Caller(NamedTuple):
     """The credential of a request. `agent_id` is set for an agent key, which opens only that agent.
 
-    `scopes` is None for a credential that opens all routes of its kind (`privileges`).
+    `scopes` is None for a credential that opens all routes of its kind (`privileges`). `ends_at` is in Unix seconds,
+    None for no expiry. A visitor token has the fingerprint of its `conversation`, and when that was created, if it
+    existed (`credentials.visitors`).
     """
 
     workspace_id: str
@@ -45,12 +52,25 @@ class Caller(NamedTuple):
     credential_id: str
     agent_id: str | None
     scopes: frozenset[str] | None
+    token_hash: str
+    ends_at: int | None
+    conversation: str | None
+    conversation_created: str | None
+
+
+class _Entry(NamedTuple):
+    """A cached caller: when it was looked up, and when the entry expires.
+
+    In Unix milliseconds, because the monotonic clock may stop while the function is frozen between requests.
+    """
+
+    since: int
+    until: int
+    caller: Caller
 
 
 _caller: ContextVar[Caller] = ContextVar("caller")
-# By token hash: when it was looked up, when the entry expires, and the caller. Unix milliseconds, because the monotonic
-# clock may stop while the function is frozen between requests.
-_cache: dict[str, tuple[int, int, Caller]] = {}
+_cache: dict[str, _Entry] = {}  # by token hash
 
 
 def caller() -> Caller:
@@ -62,7 +82,7 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
     if request.path in OPEN_ROUTES:
         return get_response(request)
-    authenticated = _find_caller(_bearer(request.headers.get("authorization", "")))
+    authenticated = _find(tokens.fingerprint(bearer(request))).caller
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
     request.context["workspaceId"] = authenticated.workspace_id
@@ -73,18 +93,31 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
         _caller.reset(token)
 
 
-def restrict_agent_key(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware, after path values are decoded. Raises Forbidden for an agent key on the path of another agent."""
+def restrict_to_own(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware, after path values are decoded.
+
+    Raises Forbidden for an agent key on the path of another agent, and a visitor token on that of another conversation.
+    """
     if request.path not in OPEN_ROUTES:
-        agent_id = caller().agent_id
-        if agent_id is not None and (request.uri_params or {}).get("agent_id") != agent_id:
+        own, named = caller(), request.uri_params or {}
+        if own.agent_id is not None and named.get("agent_id") != own.agent_id:
             raise errors.Forbidden()
+        if own.conversation is not None:
+            found = tokens.conversation_fingerprint(bearer(request), named["user_id"])
+            if found != own.conversation:
+                raise errors.Forbidden()
     return get_response(request)
 
 
 def credentials_for(path: str) -> frozenset[str]:
     """The kinds of credential that open a route; empty for a path outside the table (default deny)."""
-    return next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset())
+    kinds = next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset[str]())
+    return kinds | {tokens.VISITOR} if path in VISITOR_ROUTES else kinds
+
+
+def forget(token_hash: str) -> None:
+    """Forget a cached credential that has changed. Other processes remember it for up to 30 seconds."""
+    _cache.pop(token_hash, None)
 
 
 def clear_cache() -> None:
@@ -92,33 +125,47 @@ def clear_cache() -> None:
     _cache.clear()
 
 
-def _bearer(header: str) -> str:
+def bearer(request: Request) -> str:
+    """The bearer token of a request. Raises Unauthorized without a well-formed one."""
+    header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     if scheme.lower() != "bearer" or tokens.kind(token.strip()) is None:
         raise errors.Unauthorized()
     return token.strip()
 
 
-def _find_caller(token: str) -> Caller:
-    fingerprint = tokens.fingerprint(token)
-    since, until, cached = _cache.get(fingerprint, (0, 0, None))
-    if cached is None or not since <= clock.milliseconds() < until:
-        return _look_up(fingerprint)
+def _find(token_hash: str) -> _Entry:
+    cached = _cache.get(token_hash)
+    if cached is None or not cached.since <= clock.milliseconds() < cached.until:
+        return _look_up(token_hash)
     return cached
 
 
-def _look_up(fingerprint: str) -> Caller:
-    started = clock.milliseconds()  # before the read: the credential may be revoked right after it
-    row = credentials.find(fingerprint)
+def _look_up(token_hash: str) -> _Entry:
+    since = clock.milliseconds()  # before the read: the credential may be revoked right after it
+    row = credentials.find(token_hash)
     if row is None:
-        _cache.pop(fingerprint, None)
+        forget(token_hash)
         raise errors.Unauthorized()
     if row.suspended:
         raise errors.WorkspaceSuspended()
-    found = Caller(row.workspace, row.kind, row.credential_id, row.agent_id, row.granted)
+    # A credential is not cached beyond its expiry.
+    until = since + CACHE_SECONDS * 1000
+    until = until if row.ends_at is None else min(until, row.ends_at * 1000)
+    if row.issuer is not None:  # a visitor token, which ends with its issuer
+        until = min(until, _find(row.issuer).until)
+    found = Caller(
+        row.workspace,
+        row.kind,
+        row.credential_id,
+        row.agent_id,
+        row.granted,
+        token_hash,
+        row.ends_at,
+        row.conversation,
+        row.conversation_created,
+    )
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
-    # A credential is not cached beyond its expiry.
-    until = started + CACHE_SECONDS * 1000
-    _cache[fingerprint] = (started, until if row.ends_at is None else min(until, row.ends_at * 1000), found)
-    return found
+    _cache[token_hash] = _Entry(since, until, found)
+    return _cache[token_hash]

@@ -1,20 +1,58 @@
-"""CORS: the routes that browsers may call from pages of another origin."""
+"""CORS: what pages of another origin may call and read.
 
-from chalice.app import CORSConfig
+- Any page may call the routes of a visitor token, and read the answer to a request that has one.
+- Other answers can be read only by pages of the stage's own origin (`CAMS_CORS_ORIGIN`), if it has one.
 
-from chalicelib import settings
+The gateway answers preflights by itself, from the configuration of the route. It cannot know the credential of the
+request that follows, so the preflight of a visitor's route allows any origin, and the answer decides.
+"""
 
-# Off by default: the edge routes take an agent's key, which is a server-side secret. Anyone who finds it in a page can
-# read all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose visitors
-# may have the key.
-CORS = (
-    CORSConfig(
-        settings.cors_origin(),
+from collections.abc import Callable
+
+from chalice.app import CORSConfig, Request, Response
+
+from chalicelib import errors, settings
+from chalicelib.credentials import tokens
+from chalicelib.http import auth
+
+
+def _allowing(origin: str) -> CORSConfig:
+    return CORSConfig(
+        origin,
         allow_headers=["If-Match", "If-None-Match", "Idempotency-Key", "Prefer"],
         expose_headers=["ETag", "Idempotency-Replayed", "X-Request-Id"],
         max_age=86_400,
     )
-    if settings.cors_origin()
-    else None
-)
+
+
+# Off by default: the edge routes take an agent's key, which is a server-side secret. Anyone who finds it in a page can
+# read all conversations of the agent, and the platform keys in its record. A stage may allow an origin whose visitors
+# may have the key.
+CORS = _allowing(settings.cors_origin()) if settings.cors_origin() else None
 PREFIXES = ("/v2/agents/", "/agents/")
+VISITORS = _allowing("*")
+_BEGINNING = "Access-Control-"
+
+
+def allow_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware, outside of `envelope`: sets the CORS headers of an answer, also of an error."""
+    response = get_response(request)
+    headers = response.headers
+    if request.path in auth.VISITOR_ROUTES:  # without those of the preflight, which Chalice has filled in
+        headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
+    response.headers = {**_headers_for(request), **headers}
+    return response
+
+
+def _headers_for(request: Request) -> dict[str, str]:
+    if request.path in auth.VISITOR_ROUTES and _has_visitor_token(request):
+        return dict(VISITORS.get_access_control_headers())
+    return dict(CORS.get_access_control_headers()) if CORS and request.path.startswith(PREFIXES) else {}
+
+
+def _has_visitor_token(request: Request) -> bool:
+    """Whether the request has one, even an unknown or expired one: the page must be able to read why it is refused."""
+    try:
+        return tokens.kind(auth.bearer(request)) == tokens.VISITOR
+    except errors.Unauthorized:
+        return False

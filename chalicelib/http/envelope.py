@@ -10,7 +10,7 @@ from collections.abc import Callable
 from chalice.app import Request, Response
 
 from chalicelib import errors, storage
-from chalicelib.http import cors, exchange, messages
+from chalicelib.http import exchange, messages
 
 GetResponse = Callable[[Request], Response]
 
@@ -59,11 +59,7 @@ def _error_response(request: Request, response: Response) -> Response:
         error_body["appError"] = error_body["message"]
         if platform := request.context.get("platformName"):
             error_body["platformName"] = platform
-    # Chalice adds CORS headers to responses of views, but not to errors of middlewares.
-    cors_headers = (
-        cors.CORS.get_access_control_headers() if cors.CORS and request.path.startswith(cors.PREFIXES) else {}
-    )
-    headers = {**cors_headers, **response.headers, **_JSON, **_RETRY_HEADERS.get(error_body["code"], {})}
+    headers = {**response.headers, **_JSON, **_RETRY_HEADERS.get(error_body["code"], {})}
     return Response(storage.encode_json(error_body).decode(), headers=headers, status_code=response.status_code)
 
 

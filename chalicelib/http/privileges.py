@@ -1,7 +1,8 @@
 """Least privilege (§5): what a credential with fewer rights than the workspace key may do and see.
 
 - The scopes of an access token open the operations of their resources.
-- An access token with scopes, or read-only, is not shown a member that its model declares as secret.
+- An access token with scopes, or read-only, and a visitor token are not shown a member that its model declares as
+  secret.
 - An agent key is shown what runs its agent: all of the v2 form except `SECRET_API_KEY`.
 - Only the workspace key sets `SECRET_API_KEY`. An access token is warned of what remains in effect after it ends.
 """
@@ -38,16 +39,16 @@ def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request,
 
 def sees_secrets() -> bool:
     """Whether the caller is shown secret members."""
-    return auth.caller().scopes is None
+    return auth.caller().scopes is None and auth.caller().kind != tokens.VISITOR
 
 
-def visible(record: Document) -> Document:
-    """A record as the caller sees it, by the model that the operation declares as its `data`."""
+def visible(record: Document, model: Any = None) -> Document:
+    """A record as the caller sees it, by its `model`: by default, the one that the operation declares as its `data`."""
     if sees_secrets():
         return record
     from chalicelib.http import wire
 
-    return wire.without_secrets(_model(), record)
+    return wire.without_secrets(model or _model(), record)
 
 
 def keep_hidden(name: str, before: Document, after: Document) -> Document:

@@ -32,6 +32,7 @@ _CREDENTIALS = {
     tokens.WORKSPACE: "workspace key",
     tokens.AGENT: "agent key (`SECRET_API_KEY`)",
     tokens.ACCESS: "access token",
+    tokens.VISITOR: "visitor token of the conversation",
 }
 
 

@@ -100,3 +100,5 @@ def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
         rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
         _delete(receipt, "credential", [row for row in rows if row and row.workspace == workspace_id])
         storage.delete_many(entries)
+    row = credentials.CredentialRow  # nothing lists a visitor token
+    _delete(receipt, "credential", storage.scan(row, (row.workspace == workspace_id) & row.issuer.exists()))

@@ -79,7 +79,7 @@ def deploy(stage_name: str) -> None:
     variables, url = stage.read(stage_name)["environment_variables"], chalice_state.api_url(stage_name)
     with _step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]
-        gateway_responses.put(session.client, api_id, stage_name, variables.get("CAMS_CORS_ORIGIN", ""))
+        gateway_responses.put(session.client, api_id, stage_name)
     with _step("limits"):
         limits.throttle(session.client("apigateway"), api_id, stage_name)
         if per_credential:

@@ -75,16 +75,17 @@ RESPONSES: dict[str, GatewayResponse] = {
 """Keyed by API Gateway's response type. The two defaults apply to every case without a type of its own."""
 
 
-def put(sdk: Callable[..., Any], api_id: str, stage: str, origin: str) -> int:
-    """Put every response that differs, then redeploy the stage. Returns the number of responses put.
+# Any page may read them: API Gateway cannot set it for single routes, a page with a visitor token has to know why its
+# request failed, and they have nothing of a workspace.
+_CORS = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After,X-Request-Id"}
 
-    `origin` is the CORS origin allowed on all routes: an origin, `*` for any, or empty for none. API Gateway cannot
-    set it for single routes.
-    """
+
+def put(sdk: Callable[..., Any], api_id: str, stage: str) -> int:
+    """Put every response that differs, then redeploy the stage. Returns the number of responses put."""
     # API Gateway allows one CreateDeployment in five seconds per account, and Chalice has just made one.
     gateway = sdk("apigateway", config=Config(retries={"mode": "standard", "max_attempts": 10}))
     current = {one["responseType"]: one for one in gateway.get_gateway_responses(restApiId=api_id, limit=500)["items"]}
-    wanted = {response_type: _to_request(response, origin) for response_type, response in RESPONSES.items()}
+    wanted = {response_type: _to_request(response) for response_type, response in RESPONSES.items()}
     changed = {
         response_type: request
         for response_type, request in wanted.items()
@@ -97,11 +98,9 @@ def put(sdk: Callable[..., Any], api_id: str, stage: str, origin: str) -> int:
     return len(changed)
 
 
-def _to_request(response: GatewayResponse, origin: str) -> dict[str, Any]:
+def _to_request(response: GatewayResponse) -> dict[str, Any]:
     """The arguments of PutGatewayResponse. A header value is a context variable, or a literal in single quotes."""
-    literals = {**response.headers}
-    if origin:
-        literals |= {"Access-Control-Allow-Origin": origin, "Access-Control-Expose-Headers": "X-Request-Id"}
+    literals = {**response.headers, **_CORS}
     headers = {"X-Request-Id": "context.requestId", **{name: f"'{text}'" for name, text in literals.items()}}
     envelope = {"success": False, "message": response.message, "code": response.code}
     request: dict[str, Any] = {

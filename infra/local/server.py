@@ -21,9 +21,13 @@ from infra.local.children import ROOT
 
 
 def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
-    """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token."""
+    """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token.
+
+    As with the gateway (`gateway_responses`), any page may read it.
+    """
     error = errors.NotFound.of("route")
-    handler._send_http_response(error.STATUS_CODE, {"Content-Type": "application/json"}, str(error))
+    headers = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+    handler._send_http_response(error.STATUS_CODE, headers, str(error))
 
 
 def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:

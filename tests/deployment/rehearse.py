@@ -310,21 +310,24 @@ def _check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
     _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.")
     if throttled.headers.get("retry-after") != "1":
         raise Failed(f"The response with 429 has no Retry-After: {throttled.headers}")
-    _check_error(anonymous.ask("GET", "/v2/agents/unknown"), 401, "UNAUTHORIZED", "A valid bearer token is required.")
-    _check_error(api.ask("GET", "/v2/agents/unknown"), 404, "NOT_FOUND", "There is no such agent.")
+    unauthorized, unknown = anonymous.ask("GET", "/v2/agents/unknown"), api.ask("GET", "/v2/agents/unknown")
+    _check_error(unauthorized, 401, "UNAUTHORIZED", "A valid bearer token is required.", _ORIGIN)
+    _check_error(unknown, 404, "NOT_FOUND", "There is no such agent.", _ORIGIN)
     page = anonymous.ask("GET", "/")  # follows the redirect
     if b"<title>CAMS API" not in page.body:
         raise Failed(f"The root does not lead to the documentation page: {page}")
-    preflight_headers = {
-        **origin,
-        "Access-Control-Request-Method": "POST",
-        "Access-Control-Request-Headers": "authorization",
-    }
-    preflight = anonymous.ask("OPTIONS", "/agents/a/interact/b/state", headers=preflight_headers)
-    allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in _PREFLIGHT}
-    if preflight.status != 200 or any(part not in allowed[name] for name, part in _PREFLIGHT.items()):
-        raise Failed(f"The preflight of an edge route was answered with {preflight.status}: {preflight.headers}")
-    return 8
+    for path, allowed in (("/v2/agents/a", _ORIGIN), ("/agents/a/interact/b/state", "*")):  # a visitor's route
+        _check_preflight(anonymous, path, allowed)
+    return 9
+
+
+def _check_preflight(anonymous: Gateway, path: str, origin: str) -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    preflight = anonymous.ask("OPTIONS", path, headers={"Origin": _ORIGIN, **asked})
+    wanted = {"origin": origin, "methods": "post", "headers": "authorization"}
+    allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in wanted}
+    if preflight.status != 200 or any(part not in allowed[name] for name, part in wanted.items()):
+        raise Failed(f"The preflight of {path} was answered with {preflight.status}: {preflight.headers}")
 
 
 # The operator's settings of the stage. The emulator's account may be too small for the defaults.
@@ -332,15 +335,14 @@ _LIMITS: dict[str, dict[str, Any]] = {
     "throttle": {"rate": 500, "burst": 200},
     "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": 2}},
 }
-_PREFLIGHT = {"origin": _ORIGIN, "methods": "post", "headers": "authorization"}
 
 
-def _check_error(answer: Response, status: int, code: str, message: str) -> None:
-    """Check the envelope, and the headers that every error response of an edge route has."""
+def _check_error(answer: Response, status: int, code: str, message: str, origin: str = "*") -> None:
+    """Check the envelope and the headers. Pages of `origin` can read it: any page, if the gateway itself answers."""
     envelope = {"success": False, "message": message, "code": code}
     if answer.status != status or json.loads(answer.body) != envelope:
         raise Failed(f"Expected {status} with {envelope}, got {answer.status} with {answer.body.decode()}")
-    wanted = {"content-type": "application/json", "access-control-allow-origin": _ORIGIN}
+    wanted = {"content-type": "application/json", "access-control-allow-origin": origin}
     if not answer.headers.get("x-request-id") or any(answer.headers.get(name) != wanted[name] for name in wanted):
         raise Failed(f"A response with {status} lacks the headers of an error response: {answer.headers}")
 

@@ -70,6 +70,7 @@ _BEFORE = {
 NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
     "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
+    "visitor token create", "visitor token create, edge",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
 EVENTS = {
@@ -196,6 +197,15 @@ def credentials(world: World) -> Any:
     return sorted([row.kind, row.name, row.read_only, (row.ends_at or soon) < soon] for row in rows)
 
 
+def visitor_tokens(world: World) -> Any:
+    """Every visitor token, and whether its conversation existed; no entry lists one."""
+    row = credential_rows.CredentialRow
+    found = list(storage.scan(row, (row.workspace == world.workspace.workspace_id) & row.issuer.exists()))
+    hashes = {one.token_hash for one in credential_rows.list_entries(world.workspace.workspace_id)}
+    assert not [one for one in found if one.token_hash in hashes]
+    return sorted([one.agent_id, one.conversation_created is not None] for one in found)
+
+
 def tools(world: World) -> Any:
     """The agent's tools."""
     return _got(world, "/v3/agents/support/tools")
@@ -319,4 +329,5 @@ _LOOKS: dict[str, list[Callable[[World], Any]]] = {
     "convos": [conversations_],
     "state": [conversations_],
     "messages": [conversations_],
+    "visitor-tokens": [visitor_tokens],
 }

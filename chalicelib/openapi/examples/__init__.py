@@ -10,6 +10,7 @@ from chalicelib.openapi.examples import (
     leads,
     organisations,
     tools,
+    visitor_tokens,
     webhooks,
     workspaces,
 )
@@ -22,6 +23,7 @@ _PAGES = (
     agents,
     tools,
     conversations,
+    visitor_tokens,
     analytics,
     clients,
     conversations_v3,

@@ -46,6 +46,8 @@ SECOND_DELIVERY_ID = "06fgz0x9w509m7s2y4f8j1t6bk"
 SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
 NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
 ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - a placeholder
+VISITOR_TOKEN = "cams_visitor_EXAMPLE"  # noqa: S105 - a placeholder
+NEW_VISITOR_TOKEN = "cams_visitor_EXAMPLE-OF-ANOTHER"  # noqa: S105 - a placeholder
 NEW_WORKSPACE_KEY = "cams_workspace_EXAMPLE"
 SIGNING_SECRET = "whsec_EXAMPLE"  # noqa: S105 - a placeholder
 NEW_SIGNING_SECRET = "whsec_EXAMPLE-OF-ANOTHER"  # noqa: S105 - a placeholder
@@ -65,6 +67,8 @@ GENERATED = frozenset(
         SUPPORT_KEY,
         NEW_AGENT_KEY,
         ACCESS_TOKEN,
+        VISITOR_TOKEN,
+        NEW_VISITOR_TOKEN,
         NEW_WORKSPACE_KEY,
         LEAD_ID,
         WEBHOOK_ID,

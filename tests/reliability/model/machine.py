@@ -173,7 +173,8 @@ class Machine(RuleBasedStateMachine):
             used = list(workspace.of("token").values())[caller == "read only"]
             used.document["lastUsedAt"] = MADE  # exact to ten minutes
         kind = self.kind(workspace, caller, ids.get("agent_id"))
-        opens = {"key": {"v3", "edge", "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": {"edge"}}[kind]
+        of_agents = {"edge", "visitor"}
+        opens = {"key": {"v3", *of_agents, "workspace"}, "token": {"v3"}, "read only": {"v3"}, "agent": of_agents}[kind]
         is_own = kind != "agent" or workspace.agent_keys.get(ids.get("agent_id", "")) == token
         if needed not in opens or not is_own:
             raise Refused(403, "This credential does not permit this request.")

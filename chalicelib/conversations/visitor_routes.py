@@ -1,0 +1,77 @@
+"""The routes that issue visitor tokens, for a back end that shows a conversation in a page."""
+
+import math
+from typing import TYPE_CHECKING
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import clock, errors, storage
+from chalicelib.agents import store as agents
+from chalicelib.conversations import store
+from chalicelib.credentials import visitors as credentials
+from chalicelib.http import auth, cors, messages
+from chalicelib.http.operation import operation
+
+if TYPE_CHECKING:
+    from chalicelib.conversations import models
+
+routes = Blueprint(__name__)
+
+
+@routes.route("/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens", methods=["POST"])
+@operation(
+    body="models.VisitorTokenIn",
+    data="models.VisitorToken",
+    raises=(errors.NotFound,),
+    examples="visitor_tokens.ISSUE_VISITOR_TOKEN",
+)
+def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
+    """Issue a visitor token of an existing conversation. Only this response contains `token`.
+
+    A visitor token is safe in a browser: it opens one conversation, through the state route. It expires after a day by
+    default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
+    """
+    body: models.VisitorTokenIn = messages.body()
+    row = _find(agent_id, convo_id)
+    if row is None:
+        raise errors.NotFound.of("conversation")
+    return _issue(agent_id, convo_id, row.created, body.token.expiresInSeconds)
+
+
+@routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
+@operation(
+    body="models.VisitorTokenIn",
+    data="models.VisitorToken",
+    raises=(errors.NotFound,),
+    examples="visitor_tokens.ISSUE_VISITOR_TOKEN_AT_EDGE",
+)
+def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
+    """Issue a visitor token of a conversation, which need not exist yet. Only this response contains `token`.
+
+    As `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens`, with an agent key. The first change with the token
+    creates the conversation.
+    """
+    body: models.VisitorTokenIn = messages.body()
+    row = _find(agent_id, user_id)
+    return _issue(agent_id, user_id, row.created if row else None, body.token.expiresInSeconds)
+
+
+def _find(agent_id: str, conversation_id: str) -> store.ConversationRow | None:
+    """The conversation, or None. One request. Raises NotFound for an unknown agent."""
+    workspace_id = auth.caller().workspace_id
+    keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
+    agent, row = storage.find_many(keys)
+    agents.confirm(agent, workspace_id, agent_id)
+    found: store.ConversationRow | None = row
+    return found
+
+
+def _issue(agent_id: str, conversation_id: str, created: str | None, asked: int | None) -> Response:
+    """Stage a token for the `asked` seconds, but not beyond the end of the credential that asks for it."""
+    caller, now = auth.caller(), clock.seconds()
+    ends_at = min(now + (asked or credentials.LIFETIME), caller.ends_at or math.inf)
+    issued = credentials.issue(
+        caller.workspace_id, agent_id, conversation_id, created, caller.token_hash, int(ends_at) - now
+    )
+    shown = {"token": issued.token, "expiresAt": clock.iso(int(ends_at)), "createdAt": clock.iso(now)}
+    return messages.success("Visitor token created successfully", shown)
