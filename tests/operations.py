@@ -50,6 +50,7 @@ CREATED_BY = {
 CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() if variable in CHOSEN}
 CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
 CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # needs no conversation
+CREATED_WHEN_NAMED["PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages"] = {"message_id"}
 
 # The resource of a v3 operation, which its scopes name: the last of these in its path.
 _RESOURCES = {

@@ -29,6 +29,7 @@ VISITORS = "/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens"
 EDGE_VISITORS = "/agents/{agent_id}/interact/{user_id}/visitor-tokens"
 KEY = '"8e03978e-40d5-43dd-bc93-6894a57f9324"'  # the form of the IETF draft, including the quotes
 TABLE = storage.table("idempotency")
+HUMAN = {"from": "human"}
 REPLAYED = "idempotency-replayed"
 CONVERSATION = "{} /v3/agents/{{agent_id}}/convos/{{convo_id}}{}"
 NOISE = b64encode(random.Random(1).randbytes(600_000)).decode()  # too large for one item, even compressed
@@ -76,9 +77,15 @@ CASES = [
     Case("state create", STATE, state_body("First"), {"user_id": "new"}),
     Case("state create, large", STATE, state_body(NOISE), {"user_id": "new"}),
     Case("state replace, large", STATE, state_body(NOISE)),
-    Case("message add", MESSAGES, {"messages": [message("Hello", mid="m1"), message("More", mid="m2")]}),
-    Case("message create", MESSAGES, {"messages": [message("First", mid="m1")]}, {"user_id": "new"}),
-    Case("message add, long", MESSAGES, {"messages": [message(NOISE[:300_000], mid="m2"), message("last", mid="m3")]}),
+    Case(
+        "message add", MESSAGES, {"messages": [message("Hello", mid="m1", **HUMAN), message("More", mid="m2", **HUMAN)]}
+    ),
+    Case("message create", MESSAGES, {"messages": [message("First", mid="m1", **HUMAN)]}, {"user_id": "new"}),
+    Case(
+        "message add, long",
+        MESSAGES,
+        {"messages": [message(NOISE[:300_000], mid="m2", **HUMAN), message("last", mid="m3", **HUMAN)]},
+    ),
     Case("message change", f"PATCH {MESSAGE}", {"message": {"item": {"text": "Changed"}}}),
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {"record": "convo", "browser": "B"}),
     Case("client create", "POST /v2/clients/{client_id}", {"name": "New", "email": "new@x.test"}, {"client_id": "new"}),

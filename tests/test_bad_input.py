@@ -165,6 +165,30 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"tool": {"channels": CANARY}}, "tool.channels", LIST),
         ({"tool": {"fields": [{"unknown": CANARY}]}}, "tool.fields.0.unknown", UNKNOWN),
     ],
+    "POST /v3/agents/{agent_id}/convos/{convo_id}/messages": [
+        ({}, "messages", MISSING),
+        ({"messages": CANARY}, "messages", LIST),
+        ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
+        ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages": [
+        ({}, "messages", MISSING),
+        ({"messages": CANARY}, "messages", LIST),
+        ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
+        ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "POST /agents/{agent_id}/interact/{user_id}/messages": [
+        ({}, "messages", MISSING),
+        ({"messages": CANARY}, "messages", LIST),
+        ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
+        ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}": [
+        ({}, "message", MISSING),
+        ({"message": CANARY}, "message", OBJECT),
+        ({"message": {"ts": CANARY}}, "message.ts", NUM),
+        ({"message": {}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/agents/{agent_id}/convos": [
         ({}, "conversation", MISSING),
         ({"conversation": CANARY}, "conversation", OBJECT),

@@ -10,17 +10,15 @@ from chalicelib.storage import Document, json_equal
 
 
 def edit(before: State, mid: str, members: Document, now: int) -> State:
-    """Merge members into the message `mid` at `now` (Unix seconds); null clears. It does not become a new message.
+    """Merge members into the message `mid` at `now` (Unix seconds); null clears, `mid` stays.
 
-    Returns `before` itself if nothing changes. Raises NotFound, Invalid for another `mid`, and TooLarge.
+    It does not become a new message. Returns `before` itself if nothing changes. Raises NotFound and TooLarge.
     """
-    if members.get("mid", mid) != mid:
-        raise errors.Invalid.member("message.mid", "cannot be changed")
     turns: list[Document] = json.loads(before.turns)
     index = next((index for index, turn in enumerate(turns) if turn.get("messages", {}).get("mid") == mid), None)
     if index is None:
         raise errors.NotFound.of("message")
-    edited = _edited(turns[index], members)
+    edited = _edited(turns[index], {**members, "mid": mid})
     if json_equal(edited, turns[index]):
         return before
     turns[index] = edited

@@ -110,7 +110,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
 def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Change a message. Members that you leave out keep their values, and `null` clears a member.
 
-    `mid` cannot be changed. A changed message is not a new one.
+    `mid` is ignored. A changed message is not a new one.
     """
     change: models.MessageChange = messages.body()
     agent, row = _read(agent_id, convo_id)

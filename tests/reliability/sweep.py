@@ -19,7 +19,7 @@ from chalicelib.webhooks import endpoints, queue
 from tests.api import Answer, Api
 from tests.builders import message, state_body
 from tests.operations import CREATED_BY, MESSAGES, STATE
-from tests.repeating import CASES, NOISE, Case, World
+from tests.repeating import CASES, HUMAN, NOISE, Case, World
 from tests.webhooks import pipeline
 
 AGENT, CONVERSATION = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
@@ -39,7 +39,7 @@ EVERY = [
     _IN_CHUNKS,
     Case("state replace, chunks by fewer", STATE, state_body(FEWER)),
     Case("state replace, chunks by none", STATE, state_body("Hello")),
-    Case("message add, chunks to the index", MESSAGES, {"messages": [message("last", mid="m9")]}),
+    Case("message add, chunks to the index", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]}),
     Case("message delete", f"DELETE {CONVERSATION}/messages/{{message_id}}"),
     Case("conversation create, second page", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation delete", f"DELETE {CONVERSATION}"),
@@ -62,7 +62,7 @@ _BEFORE = {
     "state replace, chunks by none": [_IN_CHUNKS],
     "conversation delete, chunks": [_IN_CHUNKS],
     "message add, chunks to the index": [_IN_CHUNKS],
-    "conversation delete, index": [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9")]})],
+    "conversation delete, index": [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]})],
     "agent delete": [next(case for case in CASES if case.id == "analytics write")],
 }
 
@@ -71,6 +71,7 @@ NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
     "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
     "visitor token create", "visitor token create, edge",
+    "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
 EVENTS = {
@@ -83,6 +84,7 @@ EVENTS = {
     "state create": ["message_received"],
     "state replace": ["message_received"],
     "message add": ["message_received"],
+    "post /v3/agents/{agent_id}/convos/{convo_id}/messages": ["message_received"],
     "message create": ["message_received"],
     "client create": ["client_created"],
     "client save": ["client_updated"],
