@@ -14,6 +14,8 @@ from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.routes import routes as conversations
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
+from chalicelib.erasures.functions import functions as erasing
+from chalicelib.erasures.routes import routes as erasures
 from chalicelib.http import auth, commit, envelope, privileges
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
@@ -37,8 +39,8 @@ for middleware in (
 ):
     app.register_middleware(middleware, "http")
 
-resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion)
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies):
+resources = (agents, tools, conversations, analytics, clients, organisations, leads, workspaces, deletion, erasures)
+for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, erasing):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

@@ -6,6 +6,7 @@ from chalicelib.openapi.examples import (
     clients,
     conversations,
     deletions,
+    erasures,
     leads,
     organisations,
     tools,
@@ -17,7 +18,9 @@ from chalicelib.openapi.examples.shared import Example
 __all__ = ["EXAMPLES", "Example"]
 
 # In execution order: later examples depend on the records of earlier ones.
-_PAGES = (agents, tools, conversations, analytics, clients, organisations, leads, webhooks, workspaces, deletions)
+_PAGES = (
+    agents, tools, conversations, analytics, clients, organisations, leads, webhooks, workspaces, erasures, deletions,
+)  # fmt: skip
 
 # By view name. The constant has the name of the view in capitals.
 EXAMPLES: dict[str, dict[str, Example]] = {

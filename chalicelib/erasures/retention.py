@@ -1,0 +1,5 @@
+"""stub"""
+
+
+def resume(workspace_id: str, seconds: float) -> None:
+    """stub"""
