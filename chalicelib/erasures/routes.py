@@ -33,7 +33,10 @@ def create_erasure() -> Response:
     of idempotent requests. It starts after 30 seconds and takes at least two minutes; read it for progress and receipt.
     """
     body: models.ErasureIn = messages.body()
-    row = store.new(auth.caller().workspace_id, body.erasure.merge_into({}))
+    person = body.erasure.merge_into({})
+    if not person:
+        raise errors.Invalid.member("erasure", "must have userID, email or phone")
+    row = store.new(auth.caller().workspace_id, person)
     queues.send(queues.ERASURES, [json.dumps(["erase", row.workspace, row.erasure_id])], row.workspace, _START_SECONDS)
     return messages.success("Erasure created successfully", _render(row))
 
