@@ -23,7 +23,7 @@ class ConversationRow(storage.VersionedRow):
     """A conversation. `turns` holds the last turns; `chunks` is the manifest of the items with the earlier ones.
 
     `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the index has too,
-    otherwise in `metadata`.
+    otherwise in `metadata`. `expires_at` follows from the days in the metadata, if it has any.
     """
 
     class Meta:
@@ -40,6 +40,7 @@ class ConversationRow(storage.VersionedRow):
     chunks = UnicodeAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
     has_received_items = BooleanAttribute(null=True)
+    expires_at = TTLAttribute(null=True)
 
 
 class ReceivedRow(storage.TaggedRow):

@@ -72,7 +72,8 @@ class Kind(NamedTuple):
     delete: Callable[[str, Collection[Any]], None]
 
 
-def _next_agent(workspace_id: str, after: str | None) -> str | None:
+def next_agent(workspace_id: str, after: str | None) -> str | None:
+    """The id of the agent that follows; None is before the first and behind the last one."""
     entry = next(agents.list_entries(workspace_id, after, 1), None)
     return entry.agent_id if entry else None
 
@@ -165,9 +166,9 @@ def _delete_answers(_: str, found: Collection[list[str]]) -> None:
 
 
 KINDS = {
-    "conversations": Kind(_next_agent, _find_conversations, _delete_conversations),
-    "analytics": Kind(_next_agent, _find_analytics, _delete_analytics),
-    "leads": Kind(_next_agent, _find_leads, _delete_leads),
+    "conversations": Kind(next_agent, _find_conversations, _delete_conversations),
+    "analytics": Kind(next_agent, _find_analytics, _delete_analytics),
+    "leads": Kind(next_agent, _find_leads, _delete_leads),
     "events": Kind(_next_events, _find_events, ledger.delete_events),
     "answers": Kind(_whole_table, _find_answers, _delete_answers),
 }

@@ -163,7 +163,7 @@ FUNCTIONS = (
         memory_mb=256,
         timeout_seconds=60,
         tables={},
-        sends_to=("tallies",),
+        sends_to=("erasures", "tallies"),
         stream="conversations",
         mapping_settings=_stream_settings(
             event_filter={
@@ -214,8 +214,9 @@ FUNCTIONS = (
         tables={
             **_READ_KEYRING,
             "workspaces": "BatchWriteItem GetItem PutItem Query",
+            "agents": "GetItem",
             "agents/index/by_workspace": "Query",
-            "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem Query",
+            "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "conversations/index/by_creation": "Query",
             "analytics": "BatchWriteItem Query",
             "leads": "BatchWriteItem Query",
