@@ -83,6 +83,7 @@ CASES = [
     Case("webhook rotate", f"POST {WEBHOOK}/rotate"),
     Case("webhook test", f"POST {WEBHOOK}/test"),
     Case("redeliver", f"POST {WEBHOOK}/deliveries/{{delivery_id}}/redeliver"),
+    Case("erasure create", "POST /v3/erasures", {"erasure": {"userID": "ann"}}),
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
 ]

@@ -44,6 +44,8 @@ SHOWN = {
     "conversation delete": "delete a conversation",
     "client delete": "delete a client",
     "token create": "issue a token",
+    "erasure create": "ask for an erasure",
+    "erasure read": "read an erasure",
 }
 
 

@@ -10,9 +10,11 @@ _TASKS: dict[str, Callable[..., None]] = {"erase": erasing.resume, "retain": ret
 
 
 def run(message: str, seconds: float) -> None:
-    """Do what a queue message asks for, for up to `seconds`. Raises KeyError, ValueError or TypeError if malformed."""
+    """Do what a queue message asks for, for up to `seconds`. Raises ValueError or TypeError if it is malformed."""
     name, *arguments = json.loads(message)
     if name == parts.CLEAR:
         parts.clear(*arguments)
-    else:
+    elif name in _TASKS:
         _TASKS[name](*arguments, seconds=seconds)
+    else:
+        raise ValueError("unknown task")

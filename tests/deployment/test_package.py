@@ -47,6 +47,7 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
         package_runs.WEBHOOKS,
         package_runs.DELETION,
         package_runs.COUNTING,
+        package_runs.ERASING,
     }
 
 
