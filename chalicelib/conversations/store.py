@@ -70,10 +70,14 @@ def has_expired(metadata: Document) -> bool:
     return expiry is not None and expiry <= clock.seconds()
 
 
-def kept_days(row: ConversationRow) -> int | None:
-    """The days for which a conversation is kept after its last activity; None for ever."""
-    days: int | None = read_metadata(row).get(_DAYS)
-    return days
+def is_kept_for(row: ConversationRow, days: int | None) -> bool:
+    """Whether a conversation expires these days after its last change; None for never.
+
+    A release that does not know the expiry loses it when it saves.
+    """
+    metadata = read_metadata(row)
+    expiry = row.expires_at and int(row.expires_at.timestamp())
+    return metadata.get(_DAYS) == days and expiry == _expiry(metadata)
 
 
 def keep_for(row: ConversationRow, days: int | None) -> None:

@@ -49,7 +49,7 @@ def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: in
     days = default if own is None else own
     entries = conversations.batch_to_delete(workspace_id, agent_id, after, _PAGE)
     for row in conversations.read_all(entries):
-        if conversations.kept_days(row) != days:
+        if not conversations.is_kept_for(row, days):
             storage.retry_on_conflict(partial(_apply, row.conversation, days))
     return entries[-1].created if len(entries) == _PAGE else None
 
