@@ -229,6 +229,21 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     assert left("zara") == []
 
 
+def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit_it(
+    api: Api, filled: None, pass_time: PassTime
+) -> None:
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "abandoned"}
+    turns = {"turns": [{"from": "human", "messages": [message(hashlib.shake_256(b"1").hexdigest(100_000))]}]}
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):
+        assert api.call("POST", "/agents/support/interact/zara/state", turns, headers).status == 503
+    erasure_id = begin(api, **ZARA)
+    functions.erase({"Records": messages()}, None)
+    pass_time(90)
+    functions.erase({"Records": messages()}, None)
+    assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "answers": 2}
+    assert left("zara") == []
+
+
 def test_two_erasures_of_a_person_at_once_both_complete(api: Api, filled: None, pass_time: PassTime) -> None:
     begun = [begin(api, **ZARA), begin(api, userID="zara", email="ZARA@EXAMPLE.COM")]
     work(pass_time)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
-from chalicelib import storage
+from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import listing, parts
@@ -24,6 +24,7 @@ from chalicelib.webhooks import ledger
 _log = logging.getLogger(__name__)
 
 _PAGE = 100
+_REQUEST_MILLISECONDS = 60_000  # longer than a request lasts
 _LARGE_PAGE = 25  # of records that may be large
 
 
@@ -151,13 +152,32 @@ def _is_about(target: Target, payload: dict[str, Any]) -> bool:
 
 def _find_answers(target: Target, _: str, after: Any) -> Page:
     rows, last = storage.scan_page(answers.AnswerRow, storage.key(target.workspace_id, ""), _PAGE, after)
-    own = [row for row in rows if row.document is not None]  # the other items are pieces
-    found = [row for row in own if target.person.is_in(_opened(_answer, row), target.found.ids)]
-    return Page([[row.request, row.part, *(one.part for one in answers.piece_rows(row))] for row in found], last)
+    return Page([found for row in rows if (found := _find_answer(target, row))], last)
 
 
-def _answer(row: answers.AnswerRow) -> Any:
-    return json.loads(answers.read_body(row))
+def _find_answer(target: Target, row: answers.AnswerRow) -> list[str]:
+    """The keys to delete, if this row or its pieces are of the person: its partition key and its sort keys.
+
+    A row without a document is a piece. Its first one stands for a write, whose response may never have been committed.
+    """
+    if row.document is not None:
+        parts_of, text = [row.part, *(one.part for one in answers.piece_rows(row))], _opened(answers.read_body, row)
+    elif _is_abandoned(row):
+        pieces = answers.find_write(row)
+        parts_of, text = [one.part for one in pieces], _opened(answers.read_pieces, row.request, pieces)
+    else:
+        return []
+    is_found = text is not None and target.person.is_in(json.loads(text), target.found.ids)
+    return [row.request, *parts_of] if is_found else []
+
+
+def _is_abandoned(row: answers.AnswerRow) -> bool:
+    """Whether this is the first piece of a response that no request will commit any more, and none has."""
+    writing, number = storage.split_key(row.part)
+    if int(number) or clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
+        return False
+    answer = storage.find(answers.AnswerRow, row.request, "answer")
+    return answer is None or answer.writing != writing
 
 
 def _delete_answers(_: str, found: Collection[list[str]]) -> None:

@@ -4,8 +4,8 @@ from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, 
 
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
-from chalicelib.storage.reads import find_many
-from chalicelib.storage.rows import Key, Row, TaggedRow, key, table
+from chalicelib.storage.reads import find_many, query
+from chalicelib.storage.rows import Key, Row, TaggedRow, key, split_key, table
 
 
 class AnswerRow(SealedRow, TaggedRow):
@@ -48,8 +48,22 @@ def piece_rows(row: AnswerRow) -> list[PieceRow]:
 
 def read_body(row: AnswerRow) -> str:
     """The body of a response. One request if it is long."""
-    sealed = row.body
-    if sealed is None:
-        pieces = find_many([Key(PieceRow, one.request, one.part) for one in piece_rows(row)])
-        sealed = b"".join(one.piece for one in pieces)
+    if row.body is not None:
+        return _open(row, row.body)
+    pieces = find_many([Key(PieceRow, one.request, one.part) for one in piece_rows(row)])
+    return _open(row, b"".join(one.piece for one in pieces if one))
+
+
+def find_write(row: AnswerRow) -> list[PieceRow]:
+    """All pieces of the write to which this row, a piece, belongs; its response may never have been committed."""
+    writing = split_key(row.part)[0]
+    return query(PieceRow, row.request, PieceRow.part.startswith(key(writing, "")))
+
+
+def read_pieces(request: str, pieces: list[PieceRow]) -> str:
+    """The body in all pieces of a write. Raises encryption.DecryptionError if some are missing."""
+    return _open(AnswerRow(request), b"".join(one.piece for one in pieces))
+
+
+def _open(row: AnswerRow, sealed: bytes) -> str:
     return encryption.unseal(row.workspace_id, row.associated_data("body"), sealed).decode()

@@ -221,7 +221,7 @@ FUNCTIONS = (
             "analytics": "BatchWriteItem Query",
             "leads": "BatchWriteItem Query",
             "events": "BatchWriteItem Query",
-            "idempotency": "BatchGetItem BatchWriteItem Scan",
+            "idempotency": "BatchGetItem BatchWriteItem GetItem Query Scan",
         },
         sends_to=("erasures",),
         queue="erasures",

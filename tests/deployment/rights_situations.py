@@ -142,6 +142,9 @@ def a_person_is_erased(patch: pytest.MonkeyPatch) -> None:
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
     fill_person(api, new.workspace_id, "zara")
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
+    with refuse_operation(TRANSACT, "ThrottlingException"):
+        assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
     messages()
     assert api.post("/v3/erasures", {"erasure": ZARA}).status == 200
     for later in (0, 90_000, 180_000):
