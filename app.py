@@ -18,6 +18,8 @@ from chalicelib.conversations.v3_routes import routes as conversations_v3
 from chalicelib.conversations.visitor_routes import routes as visitor_tokens
 from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
+from chalicelib.erasures.functions import functions as erasing
+from chalicelib.erasures.routes import routes as erasures
 from chalicelib.http import auth, commit, cors, envelope, privileges
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
@@ -56,8 +58,9 @@ resources = (
     leads,
     workspaces,
     deletion,
+    erasures,
 )
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies):
+for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, erasing):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

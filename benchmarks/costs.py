@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from benchmarks.populate import AGENT, Tenant
+from chalicelib.workspaces import store as workspaces
 from tests.api import Answer
 from tests.capacity import metered
 
@@ -27,6 +28,7 @@ def succeeded(answer: Answer) -> Answer:
 
 
 def warm_up(tenant: Tenant) -> None:
-    """Cache the caller and the agent, which a process looks up every 30 seconds."""
+    """Cache the caller, the agent, and the workspace's retention, which a process looks up once or twice a minute."""
     succeeded(tenant.api.get("/v2/clients"))
     succeeded(tenant.api.post(f"/v2/agents/{AGENT}/analytics/warm", {"record": "load"}))
+    workspaces.retention_days(tenant.workspace_id)

@@ -82,6 +82,7 @@ def _connect() -> None:
         row._connection = None
     auth.clear_cache()
     agents._known_agents.clear()
+    workspaces._known_retention.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
 

@@ -12,6 +12,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib import errors, storage
 from chalicelib.storage import client
 
+# Of erasures, of changed retention periods, and of conversations that have expired. `erasures.tasks` does them.
+ERASURES = "erasures"
 _BATCH = 10
 
 

@@ -16,6 +16,7 @@ Sdk = Callable[[str], Any]
 """Creates an SDK client for a service name, like `boto3.client`."""
 
 _TABLE_PROPERTIES = ("TableName", "BillingMode", "AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
+_KEY_PROPERTIES = ("Description", "KeySpec", "KeyUsage")
 
 
 def declared(kind: str) -> list[dict[str, Any]]:
@@ -30,12 +31,12 @@ def _template() -> dict[str, Any]:
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
-    """Create all missing tables and queues and the encryption key. Idempotent.
+    """Create all missing tables, queues and keys. Idempotent.
 
     `prefix` starts the name of each table and queue. Also updates TTL and queue attributes that differ.
     """
     _create_tables(sdk("dynamodb"), prefix)
-    _create_key(sdk("kms"))
+    _create_keys(sdk("kms"))
     _create_queues(sdk("sqs"), prefix)
 
 
@@ -64,13 +65,14 @@ def enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
         dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
 
 
-def _create_key(kms: Any) -> None:
-    (alias,) = declared("AWS::KMS::Alias")
-    aliases = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
-    name = alias["AliasName"]["Fn::Sub"].replace("${Name}", _template()["Parameters"]["Name"]["Default"])
-    if name not in aliases:
-        key = kms.create_key(Description=declared("AWS::KMS::Key")[0]["Description"])
-        kms.create_alias(AliasName=name, TargetKeyId=key["KeyMetadata"]["KeyId"])
+def _create_keys(kms: Any) -> None:
+    existing = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
+    for alias in declared("AWS::KMS::Alias"):
+        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", _template()["Parameters"]["Name"]["Default"])
+        if name not in existing:
+            properties = _template()["Resources"][alias["TargetKeyId"]["Ref"]]["Properties"]
+            key = kms.create_key(**{one: properties[one] for one in _KEY_PROPERTIES if one in properties})
+            kms.create_alias(AliasName=name, TargetKeyId=key["KeyMetadata"]["KeyId"])
 
 
 def _create_queues(sqs: Any, prefix: str) -> None:

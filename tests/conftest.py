@@ -67,6 +67,7 @@ def clear_caches() -> None:
     """Empty every cache that a process keeps between requests."""
     auth.clear_cache()
     agents._known_agents.clear()
+    workspaces._known_retention.clear()
     keyring.current.cache_clear()
     keyring.find.cache_clear()
     queues._url.cache_clear()

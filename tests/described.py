@@ -16,6 +16,7 @@ Document = dict[str, Any]
 # The ids in paths that have no example, by the names of the variables.
 _GENERATED = {
     "delivery_id": shared.DELIVERY_ID,
+    "erasure_id": shared.ERASURE_ID,
     "lead_id": shared.LEAD_ID,
     "token_id": shared.TOKEN_ID,
     "tool_id": shared.TOOL_ID,

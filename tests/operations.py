@@ -44,6 +44,7 @@ CREATED_BY = {
     "lead_id": "POST /v3/leads",
     "token_id": "POST /v3/tokens",
     "webhook_id": "POST /v3/webhooks",
+    "erasure_id": "POST /v3/erasures",
     "delivery_id": "POST /v3/webhooks/{webhook_id}/test",
 }
 # Naming one of these ids creates its record; all other records must exist and belong to the caller.

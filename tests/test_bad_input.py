@@ -290,6 +290,15 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"workspace": {"retentionDays": 1.5}}, "workspace.retentionDays", "must be a valid integer"),
         ({"workspace": {"unknown": CANARY}}, "workspace.unknown", UNKNOWN),
     ],
+    "POST /v3/erasures": [
+        ({}, "erasure", MISSING),
+        ({"erasure": {}}, "erasure", "must have userID, email or phone"),
+        ({"erasure": {"userID": NUMBER}}, "erasure.userID", TEXT),
+        ({"erasure": {"email": None}}, "erasure.email", TEXT),
+        ({"erasure": {"email": CANARY, "phone": ""}}, "erasure.phone", "must have at least 1 character"),
+        ({"erasure": {"email": CANARY * 100}}, "erasure.email", "must have at most 1000 characters"),
+        ({"erasure": {"unknown": CANARY}}, "erasure.unknown", UNKNOWN),
+    ],
     "POST /v3/workspace/key/rotate": [
         ({"overlapSeconds": CANARY}, "overlapSeconds", "must be a valid integer"),
         ({"overlapSeconds": -1}, "overlapSeconds", "must be greater than or equal to 0"),

@@ -54,6 +54,8 @@ SHOWN = {
     "client delete": "delete a client",
     "visitor token create": "issue a visitor token",
     "token create": "issue a token",
+    "erasure create": "ask for an erasure",
+    "erasure read": "read an erasure",
 }
 
 

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from chalicelib import storage
 from chalicelib.conversations import functions as counting
 from chalicelib.deletion import functions as deletion
+from chalicelib.erasures import functions as erasing
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
 from chalicelib.workspaces.store import NewWorkspace
@@ -144,6 +145,7 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         raised.append(invoke(functions.deliver_slow, [message]))
         raised.append(invoke(functions.continue_fan_out, [message]))
         raised.append(invoke(deletion.resume_cascade, [message]))
+        raised.append(invoke(erasing.erase, [message]))
         raised.append(invoke(counting.count_conversations, [message]))
     monkeypatch.undo()
     lines = printed()

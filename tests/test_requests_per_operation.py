@@ -188,7 +188,22 @@ CASES = [
     ),
     # Credentials
     Case("workspace read", "GET /v3/workspace", {GET: 1}),
-    Case("workspace save", "PATCH /v3/workspace", {GET: 1, PUT: 1}, {"workspace": {"retentionDays": 90}}),
+    Case("workspace save", "PATCH /v3/workspace", {GET: 1, PUT: 1}, {"workspace": {"name": "New"}}),
+    Case(
+        "workspace save with another retention",
+        "PATCH /v3/workspace",
+        {GET: 1, PUT: 1, SEND: 1},
+        {"workspace": {"retentionDays": 90}},
+    ),
+    Case(
+        "agent save with another retention",
+        "PATCH /v3/agents/{agent_id}",
+        {QUERY: 1, PUT: 1, SEND: 1},
+        {"agent": {"retention": {"days": 30}}},
+    ),
+    # Erasures
+    Case("erasure create", "POST /v3/erasures", {PUT: 1, SEND: 1}, {"erasure": {"userID": "user-9"}}),
+    Case("erasure read", "GET /v3/erasures/{erasure_id}", {GET: 1}),
     Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
     Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),
     Case("token delete", "DELETE /v3/tokens/{token_id}", {GET: 2, TRANSACT: 1}),
@@ -212,7 +227,7 @@ def service() -> Iterator[Service]:
         api = Api(new.workspace_key)
         for agent_id in ("support", "other", "busy"):
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
-        for queue in (FAST, CASCADES):
+        for queue in (FAST, CASCADES, queues.ERASURES):
             queues._url(queue)  # a process caches it
         tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
         for _ in range(41):
@@ -241,6 +256,7 @@ def service() -> Iterator[Service]:
             "old_lead": old_lead,
             "webhook_id": new_webhook,
             "old_webhook": old_webhook,
+            "erasure_id": api.post("/v3/erasures", {"erasure": {"userID": "user-8"}}).data["id"],
             "cursor": api.get("/v2/agents/busy/convos").json["nextCursor"],
             "delivery_id": api.post(f"/v3/webhooks/{new_webhook}/test").data["id"],
         }

@@ -94,6 +94,8 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         "cams-deliveries-dead",
         "cams-cascades",
         "cams-cascades-dead",
+        "cams-erasures",
+        "cams-erasures-dead",
     }
 
 
@@ -104,6 +106,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         pytest.param(queue.SLOW, queue.DEAD_LETTER, id="slow deliveries"),
         pytest.param(queue.CONTINUATIONS, queue.DEAD_LETTER, id="continuations"),
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
+        pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
     ],
 )
 @one_of_each(lambda: None)

@@ -2,7 +2,10 @@
 
 from typing import Annotated
 
+from pydantic import Field
+
 from chalicelib.http.wire import (
+    INTEGRAL_FLOAT_AS_INT,
     SECRET,
     OpenWire,
     OptionalFlag,
@@ -11,6 +14,7 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
 )
+from chalicelib.workspaces.models import MAX_RETENTION_DAYS
 
 
 class KnowledgeBaseModel(OpenWire):
@@ -114,6 +118,12 @@ class Limits(OpenWire):
     maxInteractionsPerUserId: OptionalNumber = None
     maxAnnualCreditsUsage: OptionalNumber = None
     maxMonthlyCreditsUsage: OptionalNumber = None
+
+
+class Retention(OpenWire):
+    """`retention`: how long conversations are kept after their last activity."""
+
+    days: Annotated[int, Field(ge=1, le=MAX_RETENTION_DAYS), INTEGRAL_FLOAT_AS_INT] | None = None
 
 
 class Advanced(OpenWire):

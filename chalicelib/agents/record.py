@@ -191,6 +191,7 @@ class AgentV3(SharedMembers):
     community: options.Community | None = None
     limits: options.Limits | None = None
     advanced: options.Advanced | None = None
+    retention: options.Retention | None = None
     fallbackSettings: options.FallbackSettings | None = None
     marketplace: options.Marketplace | None = None
     voiceConfig: voice.VoiceConfig | None = None

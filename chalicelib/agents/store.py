@@ -7,11 +7,12 @@ An index lists the agents of a workspace. Its entries have a sealed summary inst
 page costs the same for agents of any size. It is eventually consistent.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, queues, storage
 from chalicelib.agents import rows
 from chalicelib.agents.rows import AgentOrToolRow
 from chalicelib.agents.rows import AgentRow as AgentRow
@@ -19,6 +20,7 @@ from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.storage import Document, json_equal
 from chalicelib.tools.store import ToolRow
+from chalicelib.workspaces import store as workspaces
 
 # Characters of a title that other records copy.
 _MAX_DISPLAY_NAME = 1_000
@@ -160,6 +162,9 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
     _seal(row, after)
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
+    if before.get("retention") != after.get("retention"):
+        message = json.dumps(["retain", row.workspace_id, row.agent_id, True])
+        queues.send(queues.ERASURES, [message], row.workspace_id, workspaces.RETENTION_DELAY_SECONDS)
     return after
 
 

@@ -61,6 +61,12 @@ def delete(row: AnalyticsRow) -> None:
     storage.delete(row, unchanged_since_read(row))
 
 
+def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[AnalyticsRow]:
+    """Up to `limit` items of an agent after the conversation id `after`."""
+    condition = AnalyticsRow.item > after if after else None
+    return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
+
+
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
     """Up to `limit` items of an agent, for the cascading delete."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

@@ -18,7 +18,7 @@ from typing import Any
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, storage, telemetry
-from chalicelib.conversations import listing
+from chalicelib.conversations import listing, parts
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.conversations.rows import HEAD
 
@@ -31,6 +31,8 @@ _DELAY_SECONDS = 30
 _MAX_RECORDS = 10_000
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"
+# The principal of a deletion by TTL.
+_TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
 @functions.on_dynamodb_record(
@@ -41,9 +43,15 @@ _START = "TRIM_HORIZON"
     maximum_batching_window_in_seconds=_WINDOW_SECONDS,
 )
 def tally_conversations(event: DynamoDBEvent) -> None:
-    """Request a count of each quarter hour in which a conversation was created that is new or has been deleted."""
+    """Request a count of each quarter hour in which a conversation was created that is new or has been deleted.
+
+    Requests also that the parts of a conversation are deleted that DynamoDB has deleted because it expired.
+    """
     telemetry.begin_invocation(event)
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
+    expired = {gone for record in event.to_dict()["Records"] if (gone := _expired(record))}
+    for workspace_id, conversations in groupby(sorted(expired), lambda one: storage.split_key(one)[0]):
+        queues.send(queues.ERASURES, [parts.message(one) for one in conversations], workspace_id)
     for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one[0])[0]):
         queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
 
@@ -69,6 +77,14 @@ def _count(text: str) -> bool:
         _log.exception("Cannot count the conversations of a quarter hour; the queue repeats the request")
         return False
     return True
+
+
+def _expired(record: dict[str, Any]) -> str | None:
+    """The partition key of a conversation that was deleted by TTL, otherwise None."""
+    keys = record["dynamodb"]["Keys"]
+    is_expiry = (record.get("userIdentity") or {}).get("principalId") == _TTL_PRINCIPAL
+    is_head = record["eventName"] == "REMOVE" and keys["item"]["S"] == HEAD
+    return str(keys["conversation"]["S"]) if is_expiry and is_head else None
 
 
 def _changed(record: dict[str, Any]) -> tuple[str, str, int] | None:

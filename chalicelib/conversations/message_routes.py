@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import append, editing, message_index, store, transcript, turns, visitors
+from chalicelib.conversations import append, editing, message_index, retention, store, transcript, turns, visitors
 from chalicelib.conversations.answer import RESERVED
 from chalicelib.conversations.state import (
     LIMIT,
@@ -142,7 +142,7 @@ def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.Conversa
         [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
     )
     document = agents.confirm(agent, workspace_id, agent_id).open()
-    return document, etag.require_match(row, "conversation")
+    return document, etag.require_match(store.unless_expired(row), "conversation")
 
 
 def _save_changed(row: store.ConversationRow, agent: Document, before: State, after: State) -> None:
@@ -154,10 +154,14 @@ def _save_changed(row: store.ConversationRow, agent: Document, before: State, af
 
 
 class _Loaded(NamedTuple):
-    """What an append reads: the agent, the conversation if it exists, and the index items of the messages."""
+    """What an append reads: the agent, the conversation, and the index items of the messages.
+
+    The conversation is `row`, or `expired` if it has expired; neither if it does not exist.
+    """
 
     agent: Document
     row: store.ConversationRow | None
+    expired: store.ConversationRow | None
     places: message_index.Places
 
 
@@ -168,16 +172,17 @@ def _load(agent_id: str, conversation_id: str) -> _Loaded:
     mids = list(dict.fromkeys(mid for message in asked.messages if (mid := message.get("mid"))))
     key = store.key(workspace_id, agent_id, conversation_id)
     keys = [agents.key(workspace_id, agent_id), key, *message_index.keys(key.partition, mids)]
-    agent, row, *places = storage.find_many(keys)
+    agent, stored, *places = storage.find_many(keys)
+    row = store.unless_expired(stored)
     visitors.require_own(row)
     document = agents.confirm(agent, workspace_id, agent_id).open()
-    return _Loaded(document, row, dict(zip(mids, places, strict=True)))
+    return _Loaded(document, row, None if row else stored, dict(zip(mids, places, strict=True)))
 
 
 def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
     """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
     asked: models.NewMessages = messages.body()
-    agent, row, places = loaded
+    agent, row, _, places = loaded
     now = clock.seconds()
     new = append.prepare(asked.messages, now)
     before = store.read_end(row) if row else empty(conversation_id)
@@ -201,7 +206,9 @@ def _save(agent_id: str, conversation_id: str, loaded: _Loaded, before: State, a
     """Stage the conversation, and write its index. Raises TooLarge."""
     row, name = loaded.row, agents.display_name(loaded.agent)
     if row is None:
-        row = store.create(auth.caller().workspace_id, agent_id, conversation_id, after, name)
+        workspace_id = auth.caller().workspace_id
+        days = retention.days_of(workspace_id, loaded.agent)
+        row = store.create(workspace_id, agent_id, conversation_id, after, name, days=days, expired=loaded.expired)
         _require_room(row, after)
     else:
         store.save(row, before, after, name)

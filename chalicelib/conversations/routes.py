@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import listing, store, visitors
+from chalicelib.conversations import listing, retention, store, visitors
 from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, cors, etag, exchange, messages, privileges
@@ -48,7 +48,8 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     and then `agentData`.
     """
     asked: models.StateIn = visitors.restrict_change(messages.body())
-    agent, row = _load(agent_id, user_id)
+    agent, stored = _load(agent_id, user_id)
+    row = store.unless_expired(stored)
     etag.check_preconditions(row)
 
     now = clock.seconds()
@@ -63,7 +64,9 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     if after is not before:
         name = agents.display_name(agent)
         if row is None:
-            row = store.create(auth.caller().workspace_id, agent_id, user_id, after, name)
+            workspace_id = auth.caller().workspace_id
+            days = retention.days_of(workspace_id, agent)
+            row = store.create(workspace_id, agent_id, user_id, after, name, days=days, expired=stored)
         else:
             store.save(row, before, after, name)
     return etag.tagged(answer, row)
@@ -74,7 +77,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
-    visitors.require_own(row)
+    visitors.require_own(store.unless_expired(row))
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
     exchange.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
     return agent, row
@@ -96,8 +99,8 @@ def create_conversation(agent_id: str) -> Response:
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
     state = empty(conversation_id)
     state = State({**state.metadata, **counts, **given}, state.turns)
-    agents.read_eventually(workspace_id, agent_id)
-    row = store.create(workspace_id, agent_id, conversation_id, state)
+    days = retention.days_of(workspace_id, agents.read_eventually(workspace_id, agent_id).open())
+    row = store.create(workspace_id, agent_id, conversation_id, state, days=days)
     created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
     return etag.tagged(messages.success("Conversation created successfully", created), row)
 
@@ -126,7 +129,8 @@ def list_conversations(agent_id: str) -> Response:
         agent, entries = listing.list_after(key, workspace_id, agent_id, cursor)
     agents.confirm(agent, workspace_id, agent_id)
     page = entries[: listing.PAGE_SIZE]
-    shown = [render_metadata(store.read_metadata(row)) for row in listing.with_metadata(page)]
+    found = [store.read_metadata(row) for row in listing.with_metadata(page)]
+    shown = [render_metadata(metadata) for metadata in found if not store.has_expired(metadata)]
     more = page[-1].created if len(entries) > len(page) else None
     return messages.listing("Agent conversations retrieved successfully", shown, more)
 
@@ -139,7 +143,7 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id)]
     agent, row = storage.find_many(keys)
     agents.confirm(agent, workspace_id, agent_id)
-    found = etag.require_match(row, "conversation")
+    found = etag.require_match(store.unless_expired(row), "conversation")
     store.clear_received(found)
     store.delete(found)
     return messages.success("Conversation deleted successfully")

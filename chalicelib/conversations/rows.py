@@ -39,7 +39,8 @@ class ConversationRow(storage.VersionedRow):
     `created` is a ULID of the first write. The sealed metadata is in `summary` if it is short, which the indexes have
     too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
     `activity`, the time of its last change. `indexed` says how far the messages have index items (`message_index`), and
-    `indexed_at` when that last changed, in Unix seconds.
+    `indexed_at` when that last changed, in Unix seconds. `expires_at` follows from the days in the metadata, if it has
+    any.
     """
 
     class Meta:
@@ -61,6 +62,7 @@ class ConversationRow(storage.VersionedRow):
     indexed_at = NumberAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
     has_received_items = BooleanAttribute(null=True)
+    expires_at = TTLAttribute(null=True)
 
 
 class ReceivedRow(storage.TaggedRow):

@@ -39,6 +39,9 @@ _WITH_DICTIONARY = 3
 _RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
 _BATCH = 25  # of received items, which may be large, in memory
+# A member of the metadata that no answer shows: the days for which the conversation is kept (`retention`).
+_DAYS = "retentionDays"
+_DAY_SECONDS = 24 * 60 * 60
 
 
 def key(workspace_id: str, agent_id: str, conversation_id: str) -> storage.Key:
@@ -66,6 +69,35 @@ def read_end(row: ConversationRow) -> State:
 def read_metadata(row: ConversationRow) -> Document:
     """Return the metadata of a row from the table, or from the index if it has a summary."""
     return storage.unseal(row, "metadata" if row.summary is None else "summary")
+
+
+def unless_expired(row: ConversationRow | None) -> ConversationRow | None:
+    """The conversation, or None if it has expired. DynamoDB may delete it two days later."""
+    return None if row is None or (row.expires_at and row.expires_at <= clock.to_datetime(clock.seconds())) else row
+
+
+def has_expired(metadata: Document) -> bool:
+    """Whether the conversation with this metadata has expired, for entries of the index."""
+    expiry = _expiry(metadata)
+    return expiry is not None and expiry <= clock.seconds()
+
+
+def is_kept_for(row: ConversationRow, days: int | None) -> bool:
+    """Whether a conversation expires these days after its last change; None for never.
+
+    A release that does not know the expiry loses it when it saves.
+    """
+    metadata = read_metadata(row)
+    expiry = row.expires_at and int(row.expires_at.timestamp())
+    return metadata.get(_DAYS) == days and expiry == _expiry(metadata)
+
+
+def keep_for(row: ConversationRow, days: int | None) -> None:
+    """Stage another number of days. Without the new messages of the last write, which would be new events."""
+    metadata = {name: value for name, value in read_metadata(row).items() if name != _DAYS}
+    _seal_metadata(row, metadata | ({_DAYS: days} if days else {}))
+    row.received = None
+    storage.put(row)
 
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
@@ -113,6 +145,11 @@ def batch_to_delete(workspace_id: str, agent_id: str, after: str | None, limit: 
     return storage.query(ConversationRow, agent, condition, index="by_creation", limit=limit)
 
 
+def find(conversation: str) -> ConversationRow | None:
+    """The conversation with this partition key, or None. One request."""
+    return storage.find(ConversationRow, conversation, HEAD)
+
+
 def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
     """Return the conversations of these entries of the index that still exist. One request per 100."""
     found = storage.find_many([storage.Key(ConversationRow, entry.conversation, HEAD) for entry in entries])
@@ -139,13 +176,23 @@ def create(
     conversation_id: str,
     state: State,
     agent_name: str | None = None,
+    *,
+    days: int | None = None,
+    expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation of an existing agent. The commit raises ConditionFailed if it exists already."""
+    """Stage a new conversation of an existing agent, kept for `days`. It replaces the `expired` one with its id.
+
+    The commit raises ConditionFailed if it exists already.
+    """
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
-    _set_metadata(row, state.metadata)
+    if expired is not None:
+        row.version_tag, row.has_received_items = expired.version_tag, expired.has_received_items
+    _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     turns.stage(row, NO_TURNS, state)
+    for chunk in turns.chunk_rows(expired)[len(turns.chunks(row)) :] if expired else ():
+        storage.delete(chunk)
     _stage_received(row, state, agent_name)
     return row
 
@@ -178,6 +225,8 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     payload = storage.encode_json(metadata)
     if len(payload) > _MAX_METADATA_JSON:
         raise _too_large()
+    expiry = _expiry(metadata)
+    row.expires_at = None if expiry is None else clock.to_datetime(expiry)
     summary = encryption.seal(row.workspace_id, row.associated_data("summary"), payload)
     if len(summary) <= _MAX_SUMMARY:
         row.summary, row.metadata = summary, None
@@ -185,6 +234,12 @@ def _seal_metadata(row: ConversationRow, metadata: Document) -> None:
     row.summary, row.metadata = None, encryption.seal(row.workspace_id, row.associated_data("metadata"), payload)
     if len(row.metadata) > _MAX_METADATA:
         raise _too_large()
+
+
+def _expiry(metadata: Document) -> int | None:
+    """When a conversation expires, in Unix seconds: its days after its last change."""
+    days = metadata.get(_DAYS)
+    return int(metadata.get("lastModified") or clock.seconds()) + days * _DAY_SECONDS if days else None
 
 
 def _too_large() -> errors.TooLarge:

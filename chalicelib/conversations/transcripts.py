@@ -47,6 +47,7 @@ def _transcript(entry: ConversationRow, row: ConversationRow | None) -> Transcri
 
 
 def _open(entry: ConversationRow, row: ConversationRow | None) -> Transcript:
+    row = store.unless_expired(row)
     if row is None or row.created != entry.created:
         return Transcript(entry.created, None, b"[]")
     state = store.read_state(row)

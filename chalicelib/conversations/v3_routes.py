@@ -157,7 +157,8 @@ def _matching(
         record = None
         if row is not None and agent in (None, row.agent):
             metadata = store.read_metadata(row)
-            record = render_v3(row, metadata) if wanted.match(row, metadata) else None
+            is_listed = wanted.match(row, metadata) and not store.has_expired(metadata)
+            record = render_v3(row, metadata) if is_listed else None
         yield pages.Examined(position, record, has_more)
 
 
@@ -195,9 +196,9 @@ def _load(agent_id: str, convo_id: str, *further: storage.Key) -> list[Any]:
     """
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, convo_id), *further]
-    agent, *found = storage.find_many(keys)
+    agent, row, *found = storage.find_many(keys)
     agents.confirm(agent, workspace_id, agent_id)
-    return found
+    return [store.unless_expired(row), *found]
 
 
 def _save(message: str, row: store.ConversationRow, change: Callable[[Document], Document]) -> Response:

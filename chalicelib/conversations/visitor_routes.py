@@ -62,8 +62,7 @@ def _find(agent_id: str, conversation_id: str) -> store.ConversationRow | None:
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
     agent, row = storage.find_many(keys)
     agents.confirm(agent, workspace_id, agent_id)
-    found: store.ConversationRow | None = row
-    return found
+    return store.unless_expired(row)
 
 
 def _issue(agent_id: str, conversation_id: str, created: str | None, asked: int | None) -> Response:

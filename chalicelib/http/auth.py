@@ -31,6 +31,7 @@ OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace", frozenset({tokens.WORKSPACE})),
+    ("/v3/erasures", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from chalice.app import MultiDict, Request, Response
-from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.http import auth
-from chalicelib.storage import encryption
+from chalicelib.storage import answers, encryption
+from chalicelib.storage.answers import AnswerRow as AnswerRow
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -25,36 +25,6 @@ _KEPT_SECONDS = 24 * 60 * 60
 # Bytes of a sealed response: up to `_INLINE` it is stored in the item of the key, otherwise in pieces of `_PIECE`.
 _INLINE = 4_000
 _PIECE = 350_000
-
-
-class AnswerRow(storage.SealedRow, storage.TaggedRow):
-    """A key and its response: the sealed document `{fingerprint, status, headers, messages}` and the sealed body.
-
-    A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
-    so it does not reveal the key or the credential.
-    """
-
-    class Meta:
-        table_name = storage.table("idempotency")
-
-    request = UnicodeAttribute(hash_key=True)
-    part = UnicodeAttribute(range_key=True, default="answer")
-    body = BinaryAttribute(legacy_encoding=False, null=True)
-    writing = UnicodeAttribute(null=True)
-    pieces = NumberAttribute(null=True)
-    expires_at = TTLAttribute()
-
-
-class PieceRow(storage.Row):
-    """A piece of a long sealed body."""
-
-    class Meta:
-        table_name = storage.table("idempotency")
-
-    request = UnicodeAttribute(hash_key=True)
-    part = UnicodeAttribute(range_key=True)
-    piece = BinaryAttribute(legacy_encoding=False, null=True)
-    expires_at = TTLAttribute()
 
 
 class KeyReused(errors.Conflict):
@@ -124,9 +94,7 @@ def replay(stored: AnswerRow) -> Response:
     answer = stored.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text], stored.workspace_id)
-    sealed = _read_pieces(stored) if stored.body is None else stored.body
-    body = encryption.unseal(stored.workspace_id, stored.associated_data("body"), sealed).decode()
-    return Response(body, {**answer["headers"], REPLAYED: "true"}, answer["status"])
+    return Response(answers.read_body(stored), {**answer["headers"], REPLAYED: "true"}, answer["status"])
 
 
 def _fingerprint(request: Request) -> str:
@@ -157,19 +125,7 @@ def _already_answered(key: Key, item: storage.Item | None) -> errors.ApiError:
 def _write_pieces(row: AnswerRow, sealed: bytes) -> None:
     pieces = [sealed[start : start + _PIECE] for start in range(0, len(sealed), _PIECE)]
     row.writing, row.pieces = ids.new_id(), len(pieces)
-    rows = _piece_rows(row)
+    rows = answers.piece_rows(row)
     for piece_row, piece in zip(rows, pieces, strict=True):
         piece_row.piece = piece
     storage.save_many(rows)
-
-
-def _read_pieces(row: AnswerRow) -> bytes:
-    keys = [storage.Key(PieceRow, one.request, one.part) for one in _piece_rows(row)]
-    return b"".join(one.piece for one in storage.find_many(keys))
-
-
-def _piece_rows(row: AnswerRow) -> list[PieceRow]:
-    return [
-        PieceRow(row.request, storage.key(row.writing, f"{number:02}"), expires_at=row.expires_at)
-        for number in range(int(row.pieces))
-    ]

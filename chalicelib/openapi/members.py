@@ -97,6 +97,7 @@ _AGENT_V3: dict[str, Note] = {
         "The maximum number of messages in a conversation (429 beyond it). 0 or less means no limit."
     ),
     "nodes": note("Merged into the stored nodes by `id`."),
+    "retention": note("How long conversations are kept, instead of the workspace's `retentionDays`."),
 }
 
 NOTES: dict[str, dict[str, Note]] = {

@@ -27,6 +27,7 @@ _PATH: dict[str, Schema] = {
     "client_id": {"description": "The client id.", "example": shared.CLIENT},
     "convo_id": {"description": "The conversation id.", "example": shared.VISITOR},
     "delivery_id": {"description": "The delivery id."},
+    "erasure_id": {"description": "The erasure id."},
     "lead_id": {"description": "The lead id."},
     "message_id": {"description": "The `mid` of the message.", "example": shared.MESSAGE},
     "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},

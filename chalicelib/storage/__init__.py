@@ -7,7 +7,17 @@ This module is the package's public interface. Callers import the modules `paren
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client
 from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
-from chalicelib.storage.reads import count, find, find_many, find_serializable, iterate, query, query_once, scan
+from chalicelib.storage.reads import (
+    count,
+    find,
+    find_many,
+    find_serializable,
+    iterate,
+    query,
+    query_once,
+    scan,
+    scan_page,
+)
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
 from chalicelib.storage.unit import (
@@ -54,6 +64,7 @@ __all__ = [
     "retry_on_conflict",
     "save_many",
     "scan",
+    "scan_page",
     "sdk_client",
     "seal",
     "split_key",

@@ -120,6 +120,16 @@ def _partition(workspace_id: str, event_id: str) -> str:
     return storage.key(workspace_id, event_id[-1:])  # five of the id's hashed or random bits
 
 
+def list_events(partition: str, after: str | None, limit: int) -> list[EventRow]:
+    """Return up to `limit` events of a partition of `event_partitions` after the id `after`, oldest first."""
+    return storage.query(EventRow, partition, EventRow.event_id > after if after else None, limit=limit)
+
+
+def delete_events(workspace_id: str, event_ids: Iterable[str]) -> None:
+    """Delete events now. A queued delivery of one then expires; the ledger keeps its claim."""
+    storage.delete_many([EventRow(_partition(workspace_id, one), one) for one in event_ids])
+
+
 def event_partitions(workspace_id: str) -> list[str]:
     """Return the partitions of a workspace's events."""
     return [_partition(workspace_id, ids.id_at(0, digit)) for digit in range(32)]

@@ -46,7 +46,7 @@ class WorkspaceIn(Wire):
 
 
 class Workspace(Wire):
-    """A workspace. `createdAt` is ISO 8601. `retentionDays` is only stored and shown: nothing expires by it yet."""
+    """A workspace. `createdAt` is ISO 8601. Conversations expire `retentionDays` after their last change."""
 
     id: str
     name: str

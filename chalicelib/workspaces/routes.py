@@ -96,7 +96,8 @@ def read_workspace() -> Response:
 def change_workspace() -> Response:
     """Change the workspace of the workspace key. Members that you leave out stay as they are.
 
-    `retentionDays` is stored and shown; nothing expires by it yet. `null` clears it.
+    Conversations expire `retentionDays` after their last change, unless their agent has `retention` of its own; `null`
+    keeps them. A change reaches existing conversations in the background, two minutes later and after.
     """
     body: models.WorkspaceIn = messages.body()
     row = etag.require_match(store.find(auth.caller().workspace_id), "workspace")

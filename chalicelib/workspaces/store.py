@@ -1,16 +1,24 @@
 """Workspaces in the database, and the credentials issued to them (§5)."""
 
+import json
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, ids, storage
+from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.storage import Document, DocumentRow, json_equal, keyring
 
 _WORKSPACE = "workspace"
+_CACHE_MILLISECONDS = 60_000
+_CACHE_SIZE = 10_000
+# By workspace id: the Unix milliseconds of the last read, and `retentionDays`.
+_known_retention: dict[str, tuple[int, int | None]] = {}
+# A message that asks to apply a changed period is sent before the change is committed, and arrives when no process
+# knows the old one any longer.
+RETENTION_DELAY_SECONDS = 90
 _ACTIVE = "active"  # how people call the status of a workspace that has none
 # The statuses of other workspaces. A suspension is complete when no request that began before it can still be running.
 SUSPENDING, SUSPENDED, DELETING, IMPORTING = "suspending", "suspended", "deleting", "importing"
@@ -82,6 +90,22 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
     if not json_equal(before, after):
         row.seal(after)
         storage.put(row)
+        if before.get("retentionDays") != after.get("retentionDays"):
+            queues.send(
+                queues.ERASURES, [json.dumps(["retain", row.workspace])], row.workspace, RETENTION_DELAY_SECONDS
+            )
+
+
+def retention_days(workspace_id: str) -> int | None:
+    """The days for which conversations are kept, None for ever. Cached for a minute, otherwise one request."""
+    now = clock.milliseconds()
+    since, days = _known_retention.get(workspace_id, (0, None))
+    if not 0 <= now - since < _CACHE_MILLISECONDS:
+        days = read(workspace_id).get("retentionDays")
+        if len(_known_retention) >= _CACHE_SIZE:
+            _known_retention.clear()
+        _known_retention[workspace_id] = now, days
+    return days
 
 
 class WrongStatus(errors.Conflict):

@@ -17,8 +17,9 @@ from chalicelib.agents.rows import AgentRow
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
-from chalicelib.http.idempotency import PieceRow
+from chalicelib.erasures import store as erasures
 from chalicelib.storage import Key
+from chalicelib.storage.answers import PieceRow
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.cams import records
@@ -62,6 +63,7 @@ def delete(workspace_id: str) -> Receipt:
         for name, row, partition_key in tables:
             _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
     _delete_credentials(receipt, workspace_id)
+    _delete(receipt, "erasure", erasures.list_all(workspace_id))
     storage.delete_many([hosts.HostsRow(workspace_id)])
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.find(workspace_id)])

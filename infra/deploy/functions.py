@@ -35,7 +35,8 @@ class Function:
 
     `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
     `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
-    UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`).
+    UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`). `signs_receipts`
+    permits the use of the key that signs the receipts of erasures.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Function:
     queue: str | None = None
     mapping_settings: Mapping[str, Any] = field(default_factory=dict)
     reserved_concurrency: int | None = None
+    signs_receipts: bool = False
 
     def deployed_name(self, name: str) -> str:
         """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
@@ -127,7 +129,7 @@ FUNCTIONS = (
             "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
         },
-        sends_to=("deliveries", "cascades"),
+        sends_to=("deliveries", "cascades", "erasures"),
     ),
     # Tools are in the same table, and have no events.
     _fan_out("agents", event_filter={"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}),
@@ -162,7 +164,7 @@ FUNCTIONS = (
         memory_mb=256,
         timeout_seconds=60,
         tables={},
-        sends_to=("tallies",),
+        sends_to=("erasures", "tallies"),
         stream="conversations",
         mapping_settings=_stream_settings(
             event_filter={
@@ -204,6 +206,28 @@ FUNCTIONS = (
         sends_to=("cascades",),
         queue="cascades",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
+    ),
+    # Memory for pages of records of up to 390 KB, opened.
+    Function(
+        "erase",
+        memory_mb=512,
+        timeout_seconds=60,
+        tables={
+            **_READ_KEYRING,
+            "workspaces": "BatchWriteItem GetItem PutItem Query",
+            "agents": "GetItem",
+            "agents/index/by_workspace": "Query",
+            "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "conversations/index/by_creation": "Query",
+            "analytics": "BatchWriteItem Query",
+            "leads": "BatchWriteItem Query",
+            "events": "BatchWriteItem Query",
+            "idempotency": "BatchGetItem BatchWriteItem GetItem Query Scan",
+        },
+        sends_to=("erasures",),
+        queue="erasures",
+        mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
+        signs_receipts=True,
     ),
 )
 """Every function that `app.py` registers; a test compares the two."""

@@ -29,6 +29,8 @@ def policy(function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
     statements += [_allow("dynamodb", actions.split(), tables + table) for table, actions in function.tables.items()]
     if "keyring" in function.tables:
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
+    if function.signs_receipts:
+        statements.append(_allow("kms", ("Sign",), outputs["ReceiptKeyArn"]))
     if function.stream:
         statements.append(_allow("dynamodb", _STREAM_ACTIONS, outputs[stream_output(function.stream)]))
         statements.append(_allow("dynamodb", ("ListStreams",), f"{tables}{function.stream}/stream/*"))

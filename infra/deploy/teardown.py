@@ -1,4 +1,4 @@
-"""Deletes a stage's data: its tables, its encryption key, and the stack.
+"""Deletes a stage's data: its tables, its keys, and the stack.
 
 Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
 30 days; until then the deletion can be cancelled. A key that another stage uses stays. The stack goes last, so an
@@ -17,15 +17,16 @@ from infra.deploy import stack
 from infra.tables import declared
 
 _KEY_DELETION_DAYS = 30
+_RECEIPTS = "ReceiptKeyArn"
 
 
 def delete_data(sdk: Callable[[str], Any], name: str) -> None:
-    """Delete the tables, the key unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
+    """Delete the tables, the keys unless shared, and the stack `name`. Deletion protection must be off. Idempotent."""
     cloudformation = sdk("cloudformation")
     for properties in declared("AWS::DynamoDB::Table"):
         with _ignore_error("ResourceNotFoundException"):
             sdk("dynamodb").delete_table(TableName=properties["TableName"]["Fn::Sub"].replace("${Name}", name))
-    if key := key_to_delete(cloudformation, name):
+    for key in filter(None, (key_to_delete(cloudformation, name), stack.outputs(cloudformation, name).get(_RECEIPTS))):
         with _ignore_error("KMSInvalidStateException"):
             sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
     stack.delete(cloudformation, name)

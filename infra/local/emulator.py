@@ -16,7 +16,6 @@ import importlib
 import importlib.metadata
 import io
 import json
-import logging
 import os
 import pickle
 import re
@@ -28,7 +27,7 @@ from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
-from infra.local import determinism, fair_queues
+from infra.local import determinism, fair_queues, signing_keys
 from infra.local.journal import Record
 
 VERSION = "1.5.33"
@@ -79,8 +78,6 @@ def wrong_version() -> str | None:
 def load() -> Callable[..., Awaitable[None]]:
     """Import MiniStack with a clock that can be pinned; returns its ASGI application."""
     os.environ.update(_ENVIRONMENT)
-    # At import, it warns about a missing package for signing keys, which are not needed here.
-    logging.getLogger("kms").setLevel(logging.ERROR)
     determinism.install()
     responses = importlib.import_module("ministack.core.responses")
     vars(responses)["now_iso"] = _now_iso  # before the services import the name; the original reads the real clock
@@ -90,6 +87,7 @@ def load() -> Callable[..., Awaitable[None]]:
     # MiniStack parses an expression again for each item. Caching halves the time for a page of a long list.
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
+    signing_keys.install(_modules["kms"])
     vars(_modules["sqs"])["_collect_msgs"] = fair_queues.in_turn(_modules["sqs"]._collect_msgs)
     application: Callable[..., Awaitable[None]] = importlib.import_module("ministack.app").app
     return application
@@ -145,6 +143,7 @@ def snapshot() -> str:
         key: {name: value for name, value in table.items() if name != "_index_members"}
         for key, table in state["dynamodb"]["_tables"].items()
     }
+    state["kms"]["_keys"] = signing_keys.pack(_modules["kms"], state["kms"]["_keys"])
     counters = {
         service: {name: getattr(_modules[service], name) for name in names} for service, names in _COUNTERS.items()
     }
@@ -154,6 +153,7 @@ def snapshot() -> str:
 def restore(text: str) -> None:
     """Load a snapshot into the empty state."""
     state, counters = _PlainData(io.BytesIO(base64.b64decode(text))).load()
+    state["kms"]["_keys"] = signing_keys.unpack(_modules["kms"], state["kms"]["_keys"])
     for service, stores in state.items():
         for name, data in stores.items():
             getattr(_modules[service], name)._data.update(data)

@@ -195,6 +195,7 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
         value = {
             "string": text,
             "number": number,
+            "integer": salt,
             "boolean": salt % 2 == 0,
             "object": {},
             "any": {"of any": [salt, "shape", None, {"": True}], text: number},
@@ -241,6 +242,7 @@ def valid_values(member: Member) -> list[Any]:
     by_type: dict[str, list[Any]] = {
         "string": ["", "some other text", "ünïcödé 🐑"],
         "number": [3, 3.5, 0, -2.25],
+        "integer": [1, 3650],
         "boolean": [True, False],
         "object": [required_inside(member.resource, f"{member.path}.")],
         "any": ["text", 3, 3.5, True, [], {}, [{"a": None}]],
@@ -259,6 +261,7 @@ def valid_values(member: Member) -> list[Any]:
 WRONG = {
     "string": ["5", "1.5", "true", "[]", "{}", '["text"]'],
     "number": ['"5"', '""', "true", "false", "[]", "{}", "NaN", "Infinity", "-Infinity", "1e999", "-1e999"],
+    "integer": ['"5"', "0", "3651", "3.5", "true", "[]", "{}", "1e999"],
     "boolean": ["1", "0", "1.0", '"true"', '"yes"', '""', "[]", "{}"],
     "object": ["5", "true", '"text"', "[]", '"[]"', '"5"'],
 }

@@ -30,7 +30,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-WEBHOOKS, DELETION, COUNTING = (f"chalicelib.{name}.functions" for name in ("webhooks", "deletion", "conversations"))
+WEBHOOKS, DELETION, COUNTING, ERASING = (
+    f"chalicelib.{name}.functions" for name in ("webhooks", "deletion", "conversations", "erasures")
+)
 _PROCESS = Path(__file__).with_name("package_process.py")
 Event = dict[str, Any]
 
@@ -104,6 +106,9 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     count = {"Records": [{"body": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]), "messageId": "1"}]}
     changes = ("tally_conversations", _records(engine, "conversations"))
     counted = run(package, COUNTING, [changes, ("count_conversations", count)], where)
+    tasks = [["erase", workspace_id, "unknown"], ["retain", workspace_id], ["clear", f"{workspace_id}#support#gone"]]
+    erasing = [("erase", {"Records": [{"body": json.dumps(one), "receiptHandle": "1"}]}) for one in tasks]
+    erased = run(package, ERASING, erasing, where)
     return {
         "preparing": prepared,
         "serving": served,
@@ -111,6 +116,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "delivering": delivered,
         "cascading": resumed,
         "counting": counted,
+        "erasing": erased,
     }
 
 

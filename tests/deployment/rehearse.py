@@ -398,14 +398,15 @@ def _check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
         "deliveries-slow": again,
         "fan-out": json.dumps([workspace_id, sent["type"]["S"], [[sent["event_id"]["S"]]]]),  # sent already
         "cascades": json.dumps([workspace_id, "unknown"]),
+        "erasures": json.dumps(["erase", workspace_id, "unknown"]),
         "tallies": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]),
     }
     for queue, text in others.items():
         sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{_NAME}-{queue}")["QueueUrl"], MessageBody=text)
     _until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
-    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "tallies"):
+    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "erasures", "tallies"):
         _until_empty(sqs, queue)
-    for queue in ("deliveries-dead", "cascades-dead", "tallies-dead"):
+    for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead"):
         if _waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 

@@ -15,12 +15,13 @@ from app import app
 from chalicelib import storage
 from chalicelib.conversations import functions as tallies
 from chalicelib.deletion import functions as cascades
+from chalicelib.erasures import functions as erasing
 from chalicelib.webhooks import functions
 from infra.deploy.functions import API, FUNCTIONS
 from tests.conftest import clear_caches
 
-KEY = "key/1"
-"""A placeholder for the only key, because a Decrypt call does not contain the ARN of its key."""
+KEY, RECEIPT_KEY = "key/1", "key/2"
+"""Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
 
 class Right(NamedTuple):
@@ -63,7 +64,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            (module,) = (one for one in (functions, cascades, tallies) if hasattr(one, name))
+            (module,) = (one for one in (functions, cascades, tallies, erasing) if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 
@@ -83,7 +84,8 @@ def _permissions(service: str, operation: str, parameters: dict[str, Any]) -> It
         queue = parameters.get("QueueName") or parameters["QueueUrl"].rpartition("/")[2]
         yield f"sqs:{operation.removesuffix('Batch')}", queue.removeprefix(storage.table(""))
     else:
-        yield f"{service}:{operation}", KEY if service == "kms" else "*"
+        key = RECEIPT_KEY if operation == "Sign" else KEY
+        yield f"{service}:{operation}", key if service == "kms" else "*"
 
 
 def _table(name: str) -> str:

@@ -17,12 +17,15 @@ from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
+from chalicelib.erasures import functions as erasing
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.requests import refuse_operation
 from tests.test_deletions import cascade_messages, fill
+from tests.test_erasures import ZARA, messages
+from tests.test_erasures import fill as fill_person
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
@@ -134,6 +137,47 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
     message = {"messageId": "1", "body": json.dumps(request)}
     assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+
+
+def a_person_is_erased(patch: pytest.MonkeyPatch) -> None:
+    """A person with records of every kind, among them a kept answer in pieces and an event."""
+    new = workspaces.create("Erased")
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {}).status == 200
+    fill_person(api, new.workspace_id, "zara")
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "never-committed"}
+    with refuse_operation(TRANSACT, "ThrottlingException"):
+        assert api.call("POST", "/agents/support/interact/zara/state", large(5), headers).status == 503
+    messages()
+    assert api.post("/v3/erasures", {"erasure": ZARA}).status == 200
+    for later in (0, 90_000, 180_000):
+        now = clock.milliseconds() + later
+        with patch.context() as waiting:
+            waiting.setattr(clock, "milliseconds", lambda now=now: now)
+            erasing.erase({"Records": messages()}, None)
+    assert messages() == []
+
+
+def conversations_expire(patch: pytest.MonkeyPatch) -> None:
+    """A changed retention period, and a conversation that DynamoDB has deleted, with chunks that it left."""
+    new, stream = workspaces.create("Expiring"), pipeline.Stream()
+    api = Api(new.workspace_key)
+    assert api.post("/v2/agents/support", {}).status == 200
+    fill_person(api, new.workspace_id, "zara")
+    assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 5}}).status == 200
+    erasing.erase({"Records": messages()}, None)
+    stream.read("conversations")
+    key = {"conversation": {"S": storage.key(new.workspace_id, "support", "zara")}, "item": {"S": "conversation"}}
+    storage.sdk_client("dynamodb").delete_item(TableName=storage.table("conversations"), Key=key)
+    identity = {"principalId": "dynamodb.amazonaws.com", "type": "Service"}
+    records = [{**one, "userIdentity": identity} for one in stream.read("conversations")]
+    counting.tally_conversations({"Records": records}, None)
+    turns = {"turns": [{"from": "human", "messages": [{"item": {"text": "New"}}]}]}
+    assert api.post("/agents/support/interact/zara/state", turns).status == 200
+    cleared = messages()
+    for _ in range(2):
+        erasing.erase({"Records": cleared}, None)  # the new conversation stays
+        assert api.delete("/v3/agents/support/convos/zara").status in (200, 404)
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

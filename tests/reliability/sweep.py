@@ -13,6 +13,7 @@ from chalicelib.clients import store as client_rows
 from chalicelib.conversations import store as conversations
 from chalicelib.credentials import store as credential_rows
 from chalicelib.credentials import tokens
+from chalicelib.erasures import store as erasure_rows
 from chalicelib.leads import store as lead_rows
 from chalicelib.tools import store as tool_rows
 from chalicelib.webhooks import endpoints, queue
@@ -69,7 +70,7 @@ _BEFORE = {
 # Cases that take effect again when they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
-    "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
+    "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
     "visitor token create", "visitor token create, edge",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
@@ -245,6 +246,12 @@ def webhooks(world: World) -> Any:
     return [found, secrets, [_got(world, f"/v3/webhooks/{one['id']}/deliveries") for one in found]]
 
 
+def erasures(world: World) -> Any:
+    """Every erasure. Its message is sent before it is stored (`tests/test_erasures.py`)."""
+    rows = erasure_rows.list_all(world.workspace.workspace_id)
+    return [[row.open(), row.is_complete] for row in rows]
+
+
 def conversations_(world: World) -> Any:
     """Every conversation with its items; the pages of the list and the index must agree."""
     listed = list(_pages(world.api))
@@ -326,6 +333,7 @@ _LOOKS: dict[str, list[Callable[[World], Any]]] = {
     "clients": [clients],
     "orgs": [organisations],
     "webhooks": [webhooks],
+    "erasures": [erasures],
     "tokens": [credentials],
     "workspace": [credentials],
     "convos": [conversations_],

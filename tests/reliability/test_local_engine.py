@@ -22,7 +22,7 @@ from infra.local import children, journal
 from infra.local.children import Engine, RunError
 from tests.promises import Shown
 from tests.reliability.engine_fixture import client, kill, running_engine
-from tests.selection import whole
+from tests.selection import one_of_each, whole
 
 pytestmark = pytest.mark.engine
 kept = pytest.mark.promise("kept")
@@ -118,6 +118,26 @@ def test_a_data_key_wrapped_before_a_kill_can_be_unwrapped_after_it(tmp_path: Pa
             CiphertextBlob=data_key["CiphertextBlob"], EncryptionContext={"for": "test"}
         )
     assert (unwrapped["KeyId"], unwrapped["Plaintext"]) == (data_key["KeyId"], data_key["Plaintext"])
+
+
+@kept
+@pytest.mark.parametrize("end", ["stop", "kill"])
+@one_of_each(lambda: None)
+def test_what_was_signed_before_an_end_can_be_verified_after_it(tmp_path: Path, end: str) -> None:
+    how = {"MessageType": "RAW", "SigningAlgorithm": "ECDSA_SHA_256", "Message": b"receipt"}
+    with running_engine(tmp_path) as running:
+        kms = client(running, "kms")
+        key_id = kms.create_key(KeySpec="ECC_NIST_P256", KeyUsage="SIGN_VERIFY")["KeyMetadata"]["KeyId"]
+        signature = kms.sign(KeyId=key_id, **how)["Signature"]
+        public = kms.get_public_key(KeyId=key_id)["PublicKey"]
+        if end == "kill":
+            kill(running)
+
+    for _ in range(2):  # the second start reads the snapshot of the first
+        with running_engine(tmp_path) as running:
+            kms = client(running, "kms")
+            assert kms.get_public_key(KeyId=key_id)["PublicKey"] == public
+            assert kms.verify(KeyId=key_id, Signature=signature, **how)["SignatureValid"]
 
 
 @kept

@@ -7,6 +7,7 @@ from chalicelib.openapi.examples import (
     conversations,
     conversations_v3,
     deletions,
+    erasures,
     leads,
     organisations,
     tools,
@@ -31,6 +32,7 @@ _PAGES = (
     leads,
     webhooks,
     workspaces,
+    erasures,
     deletions,
 )
 

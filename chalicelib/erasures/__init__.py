@@ -1,0 +1,1 @@
+"""Erasures: find a person in everything that a workspace stores, and remove them."""

@@ -1,0 +1,125 @@
+"""The work of an erasure, in steps that may be repeated and that a queue continues.
+
+A step reads a page and stores what it has found, with the place of the next page; then it deletes that. An interrupted
+erasure first deletes what is stored, so each record is counted once and none is left. Progress has optimistic locking:
+of two invocations for one erasure, the slower one stops.
+
+Everything is searched twice. The second search starts 90 seconds after the first one. It finds what was written by
+requests that were running, and the events of changes that were still in a stream.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from chalicelib import clock, queues, storage
+from chalicelib.erasures import person, receipt, store
+from chalicelib.erasures.kinds import KINDS, Conversations, Page, Target
+from chalicelib.storage import Document
+
+_SECOND_SEARCH_SECONDS = 90
+_MAX_PAGES = 2_000  # of an invocation
+_MAX_DELAY = 900  # of a queue message
+# Kept answers are searched once: what is written to them during the first search is there for the second one.
+_SEARCHES = (("conversations", "analytics", "leads", "events"), tuple(KINDS))
+
+
+def resume(workspace_id: str, erasure_id: str, seconds: float) -> None:
+    """Continue an erasure for up to `seconds`, and send its message again until it is complete.
+
+    Raises Unavailable if the database, KMS or the queue fails.
+    """
+    row = store.find(workspace_id, erasure_id)
+    if row is None or row.is_complete:
+        return
+    try:
+        wait = _Work(row).run(seconds)
+    except _Overtaken:
+        return
+    if wait is not None:
+        message = json.dumps(["erase", workspace_id, erasure_id])
+        queues.send(queues.ERASURES, [message], workspace_id, min(wait, _MAX_DELAY))
+
+
+class _Overtaken(Exception):
+    """Another invocation for the same erasure is ahead, and continues it."""
+
+
+class _Work:
+    """An erasure at work: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`."""
+
+    def __init__(self, row: store.ErasureRow) -> None:
+        self._row = row
+        self._document: Document = row.open()
+        self._progress: Document = {"search": 0, "startsAt": 0, "found": [], **storage.unseal(row, "search")}
+        self._target = Target(row, person.from_members(self._progress["person"]), Conversations(row))
+
+    def run(self, seconds: float) -> int | None:
+        """Work for up to `seconds`. Returns the seconds until it continues, None when it is complete."""
+        end = clock.monotonic() + seconds
+        self._delete_found()
+        while self._progress["search"] < len(_SEARCHES):
+            wait: int = max(0, self._progress["startsAt"] - clock.seconds())
+            if wait:
+                return wait
+            for number, _ in enumerate(self._pages(), 1):
+                if number == _MAX_PAGES or clock.monotonic() > end:
+                    self._save()
+                    return 0
+            self._begin_next_search()
+        self._complete()
+        return None
+
+    def _pages(self) -> Iterator[Page]:
+        """Do one page after the other, from the stored place to the end of the search."""
+        kinds = _SEARCHES[self._progress["search"]]
+        first = self._progress.get("kind") or kinds[0]
+        for name in kinds[kinds.index(first) :]:
+            if name != self._progress.get("kind"):
+                self._progress |= {"kind": name, "part": self._next_part(name, None), "after": None}
+            while (part := self._progress["part"]) is not None:
+                page = KINDS[name].find(self._target, part, self._progress["after"])
+                self._progress["after"] = page.after
+                if page.after is None:
+                    self._progress["part"] = self._next_part(name, part)
+                self._delete(name, page.found)
+                yield page
+
+    def _next_part(self, kind: str, part: str | None) -> str | None:
+        return KINDS[kind].next_part(self._row.workspace, part)
+
+    def _delete(self, kind: str, found: list[Any]) -> None:
+        """Store and count what a page has found, then delete it. Pages without any are not stored."""
+        if found:
+            self._document["counts"][kind] += len(found)
+            self._progress["found"] = [kind, found]
+            self._save()
+            self._delete_found()
+
+    def _delete_found(self) -> None:
+        if self._progress["found"]:
+            kind, found = self._progress["found"]
+            KINDS[kind].delete(self._row.workspace, found)
+            self._progress["found"] = []
+
+    def _begin_next_search(self) -> None:
+        search = self._progress["search"] + 1
+        self._progress |= {"search": search, "kind": None, "startsAt": clock.seconds() + _SECOND_SEARCH_SECONDS}
+        self._save()
+
+    def _complete(self) -> None:
+        """Sign the receipt, and forget the person."""
+        store.forget(self._row)
+        made = receipt.make(
+            self._row.workspace, self._row.erasure_id, self._document["createdAt"], self._document["counts"]
+        )
+        self._write({**self._document, "receipt": made}, None)
+
+    def _save(self) -> None:
+        self._write(self._document, self._progress)
+
+    def _write(self, document: Document, progress: Document | None) -> None:
+        try:
+            store.save(self._row, document, progress)
+        except storage.ConditionFailed:
+            raise _Overtaken from None

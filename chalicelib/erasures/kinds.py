@@ -1,0 +1,208 @@
+"""The kinds of records in which an erasure looks for a person: how to walk through them, and to delete what it finds.
+
+A kind is in parts, such as agents, and a part is read page by page. What a page has found is a list of JSON values,
+which is stored before anything is deleted (`erasing`); deleting again has no effect.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Collection
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+from chalicelib import clock, ids, storage
+from chalicelib.agents import store as agents
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import listing, parts
+from chalicelib.conversations import store as conversations
+from chalicelib.erasures import store
+from chalicelib.erasures.person import Person
+from chalicelib.leads import store as leads
+from chalicelib.storage import answers, encryption
+from chalicelib.webhooks import ledger
+
+_log = logging.getLogger(__name__)
+
+_PAGE = 100
+_REQUEST_MILLISECONDS = 60_000  # longer than a request lasts
+_LARGE_PAGE = 25  # of records that may be large
+
+
+class Target(NamedTuple):
+    """An erasure, and the person that it looks for."""
+
+    row: store.ErasureRow
+    person: Person
+    found: "Conversations"
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace of the erasure."""
+        return self.row.workspace
+
+
+class Conversations:
+    """The conversations of the person, read when they are first needed: after the walk through all conversations."""
+
+    def __init__(self, row: store.ErasureRow) -> None:
+        self._row = row
+
+    @cached_property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Agent id and conversation id of each."""
+        return store.list_found(self._row)
+
+    @cached_property
+    def ids(self) -> set[str]:
+        """The id of each."""
+        return {conversation_id for _, conversation_id in self.pairs}
+
+
+class Page(NamedTuple):
+    """What a page has found, and where the next one begins; None after the last page."""
+
+    found: list[Any]
+    after: Any
+
+
+class Kind(NamedTuple):
+    """How to walk through the records of a kind: `next_part` follows a part, from None to None."""
+
+    next_part: Callable[[str, str | None], str | None]
+    find: Callable[[Target, str, Any], Page]
+    delete: Callable[[str, Collection[Any]], None]
+
+
+def next_agent(workspace_id: str, after: str | None) -> str | None:
+    """The id of the agent that follows; None is before the first and behind the last one."""
+    entry = next(agents.list_entries(workspace_id, after, 1), None)
+    return entry.agent_id if entry else None
+
+
+def _next_events(workspace_id: str, after: str | None) -> str | None:
+    return next((one for one in ledger.event_partitions(workspace_id) if after is None or one > after), None)
+
+
+def _whole_table(_: str, after: str | None) -> str | None:
+    return None if after else "all"
+
+
+def _find_conversations(target: Target, agent_id: str, after: str | None) -> Page:
+    entries = conversations.batch_to_delete(target.workspace_id, agent_id, after, _PAGE)
+    found = [
+        store.Conversation(agent_id, conversation_id, row.created)
+        for row in listing.with_metadata(entries)
+        if (conversation_id := storage.split_key(row.conversation)[-1]) == target.person.user_id
+        or target.person.has(_opened(conversations.read_metadata, row) or {})
+    ]
+    store.remember(target.row, found)
+    return Page([[agent_id, one.conversation_id] for one in found], _last([one.created for one in entries], _PAGE))
+
+
+def _delete_conversations(workspace_id: str, found: Collection[list[str]]) -> None:
+    for agent_id, conversation_id in found:
+        key = conversations.key(workspace_id, agent_id, conversation_id)
+        storage.retry_on_conflict(partial(_delete_head, key))
+        parts.clear(key.partition)
+
+
+def _delete_head(key: storage.Key) -> None:
+    row = storage.find(conversations.ConversationRow, key.partition, key.sort)
+    if row:
+        with storage.unit_of_work():
+            conversations.delete(row)
+
+
+def _find_analytics(target: Target, agent_id: str, after: str | None) -> Page:
+    rows = analytics.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)
+    found = [
+        [agent_id, row.item]
+        for row in rows
+        if row.item == target.person.user_id
+        or (agent_id, row.item) in target.found.pairs
+        or target.person.is_in(_opened(analytics.records, row))
+    ]
+    return Page(found, _last([row.item for row in rows], _LARGE_PAGE))
+
+
+def _delete_analytics(workspace_id: str, found: Collection[list[str]]) -> None:
+    storage.delete_many([analytics.new(workspace_id, *one) for one in found])
+
+
+def _find_leads(target: Target, agent_id: str, after: str | None) -> Page:
+    rows = [*leads.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)]
+    found = [row.lead_id for row in rows if target.person.is_in(_opened(row.open))]
+    return Page(found, _last([row.lead_id for row in rows], _LARGE_PAGE))
+
+
+def _delete_leads(workspace_id: str, found: Collection[str]) -> None:
+    storage.delete_many([leads.keyed(workspace_id, one) for one in found])
+
+
+def _find_events(target: Target, partition: str, after: str | None) -> Page:
+    rows = ledger.list_events(partition, after, _LARGE_PAGE)
+    found = [row.event_id for row in rows if _is_about(target, (_opened(row.open) or {}).get("payload", {}))]
+    return Page(found, _last([row.event_id for row in rows], _LARGE_PAGE))
+
+
+def _is_about(target: Target, payload: dict[str, Any]) -> bool:
+    conversation = (payload.get("agentId"), payload.get("convoId"))
+    return conversation in target.found.pairs or target.person.is_in(payload)
+
+
+def _find_answers(target: Target, _: str, after: Any) -> Page:
+    rows, last = storage.scan_page(answers.AnswerRow, storage.key(target.workspace_id, ""), _PAGE, after)
+    return Page([found for row in rows if (found := _find_answer(target, row))], last)
+
+
+def _find_answer(target: Target, row: answers.AnswerRow) -> list[str]:
+    """The keys to delete, if this row or its pieces are of the person: its partition key and its sort keys.
+
+    A row without a document is a piece. Its first one stands for a write, whose response may never have been committed.
+    """
+    if row.document is not None:
+        parts_of, text = [row.part, *(one.part for one in answers.piece_rows(row))], _opened(answers.read_body, row)
+    elif _is_abandoned(row):
+        pieces = answers.find_write(row)
+        parts_of, text = [one.part for one in pieces], _opened(answers.read_pieces, row.request, pieces)
+    else:
+        return []
+    is_found = text is not None and target.person.is_in(json.loads(text), target.found.ids)
+    return [row.request, *parts_of] if is_found else []
+
+
+def _is_abandoned(row: answers.AnswerRow) -> bool:
+    """Whether this is the first piece of a response that no request will commit any more, and none has."""
+    writing, number = storage.split_key(row.part)
+    if int(number) or clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
+        return False
+    answer = storage.find(answers.AnswerRow, row.request, "answer")
+    return answer is None or answer.writing != writing
+
+
+def _delete_answers(_: str, found: Collection[list[str]]) -> None:
+    for request, *own in found:
+        storage.delete_many([answers.PieceRow(request, one) for one in own])
+
+
+KINDS = {
+    "conversations": Kind(next_agent, _find_conversations, _delete_conversations),
+    "analytics": Kind(next_agent, _find_analytics, _delete_analytics),
+    "leads": Kind(next_agent, _find_leads, _delete_leads),
+    "events": Kind(_next_events, _find_events, ledger.delete_events),
+    "answers": Kind(_whole_table, _find_answers, _delete_answers),
+}
+
+
+def _last(positions: list[str], limit: int) -> str | None:
+    """Where the next page begins; None if this is the last one."""
+    return positions[-1] if len(positions) == limit else None
+
+
+def _opened(read: Callable[..., Any], *arguments: Any) -> Any:
+    """What `read` returns; None for a record that no key opens any longer, which so carries nobody."""
+    try:
+        return read(*arguments)
+    except encryption.DecryptionError:
+        _log.exception("Cannot decrypt a record; the erasure leaves it")
+        return None

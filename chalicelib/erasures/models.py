@@ -1,0 +1,66 @@
+"""Wire models of erasures. The specification does not define them."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, JsonValue
+
+from chalicelib.http.wire import STRICT, Wire, omitted
+
+_MEMBERS = ("userID", "email", "phone")
+_ANY: list[JsonValue] = [{"required": [name]} for name in _MEMBERS]
+# Null cannot stand for a person. The default only means "left out".
+_Value = Annotated[str, Field(min_length=1, max_length=1_000)]
+
+
+class Person(Wire):
+    """Whom to erase: at least one member. Emails are compared without regard to case, the others exactly."""
+
+    model_config = ConfigDict({**STRICT, "json_schema_extra": {"anyOf": _ANY}})
+
+    userID: _Value = ""
+    email: _Value = ""
+    phone: _Value = ""
+
+
+class ErasureIn(Wire):
+    """The body of POST /v3/erasures."""
+
+    erasure: Person
+
+
+class ErasureCounts(Wire):
+    """How many records were removed, by kind."""
+
+    conversations: int
+    analytics: int
+    leads: int
+    events: int
+    answers: int
+
+
+class ErasureReceipt(Wire):
+    """The receipt of a complete erasure. Times are ISO 8601.
+
+    `hash` is the SHA-256 of the other members but `signature`, as JSON with sorted names and without white space.
+    `signature` is the ECDSA signature of the same text. Change streams and queues keep what they hold until
+    `streamsUntil`.
+    """
+
+    erasureId: str
+    workspaceId: str
+    requestedAt: str
+    completedAt: str
+    streamsUntil: str
+    counts: ErasureCounts
+    hash: str
+    signature: str
+
+
+class Erasure(Wire):
+    """An erasure. `status` is `running`, or `complete` with a `receipt`. `createdAt` is ISO 8601."""
+
+    id: str
+    status: str
+    createdAt: str
+    counts: ErasureCounts
+    receipt: ErasureReceipt = omitted()

@@ -1,0 +1,52 @@
+"""The receipt of an erasure: counts, and a hash with a signature of the stage's own KMS key.
+
+The canonical text is JSON with sorted names, without white space and in ASCII, so that any tool can make it again.
+"""
+
+import base64
+import hashlib
+import json
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib import clock, errors, storage
+from chalicelib.storage import Document
+
+_STREAM_SECONDS = 24 * 60 * 60  # how long DynamoDB keeps the records of a stream
+_ALGORITHM = "ECDSA_SHA_256"
+
+
+def key_alias() -> str:
+    """The alias of the key that signs receipts."""
+    return f"alias/{storage.table('receipts')}"
+
+
+def make(workspace_id: str, erasure_id: str, requested_at: int, counts: Document) -> Document:
+    """A signed receipt of an erasure that is complete now. One request to KMS. Raises Unavailable."""
+    now = clock.seconds()
+    receipt = {
+        "erasureId": erasure_id,
+        "workspaceId": workspace_id,
+        "requestedAt": clock.iso(requested_at),
+        "completedAt": clock.iso(now),
+        "streamsUntil": clock.iso(now + _STREAM_SECONDS),
+        "counts": counts,
+    }
+    text = canonical(receipt)
+    return {**receipt, "hash": hashlib.sha256(text).hexdigest(), "signature": _sign(text)}
+
+
+def canonical(receipt: Document) -> bytes:
+    """The text of a receipt that is hashed and signed."""
+    signed = {name: value for name, value in receipt.items() if name not in ("hash", "signature")}
+    return json.dumps(signed, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _sign(text: bytes) -> str:
+    try:
+        answer = storage.sdk_client("kms").sign(
+            KeyId=key_alias(), Message=text, MessageType="RAW", SigningAlgorithm=_ALGORITHM
+        )
+    except (BotoCoreError, ClientError) as error:
+        raise errors.Unavailable("The receipt cannot be signed; the queue tries again.") from error
+    return base64.b64encode(answer["Signature"]).decode()

@@ -1,0 +1,61 @@
+"""Erasures over HTTP. Only the workspace key opens them: an erasure removes records of every kind."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import clock, errors, queues
+from chalicelib.erasures import store
+from chalicelib.http import auth, messages
+from chalicelib.http.operation import operation
+
+if TYPE_CHECKING:
+    from chalicelib.erasures import models
+
+routes = Blueprint(__name__)
+
+# Longer than a request lasts. The message precedes the erasure, so that no crash leaves one that never starts.
+_START_SECONDS = 30
+
+
+@routes.route("/v3/erasures", methods=["POST"])
+@operation(
+    body="models.ErasureIn",
+    data="models.Erasure",
+    creates=True,
+    examples="erasures.CREATE_ERASURE",
+)
+def create_erasure() -> Response:
+    """Erase a person: find and remove what carries their id, email or phone number, everywhere in the workspace.
+
+    These are their conversations with all messages and analytics, their leads, the events about them, and kept answers
+    of idempotent requests. It starts after 30 seconds and takes at least two minutes; read it for progress and receipt.
+    """
+    body: models.ErasureIn = messages.body()
+    person = body.erasure.merge_into({})
+    if not person:
+        raise errors.Invalid.member("erasure", "must have userID, email or phone")
+    row = store.new(auth.caller().workspace_id, person)
+    queues.send(queues.ERASURES, [json.dumps(["erase", row.workspace, row.erasure_id])], row.workspace, _START_SECONDS)
+    return messages.success("Erasure created successfully", _render(row))
+
+
+@routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
+@operation(data="models.Erasure", raises=(errors.NotFound,), examples="erasures.READ_ERASURE")
+def read_erasure(erasure_id: str) -> Response:
+    """Read the progress of an erasure and, when it is complete, its receipt. Neither has what was searched for."""
+    row = store.read(auth.caller().workspace_id, erasure_id)
+    return messages.success("Erasure retrieved successfully", _render(row))
+
+
+def _render(row: store.ErasureRow) -> dict[str, Any]:
+    document = row.open()
+    receipt = {"receipt": document["receipt"]} if "receipt" in document else {}
+    return {
+        "id": row.erasure_id,
+        "status": "complete" if row.is_complete else "running",
+        "createdAt": clock.iso(document["createdAt"]),
+        "counts": document["counts"],
+        **receipt,
+    }

@@ -1,0 +1,121 @@
+"""Erasures in the database, in the partition of their workspace.
+
+What is searched for is sealed in an attribute of its own, which is removed when the erasure is complete. So the receipt
+does not keep the person.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
+
+from chalicelib import clock, errors, ids, storage
+from chalicelib.storage import Document, DocumentRow, SealedRow
+
+KINDS = ("conversations", "analytics", "leads", "events", "answers")
+_ERASURE, _FOUND = "erasure", "erased"
+_BATCH = 100
+
+
+class ErasureRow(DocumentRow):
+    """An erasure: `{createdAt, counts, receipt?}`. `search` is its progress, sealed, until it is complete."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    search = BinaryAttribute(legacy_encoding=False, null=True)
+
+    @property
+    def erasure_id(self) -> str:
+        """The id of the erasure."""
+        return storage.split_key(self.item)[1]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to do."""
+        return self.search is None
+
+
+class FoundRow(SealedRow):
+    """A conversation that an erasure has found: `{agentId, convoId}`. Its key has the ULID of its creation instead."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+
+
+class Conversation(NamedTuple):
+    """A conversation of the person."""
+
+    agent_id: str
+    conversation_id: str
+    created: str
+
+
+def new(workspace_id: str, person: Document) -> ErasureRow:
+    """Stage an erasure of a person, `{userID?, email?, phone?}`."""
+    row = ErasureRow(workspace_id, _item(ids.new_id()))
+    row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(KINDS, 0)})
+    row.search = storage.seal(row, "search", {"person": person})
+    storage.put(row)
+    return row
+
+
+def find(workspace_id: str, erasure_id: str) -> ErasureRow | None:
+    """The erasure, or None. One request."""
+    return storage.find(ErasureRow, workspace_id, _item(erasure_id))
+
+
+def read(workspace_id: str, erasure_id: str) -> ErasureRow:
+    """The erasure. One request. Raises NotFound."""
+    row = find(workspace_id, erasure_id)
+    if row is None:
+        raise errors.NotFound.of("erasure")
+    return row
+
+
+def save(row: ErasureRow, document: Document, search: Document | None) -> None:
+    """Write an erasure now; without `search`, it is complete. Raises ConditionFailed if it was written since."""
+    row.seal(document)
+    row.search = storage.seal(row, "search", search) if search else None
+    with storage.unit_of_work():
+        storage.put(row)
+
+
+def remember(row: ErasureRow, found: Iterable[Conversation]) -> None:
+    """Store conversations of the person. Storing one again has no effect."""
+    rows = []
+    for one in found:
+        rows.append(FoundRow(row.workspace, storage.key(_FOUND, row.erasure_id, one.created)))
+        rows[-1].seal({"agentId": one.agent_id, "convoId": one.conversation_id})
+    storage.save_many(rows)
+
+
+def list_found(row: ErasureRow) -> set[tuple[str, str]]:
+    """The conversations of the person so far, as pairs of agent id and conversation id. One request per MB."""
+    opened = (one.open() for one in _found(row))
+    return {(one["agentId"], one["convoId"]) for one in opened}
+
+
+def forget(row: ErasureRow) -> None:
+    """Delete what `remember` has stored."""
+    storage.delete_many(_found(row))
+
+
+def list_all(workspace_id: str) -> list[ErasureRow]:
+    """All rows of erasures of a workspace, to delete them with it."""
+    found = [storage.query(ErasureRow, workspace_id, ErasureRow.item.startswith(one)) for one in (_ERASURE, _FOUND)]
+    return [row for rows in found for row in rows]
+
+
+def _found(row: ErasureRow) -> list[FoundRow]:
+    beginning = storage.key(_FOUND, row.erasure_id, "")
+    return storage.query(FoundRow, row.workspace, FoundRow.item.startswith(beginning))
+
+
+def _item(erasure_id: str) -> str:
+    return storage.key(_ERASURE, erasure_id)

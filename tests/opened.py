@@ -1,0 +1,100 @@
+"""Every stored item with each sealed attribute opened by its key: what whoever has the keys can read.
+
+Fails for a binary attribute that is neither opened nor known to hold no record.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import boto3
+from moto.sqs.models import sqs_backends
+
+from chalicelib import storage
+from chalicelib.conversations import store as conversations
+from chalicelib.storage import answers, encryption
+from chalicelib.storage.rows import associated_data
+from tests import moto_tables
+
+# Wrapped data keys.
+_NOT_SEALED = {"keyring"}
+Item = dict[str, dict[str, Any]]
+
+
+class Opened(NamedTuple):
+    """An item: its table, without the prefix, its keys, and all its attributes as one text."""
+
+    table: str
+    keys: list[str]
+    text: str
+
+
+def items() -> list[Opened]:
+    """Each item of each table."""
+    held = moto_tables.items()
+    return [_opened(name, item) for name in held for item in held[name]]
+
+
+def _opened(table_name: str, item: Item) -> Opened:
+    keys = [item[one["AttributeName"]]["S"] for one in moto_tables.tables()[table_name].schema]
+    return Opened(table_name.removeprefix(storage.table("")), keys, text_of(table_name, item))
+
+
+def text_of(table_name: str, item: Item) -> str:
+    """An item as one text, with its sealed attributes opened."""
+    table = table_name.removeprefix(storage.table(""))
+    keys = [item[one["AttributeName"]]["S"] for one in moto_tables.tables()[table_name].schema]
+    parts = []
+    for name, value in item.items():
+        ((kind, inner),) = value.items()
+        if kind == "B" and table not in _NOT_SEALED:
+            raw = inner if isinstance(inner, bytes) else base64.b64decode(inner)
+            parts.append(f"{name}={_open(table, keys, name, raw, item)}")
+        else:
+            parts.append(f"{name}={inner}")
+    return "\n".join(parts)
+
+
+def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> str:
+    workspace_id = storage.split_key(keys[0])[0]
+    if table == "conversations" and name == "received":
+        image = {one: {kind: base64.b64decode(inner) if kind == "B" and isinstance(inner, str) else inner}
+                 for one, value in item.items() for kind, inner in value.items()}  # fmt: skip
+        return json.dumps(conversations.read_received(image), ensure_ascii=False)
+    if table == "idempotency" and name == "piece":
+        return _open_pieces(keys)
+    opened = encryption.unseal(workspace_id, associated_data(table, keys, name), sealed)
+    return opened.decode(errors="replace")
+
+
+def _open_pieces(keys: list[str]) -> str:
+    """The body of the answer that a piece belongs to; pieces without an answer are put together by their write."""
+    writing = storage.split_key(keys[1])[0]
+    rows = storage.query(answers.PieceRow, keys[0], answers.PieceRow.part.startswith(f"{writing}#"))
+    sealed = b"".join(row.piece for row in rows)
+    place = associated_data("idempotency", [keys[0], "answer"], "body")
+    return encryption.unseal(rows[0].workspace_id, place, sealed).decode()
+
+
+def stream_records() -> Iterator[tuple[str, float, str]]:
+    """Each image of each record of each stream: its table, the Unix time of its change, and its text."""
+    dynamodb, streams = boto3.client("dynamodb"), boto3.client("dynamodbstreams")
+    for name, table in moto_tables.tables().items():
+        if table.stream_shard is None:
+            continue
+        arn = dynamodb.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+        place = {"StreamArn": arn, "ShardId": table.stream_shard.id, "ShardIteratorType": "TRIM_HORIZON"}
+        iterator = streams.get_shard_iterator(**place)["ShardIterator"]
+        while records := (answer := streams.get_records(ShardIterator=iterator, Limit=1000))["Records"]:
+            for changed in (one["dynamodb"] for one in records):
+                for image in filter(None, (changed.get("OldImage"), changed.get("NewImage"))):
+                    yield name, changed["ApproximateCreationDateTime"].timestamp(), text_of(name, image)
+            iterator = answer["NextShardIterator"]
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Each message of each queue, delayed and received ones too."""
+    for name, queue in sqs_backends["123456789012"]["eu-west-1"].queues.items():
+        for message in queue._messages:
+            yield name, message.body

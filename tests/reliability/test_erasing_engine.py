@@ -1,0 +1,85 @@
+"""Erasure and expiry on the local engine, whose transactions, scans, indexes and TTL are not moto's."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.conversations import functions as tallying
+from chalicelib.erasures import functions
+from chalicelib.workspaces import store as workspaces
+from infra import tables
+from tests.api import Api
+from tests.reliability.engine_fixture import running_engine
+from tests.reliability.faults import line_to
+from tests.test_erasures import COUNTS, ZARA, fill
+from tests.webhooks import pipeline
+
+pytestmark = pytest.mark.engine
+
+
+@pytest.fixture(scope="module")
+def stream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[pipeline.Stream]:
+    with running_engine(tmp_path_factory.mktemp("erasing"), "--expire-every", "0.1") as engine, line_to(engine):
+        tables.create_missing(storage.sdk_client)
+        yield pipeline.Stream()
+
+
+def run(*tasks: list[Any]) -> None:
+    functions.erase({"Records": [{"body": json.dumps(one), "receiptHandle": ""} for one in tasks]}, None)
+
+
+def all_items(workspace_id: str, *names: str) -> list[dict[str, Any]]:
+    """The items of a workspace in these tables, or in all."""
+    dynamodb = storage.sdk_client("dynamodb")
+    found = names or [name.removeprefix("cams-") for name in dynamodb.list_tables()["TableNames"]]
+    scanned = [item for name in found for item in dynamodb.scan(TableName=f"cams-{name}")["Items"]]
+    return [item for item in scanned if workspace_id in repr(item)]
+
+
+def test_a_person_is_erased(stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch) -> None:
+    new = workspaces.create("Erased")
+    api, now = Api(new.workspace_key), clock.milliseconds()
+    assert api.post("/v2/agents/support", {}).status == 200
+    before = len(all_items(new.workspace_id))
+    fill(api, new.workspace_id, "zara")
+    assert len(all_items(new.workspace_id)) > before + 6
+    erasure_id = api.post("/v3/erasures", {"erasure": ZARA}).data["id"]
+    for later in (0, 90_000):
+        monkeypatch.setattr(clock, "milliseconds", lambda later=later: now + later)
+        run(["erase", new.workspace_id, erasure_id])
+    found = api.get(f"/v3/erasures/{erasure_id}").data
+    assert (found["status"], found["receipt"]["counts"]) == ("complete", COUNTS)
+    assert len(all_items(new.workspace_id)) == before + 1  # the erasure itself
+    assert "zara" not in repr(all_items(new.workspace_id))
+
+
+def test_an_expired_conversation_is_removed_with_its_parts(
+    stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    new = workspaces.create("Expiring")
+    api, now = Api(new.workspace_key), clock.milliseconds
+    assert api.post("/v2/agents/support", {}).status == 200
+    monkeypatch.setattr(clock, "milliseconds", lambda: now() - 86_400_000 + 2_000)
+    assert api.patch("/v3/workspace", {"workspace": {"retentionDays": 1}}).status == 200
+    fill(api, new.workspace_id, "zara")
+    monkeypatch.undo()
+    stream.read()
+    records: list[dict[str, Any]] = []
+    for _ in range(300):
+        records += [one for one in stream.read("conversations") if one["eventName"] == "REMOVE"]
+        if len([one for one in records if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"]) == 2:
+            break
+        clock.sleep(0.1)
+    assert {one["userIdentity"]["principalId"] for one in records} == {"dynamodb.amazonaws.com"}
+    assert pipeline.events_of(records) == []
+    assert all_items(new.workspace_id, "conversations") != []  # its chunks
+    tallying.tally_conversations({"Records": records}, None)
+    sqs = storage.sdk_client("sqs")
+    waiting = sqs.receive_message(
+        QueueUrl=sqs.get_queue_url(QueueName="cams-erasures")["QueueUrl"], MaxNumberOfMessages=10
+    )
+    run(*(json.loads(one["Body"]) for one in waiting["Messages"]))
+    assert all_items(new.workspace_id, "conversations") == []

@@ -1,0 +1,155 @@
+"""A canary: a person in every table, queue and stream of a workspace is found nowhere after their erasure."""
+
+import base64
+import json
+import random
+import socket
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from chalicelib.webhooks import events
+from chalicelib.workspaces.store import NewWorkspace
+from tests import moto_tables, opened
+from tests.api import Api
+from tests.builders import lead_body, message, state_body, webhook_body
+from tests.conftest import PassTime
+from tests.selection import whole
+from tests.test_erasures import erase
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import inbox as inbox
+from tests.webhooks.conftest import stream as stream
+from tests.webhooks.receivers import status
+
+USER, EMAIL, PHONE = "canary-user-7c1e", "Canary.7c1e@example.com", "+49 30 7c1e555"
+WORDS = "quixotic-zephyr-7c1e"
+PERSON = {"userID": USER, "email": EMAIL.lower(), "phone": PHONE}
+DAY = 24 * 60 * 60
+NOISE = base64.b64encode(random.Random(1).randbytes(300_000)).decode()
+MARKS = (USER, EMAIL.casefold(), PHONE, WORDS)
+
+
+def marked(text: str) -> bool:
+    """Whether a text carries the person."""
+    return any(mark in text.casefold() for mark in MARKS)
+
+
+def kinds() -> set[str]:
+    """The kinds of items that carry the person: the table, and for conversations what their sort keys begin with."""
+    found = [one for one in opened.items() if marked(one.text)]
+    return {
+        " ".join([one.table, *one.keys[1:]][: 1 + (one.table == "conversations")]).partition("#")[0] for one in found
+    }
+
+
+def with_key(api: Api, path: str, body: Any, key: str) -> None:
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key.replace(" ", "-")}
+    assert api.call("POST", path, body, headers).status == 200
+
+
+def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
+    """Everything that a workspace can store of a person, at two agents."""
+    for agent in ("support", "sales"):
+        assert api.post(f"/v2/agents/{agent}", {"title": agent}).status == 200
+    # Their id is the conversation's: long, with chunks and with received messages in items of their own.
+    long = [{"from": "human", "messages": [message(f"{words} {number} {NOISE[number * 500 : number * 500 + 500]}")]}
+            for number in range(600)]  # fmt: skip
+    with_key(api, f"/agents/support/interact/{user}/state", {"turns": long}, f"long {user}")
+    # By each member of the metadata, under other ids.
+    for name, value in (("userID", user), ("userEmail", email), ("userPhone", phone)):
+        body = {**state_body(words), "metadata": {name: value}}
+        with_key(api, f"/agents/sales/interact/{name}-of-{words[-4:]}-{len(value)}/state", body, f"{name} {user}")
+    # The metadata is too long for the index.
+    large = {**state_body(words), "metadata": {"userEmail": email.upper(), "userName": NOISE[:5_000]}}
+    assert api.post(f"/agents/sales/interact/large-{words[-4:]}/state", large).status == 200
+    for number, members in enumerate(({"email": email.upper()}, {"phone": phone}, {"name": words, "email": email})):
+        with_key(api, "/v3/leads", lead_body("sales", **members), f"lead {number} {user}")
+    for path, record in (
+        (f"support/analytics/{user}", {"record": "load", "browser": words}),
+        (f"sales/analytics/userEmail-of-{words[-4:]}-{len(email)}", {"record": "convo", "browser": words}),
+        (f"sales/analytics/elsewhere-{words[-4:]}", {"record": "load", "userID": user}),
+    ):
+        assert api.post(f"/v2/agents/{path}", record).status == 200
+
+
+def plant_neighbour(api: Api) -> None:
+    plant(api, "neighbour", "neighbour@example.org", "+1 555", "plain-words-0000")
+
+
+def items_of(workspace: NewWorkspace) -> list[str]:
+    """The items of a workspace, without what its credentials and tallies change by themselves."""
+    return sorted(
+        repr(item)
+        for items in moto_tables.items().values()
+        for item in items
+        if workspace.workspace_id in repr(item) and "last_used_at" not in item
+    )
+
+
+def refuse(connection: socket.socket, where: Any) -> None:
+    status(500)(connection, where)
+
+
+@pytest.fixture
+def planted(api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, inbox: pipeline.Inbox) -> None:
+    """The person in two workspaces, with delivered, failed and queued webhooks, and a neighbour."""
+    with pipeline.inbox(refuse) as failing:
+        for one in (inbox, failing):
+            assert api.post("/v3/webhooks", webhook_body(one.url(), *events.TYPES)).status == 200
+        plant_neighbour(api)
+        plant(api, USER, EMAIL, PHONE, WORDS)
+        pipeline.fan_out(stream.read())
+        held = pipeline.take()
+        held.run()  # up to ten messages of up to 40 events; the others stay in the queue
+        held.delete()
+    plant(Api(other_workspace.workspace_key), USER, EMAIL, PHONE, WORDS)
+
+
+def of_neighbour() -> list[str]:
+    return [one.text for one in opened.items() if "neighbour" in one.text or "plain-words" in one.text]
+
+
+@whole
+def test_the_streams_keep_a_person_until_the_receipt_says(
+    api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
+) -> None:
+    """Nobody can delete from a stream. DynamoDB drops each record 24 hours after its change."""
+    plant(api, USER, EMAIL, PHONE, WORDS)
+    receipt = erase(api, pass_time, **PERSON)["receipt"]
+    times = [time for _, time, text in opened.stream_records() if marked(text)]
+    until = datetime.fromisoformat(receipt["streamsUntil"].replace("Z", "+00:00")).timestamp()
+    assert len(times) > 20
+    assert max(times) + DAY <= until
+    # The removals are in the streams, too. They make no event.
+    records = stream.read()
+    removals = [one for one in records if one["eventName"] == "REMOVE"]
+    assert len(removals) > 10
+    assert pipeline.events_of(removals) == []
+
+
+@whole
+def test_a_person_is_found_nowhere_after_their_erasure(
+    api: Api, other_workspace: NewWorkspace, planted: None, inbox: pipeline.Inbox, pass_time: PassTime
+) -> None:
+    others, neighbour = items_of(other_workspace), of_neighbour()
+    conversations = {f"conversations {one}" for one in ("conversation", "turns", "received")}
+    assert kinds() == conversations | {"leads", "analytics", "events", "idempotency"}
+    found = erase(api, pass_time, **PERSON)
+    left = [
+        one for one in opened.items() if marked(one.text) and not one.keys[0].startswith(other_workspace.workspace_id)
+    ]
+    assert [(one.table, one.keys, one.text[:300]) for one in left] == []
+    assert [one for one in opened.messages() if marked(one[1])] == []
+    assert not marked(json.dumps(found))
+    # The same person of another workspace stays, and so does another person of this one.
+    assert items_of(other_workspace) == others
+    assert of_neighbour() == neighbour
+    counts = found["receipt"]["counts"]
+    assert counts == {"conversations": 5, "analytics": 3, "leads": 3, "events": counts["events"], "answers": 7}
+    assert counts["events"] > 600
+    # What is still queued finds its events gone, and posts nothing about them.
+    posted = len(inbox.posts)
+    assert pipeline.drain() > 0
+    assert not any(marked(one.text.decode()) for one in inbox.posts[posted:])
+    assert [one for one in opened.items() if marked(one.text) and one.table in ("events", "deliveries")] == []

@@ -1,0 +1,409 @@
+"""Erasures over HTTP and in the function: progress, crashes, repeated messages, and the signed receipt.
+
+`test_erased_person` shows that nothing of a person is left.
+"""
+
+import base64
+import hashlib
+import json
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from botocore.client import BaseClient
+from moto.sqs.models import sqs_backends
+
+from chalicelib import clock, errors, storage
+from chalicelib.erasures import erasing, functions, kinds, receipt
+from chalicelib.erasures.person import Person
+from chalicelib.webhooks import events, ledger
+from chalicelib.workspaces.store import NewWorkspace
+from tests import moto_tables, opened
+from tests.api import Api
+from tests.builders import lead_body, message, state_body
+from tests.conftest import PassTime
+from tests.requests import refuse_operation
+from tests.selection import whole
+
+ZARA = {"email": "zara@example.com", "userID": "zara"}
+
+
+def messages(queue: str = "erasures") -> list[dict[str, str]]:
+    """Take the messages of a queue, ignoring their delay."""
+    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table(queue)]
+    taken = [{"body": one.body, "receiptHandle": ""} for one in waiting._messages]
+    waiting._messages = []
+    return taken
+
+
+def work(pass_time: PassTime) -> None:
+    """Run the function with the messages of its queue until there are none."""
+    while taken := messages():
+        functions.erase({"Records": taken}, None)
+        pass_time(90)
+
+
+def begin(api: Api, **person: str) -> str:
+    made = api.post("/v3/erasures", {"erasure": person}).data
+    assert made["status"] == "running"
+    erasure_id: str = made["id"]
+    return erasure_id
+
+
+def read(api: Api, erasure_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = api.get(f"/v3/erasures/{erasure_id}").data
+    return found
+
+
+def erase(api: Api, pass_time: PassTime, **person: str) -> dict[str, Any]:
+    """Erase a person; returns the complete erasure."""
+    erasure_id = begin(api, **person)
+    work(pass_time)
+    found = read(api, erasure_id)
+    assert found["status"] == "complete"
+    return found
+
+
+def fill(api: Api, workspace_id: str, user: str) -> None:
+    """Two conversations, one of them with chunks, analytics, a lead, an event and a kept answer of a user."""
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": f"key-{user}"}
+    noise = hashlib.shake_256(user.encode()).hexdigest(150_000)
+    turns = {"turns": [{"from": "human", "messages": [message(noise)]}]}
+    assert api.call("POST", f"/agents/support/interact/{user}/state", turns, headers).status == 200
+    body = {**state_body("Hello"), "metadata": {"userEmail": f"{user}@example.com"}}
+    assert api.post(f"/agents/support/interact/by-mail-of-{user}/state", body).status == 200
+    assert api.post(f"/v2/agents/support/analytics/{user}", {"record": "load"}).status == 200
+    assert api.post("/v3/leads", lead_body(email=f"{user}@example.com")).status == 200
+    payload = {"agentId": "support", "convoId": f"by-mail-of-{user}", "messageContent": "Hello"}
+    ledger.save_events([events.Event(f"01m7zd9ja0p9{user:0>14}", workspace_id, "message_received", payload)])
+
+
+COUNTS = {"conversations": 2, "analytics": 1, "leads": 1, "events": 1, "answers": 1}
+NOTHING = dict.fromkeys(COUNTS, 0)
+
+
+def left(text: str) -> list[opened.Opened]:
+    return [one for one in opened.items() if text in one.text]
+
+
+@pytest.fixture
+def filled(api: Api, agent_id: str, workspace: NewWorkspace) -> None:
+    """Two users with a record of every kind."""
+    for user in ("zara", "yvette"):
+        fill(api, workspace.workspace_id, user)
+
+
+# ---- the person -----------------------------------------------------------------------------------
+
+
+def test_a_person_is_erased_and_another_stays(api: Api, filled: None, pass_time: PassTime) -> None:
+    others = left("yvette")
+    found = erase(api, pass_time, email="ZARA@example.com", userID="zara")
+    assert found["counts"] == found["receipt"]["counts"] == COUNTS
+    assert left("zara") == []
+    assert left("yvette") == others
+
+
+@pytest.mark.parametrize(
+    ("metadata", "is_theirs"),
+    [
+        ({"userID": "zara"}, True), ({"userEmail": "Zara@Example.com"}, True), ({"userPhone": "+1 5"}, True),
+        ({"ID": "zara"}, True), ({"userID": "Zara"}, False), ({"userPhone": "+15"}, False), ({}, False),
+        ({"userEmail": None}, False), ({"userName": "zara"}, False),
+    ],
+)  # fmt: skip
+def test_ids_and_phone_numbers_are_compared_exactly_and_emails_without_case(
+    metadata: dict[str, Any], is_theirs: bool
+) -> None:
+    assert Person("zara", "zara@example.com", "+1 5").has(metadata) is is_theirs
+
+
+def test_what_was_left_out_matches_nothing() -> None:
+    nobody = Person(None, None, None)
+    assert not nobody.has({"userID": None, "userEmail": None, "userPhone": None})
+    assert not nobody.is_in([None, "", {"a": None}])
+    assert Person(None, None, "5").is_in({"a": [{"b": "5"}]})
+    assert not Person(None, None, "5").is_in({"5": "55"})
+
+
+@pytest.mark.parametrize("body", [{}, {"erasure": {}}, {"erasure": {"email": None}}, {"erasure": {"userID": ""}}])
+def test_an_erasure_names_a_person(api: Api, body: dict[str, Any]) -> None:
+    assert api.post("/v3/erasures", body).status == 400
+    assert messages() == []
+
+
+def test_an_unknown_erasure_is_404_and_so_is_one_of_another_workspace(api: Api, other_workspace: NewWorkspace) -> None:
+    erasure_id = begin(api, **ZARA)
+    assert Api(other_workspace.workspace_key).get(f"/v3/erasures/{erasure_id}").status == 404
+    assert api.get("/v3/erasures/unknown").status == 404
+
+
+def test_an_access_token_does_not_open_erasures(workspace: NewWorkspace) -> None:
+    token = Api(workspace.access_token)
+    assert token.post("/v3/erasures", {"erasure": ZARA}).status == 403
+    assert token.get("/v3/erasures/any").status == 403
+
+
+def test_what_is_searched_for_is_sealed_and_then_removed(api: Api, filled: None, pass_time: PassTime) -> None:
+    erasure_id = begin(api, **ZARA)
+    (row,) = [one for one in moto_tables.items()["cams-workspaces"] if erasure_id in repr(one)]
+    assert "zara" not in repr(row)
+    assert "zara@example.com" in opened.text_of("cams-workspaces", row)
+    work(pass_time)
+    (row,) = [one for one in moto_tables.items()["cams-workspaces"] if erasure_id in repr(one)]
+    assert row.keys() == {"workspace", "item", "document", "version_tag"}
+
+
+# ---- steps ----------------------------------------------------------------------------------------
+
+
+def test_the_message_precedes_the_erasure(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refuse_operation("PutItem", "ThrottlingException"):
+        assert api.post("/v3/erasures", {"erasure": ZARA}).status == 503
+    functions.erase({"Records": messages()}, None)
+    assert messages() == []
+
+
+def test_the_same_key_makes_one_erasure(api: Api, filled: None, pass_time: PassTime) -> None:
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "once"}
+    first, second = (api.call("POST", "/v3/erasures", {"erasure": ZARA}, headers) for _ in range(2))
+    assert first.data == second.data
+    work(pass_time)
+    assert read(api, first.data["id"])["receipt"]["counts"] == COUNTS
+    assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == NOTHING
+
+
+def test_an_erasure_that_runs_out_of_time_is_continued_by_the_queue(
+    api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    monkeypatch.setattr(erasing, "_MAX_PAGES", 1)
+    rounds, running = 0, []
+    while taken := messages():
+        rounds += 1
+        functions.erase({"Records": taken}, None)
+        running.append(read(api, erasure_id)["counts"])
+        pass_time(90)
+    assert rounds > 70  # two searches, each with a page for each of 32 partitions of events
+    assert running == sorted(running, key=lambda counts: sum(counts.values()))
+    assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
+
+
+def test_pages_are_continued_behind_their_last_record(
+    api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        assert api.post("/v3/leads", lead_body(email=f"other-{number}@example.com")).status == 200
+    assert api.post("/v3/leads", lead_body(email="zara@example.com")).status == 200
+    for name in ("_PAGE", "_LARGE_PAGE"):
+        monkeypatch.setattr(kinds, name, 1)
+    assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == {**COUNTS, "leads": 2}
+    assert left("zara") == []
+    assert len(left("other-")) == 3
+
+
+def test_the_second_search_waits_and_finds_what_was_being_written(
+    api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    functions.erase({"Records": messages()}, None)
+    assert read(api, erasure_id)["counts"] == {**COUNTS, "answers": 0}
+    # A request in flight, and a change that was still in the stream.
+    assert api.post("/v3/leads", lead_body(email="zara@example.com")).status == 200
+    payload = {"agentId": "support", "convoId": "by-mail-of-zara", "messageContent": "Late"}
+    ledger.save_events(
+        [events.Event("01m7zd9ja0p9000000000late0", workspace.workspace_id, "message_received", payload)]
+    )
+    pass_time(89)
+    functions.erase({"Records": messages()}, None)
+    assert read(api, erasure_id)["status"] == "running"
+    pass_time(1)
+    functions.erase({"Records": messages()}, None)
+    assert messages() == []
+    assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "leads": 2, "events": 2}
+    assert left("zara") == []
+
+
+def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit_it(
+    api: Api, filled: None, pass_time: PassTime
+) -> None:
+    headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": "abandoned"}
+    turns = {"turns": [{"from": "human", "messages": [message(hashlib.shake_256(b"1").hexdigest(100_000))]}]}
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):
+        assert api.call("POST", "/agents/support/interact/zara/state", turns, headers).status == 503
+    erasure_id = begin(api, **ZARA)
+    functions.erase({"Records": messages()}, None)
+    pass_time(90)
+    functions.erase({"Records": messages()}, None)
+    assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "answers": 2}
+    assert left("zara") == []
+
+
+def test_two_erasures_of_a_person_at_once_both_complete(api: Api, filled: None, pass_time: PassTime) -> None:
+    begun = [begin(api, **ZARA), begin(api, userID="zara", email="ZARA@EXAMPLE.COM")]
+    work(pass_time)
+    counts = [read(api, one)["receipt"]["counts"] for one in begun]
+    assert {name: counts[0][name] + counts[1][name] for name in COUNTS} == COUNTS
+    assert left("zara") == []
+
+
+def test_a_repeated_message_changes_nothing(api: Api, filled: None, pass_time: PassTime) -> None:
+    erasure_id = begin(api, **ZARA)
+    while taken := messages():
+        functions.erase({"Records": taken * 2}, None)
+        pass_time(90)
+    before = moto_tables.snapshot()
+    assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
+    functions.erase({"Records": taken}, None)
+    assert moto_tables.snapshot() == before
+
+
+def test_of_two_invocations_for_one_erasure_the_slower_one_stops(
+    api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    (first,) = messages()
+    save = erasing._Work._save
+    others: list[dict[str, str]] = []
+
+    def overtaken(own: erasing._Work) -> None:
+        if not others:
+            others.append(first)
+            functions.erase({"Records": [first]}, None)
+        save(own)
+
+    monkeypatch.setattr(erasing._Work, "_save", overtaken)
+    functions.erase({"Records": [first]}, None)
+    pass_time(90)
+    followed = messages()
+    assert len(followed) == 1
+    functions.erase({"Records": followed}, None)
+    assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
+    assert left("zara") == []
+
+
+class Died(BaseException):
+    """The process ends."""
+
+
+@contextmanager
+def dies_after(number: int) -> Iterator[list[str]]:
+    """End the process after a number of requests to DynamoDB, KMS and SQS; yields the requests."""
+    sent: list[str] = []
+    send = BaseClient._make_api_call
+
+    def counted(client: BaseClient, operation: str, parameters: dict[str, Any]) -> Any:
+        answer = send(client, operation, parameters)
+        sent.append(operation)
+        if len(sent) == number:
+            raise Died
+        return answer
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", counted)
+        yield sent
+
+
+@pytest.mark.parametrize("step", [pytest.param(13, id="every 13th"), pytest.param(1, id="every", marks=whole)])
+def test_an_erasure_that_dies_after_any_request_is_continued_and_counts_once(
+    step: int, api: Api, filled: None, pass_time: PassTime
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    begun, start, number = moto_tables.snapshot(), messages(), 0
+    others = left("yvette")
+    is_complete = False
+    while not is_complete:
+        number += step
+        moto_tables.restore(begun)
+        waiting = start
+        is_complete = True
+        with dies_after(number):
+            while waiting:
+                try:
+                    functions.erase({"Records": waiting}, None)
+                except Died:  # the queue makes the message visible again
+                    is_complete = False
+                    waiting = [*waiting, *messages()]
+                else:
+                    waiting = messages()
+                pass_time(90)
+        assert read(api, erasure_id)["receipt"]["counts"] == COUNTS, number
+        assert left("zara") == [], number
+        assert left("yvette") == others, number
+    assert number > 80
+
+
+def test_a_record_that_cannot_be_decrypted_does_not_stop_an_erasure(
+    api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    damaged = storage.table("leads")
+    dynamodb = storage.sdk_client("dynamodb")
+    item = dynamodb.scan(TableName=damaged)["Items"][0]
+    sealed = item["document"]["B"]
+    item["document"]["B"] = sealed[:-1] + bytes([sealed[-1] ^ 1])
+    dynamodb.put_item(TableName=damaged, Item=item)
+    found = erase(api, pass_time, **ZARA)
+    assert found["receipt"]["counts"]["conversations"] == 2
+
+
+# ---- the receipt ----------------------------------------------------------------------------------
+
+
+def test_a_receipt_has_a_hash_and_a_signature_of_its_canonical_text(
+    api: Api, workspace: NewWorkspace, filled: None, pass_time: PassTime
+) -> None:
+    signed = erase(api, pass_time, **ZARA)["receipt"]
+    text = receipt.canonical(signed)
+    assert hashlib.sha256(text).hexdigest() == signed["hash"]
+    assert json.loads(text)["workspaceId"] == workspace.workspace_id
+    verified = boto3.client("kms").verify(
+        KeyId=receipt.key_alias(), Message=text, MessageType="RAW",
+        Signature=base64.b64decode(signed["signature"]), SigningAlgorithm="ECDSA_SHA_256",
+    )  # fmt: skip
+    assert verified["SignatureValid"]
+    day = 24 * 60 * 60
+    assert signed["streamsUntil"] == clock.iso(int(_seconds(signed["completedAt"])) + day)
+
+
+def _seconds(iso: str) -> float:
+    from datetime import datetime
+
+    return datetime.fromisoformat(iso.replace("Z", "+00:00")).timestamp()
+
+
+def test_an_erasure_is_not_complete_without_its_signature(
+    api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    erasure_id = begin(api, **ZARA)
+    functions.erase({"Records": messages()}, None)
+    pass_time(90)
+    waiting = messages()
+    with monkeypatch.context() as patch:
+        patch.setattr(receipt, "_ALGORITHM", "UNKNOWN")
+        with pytest.raises(errors.Unavailable):
+            functions.erase({"Records": waiting}, None)
+    assert read(api, erasure_id)["status"] == "running"
+    functions.erase({"Records": waiting}, None)
+    assert read(api, erasure_id)["receipt"]["counts"] == COUNTS
+
+
+@pytest.mark.skipif(not (shutil.which("openssl") and shutil.which("jq")), reason="needs openssl and jq")
+def test_the_documented_command_verifies_a_receipt(api: Api, filled: None, pass_time: PassTime, tmp_path: Path) -> None:
+    (tmp_path / "erasure.json").write_text(json.dumps({"data": erase(api, pass_time, **ZARA)}))
+    key = boto3.client("kms").get_public_key(KeyId=receipt.key_alias())["PublicKey"]
+    (tmp_path / "receipts.der").write_bytes(key)
+    page = (Path(__file__).parents[1] / "docs/conversations.md").read_text(encoding="utf-8")
+    command = page.partition("<!-- verify -->\n```sh\n")[2].partition("```")[0]
+    ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.stdout == "Verified OK\n", ran.stderr
+    with (tmp_path / "erasure.json").open("r+") as file:
+        changed = file.read().replace('"conversations": 2', '"conversations": 3')
+        file.seek(0)
+        file.write(changed)
+    ran = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "Verified OK" not in ran.stdout
