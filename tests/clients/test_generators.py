@@ -21,8 +21,9 @@ pytestmark = [pytest.mark.engine, whole]
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
-# Five for messages, four for visitor tokens, six for erasures and retention.
-MOST_MODELS = 132
+# 120, and for what people and pages do with conversations: 9 to list, read, change and assign them, 5 for messages, 4 for
+# visitor tokens, 6 for erasures and retention.
+MOST_MODELS = 120 + 9 + 5 + 4 + 6
 
 needs_generator = pytest.mark.skipif(
     sys.version_info < (3, 11), reason="NOT TESTED: openapi-python-client needs Python 3.11."
@@ -78,7 +79,7 @@ def python_client(described: Path) -> Path:
 
 
 @needs_generator
-def test_the_python_generator_makes_at_most_122_models(python_client: Path) -> None:
+def test_the_python_generator_makes_no_more_models_than_before(python_client: Path) -> None:
     made = {file.stem for file in (python_client / "cams_client" / "models").glob("*.py")} - {"__init__"}
     assert "agent_v3" in made
     assert len(made) <= MOST_MODELS
