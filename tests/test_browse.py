@@ -289,3 +289,11 @@ def test_the_inbox_of_another_workspace_is_its_own(api: Api, other_workspace: Ne
 def test_the_list_of_an_unknown_agent_is_not_found(api: Api, agent_id: str) -> None:
     for query in ("", "?inbox=true"):
         assert api.get(f"/v3/agents/unknown/convos{query}").status == 404
+
+
+@pytest.mark.usefixtures("agents")
+def test_a_search_folds_case_and_the_end_of_a_time_is_excluded(api: Api, workspace: NewWorkspace) -> None:
+    one = any_conversation(random.Random(6), 1)._replace(agent="support", created=ids.id_at(START * 1000, 0))
+    fill(workspace, [one._replace(metadata={**one.metadata, "userName": "Straße"})])
+    for query, found in (("q=STRASSE", 1), (f"to={START}", 0), (f"to={START + 1}", 1), (f"from={START}", 1)):
+        assert len(api.get(f"/v3/agents/support/convos?{query}").data) == found, query
