@@ -590,7 +590,7 @@ def test_a_change_that_always_loses_the_race_is_a_conflict(
     numbers = iter(range(100))
     interrupt(monkeypatch, 99, lambda: api.post(f"/v2/agents/{agent_id}", {"vg_maxTokens": next(numbers)}))
     refused(api.post(f"/v2/agents/{agent_id}", {"title": "ours"}), 409)
-    assert (stored_agent(workspace)["title"], next(numbers)) == ("Support", 10)
+    assert (stored_agent(workspace)["title"], next(numbers)) == ("Support", 20)
 
 
 def test_a_change_with_a_lost_answer_applies_once_without_a_conflict(

@@ -122,7 +122,7 @@ def test_no_operation_has_an_example_that_a_viewer_would_send_in_vain() -> None:
     parameters = document()["components"]["parameters"].values()
     with_example = {one["name"] for one in parameters if "example" in one or "examples" in one}
     required = {one["name"] for one in parameters if one["in"] == "query" and one.get("required")}
-    assert with_example - required == {"agent_id", "client_id", "convo_id", "org_id", "user_id"}
+    assert with_example - required == {"agent_id", "client_id", "convo_id", "message_id", "org_id", "user_id"}
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/page.js", "/docs/page.css", "/docs/guide.html"])

@@ -308,7 +308,8 @@ def test_a_replay_does_not_recreate_a_deleted_record(world: World) -> None:
 
 
 def test_the_table_contains_no_key_secret_or_body_in_clear_text(world: World) -> None:
-    answers = [world.send(case, KEY + case.id.replace(" ", "-")) for case in CASES if "large" not in case.id]
+    cases = [case for case in CASES if "large" not in case.id]
+    answers = [world.send(case, KEY + case.id.replace(" ", "-")) for case in cases]
     secrets = {
         word
         for answer in answers
@@ -318,7 +319,7 @@ def test_the_table_contains_no_key_secret_or_body_in_clear_text(world: World) ->
     assert len(secrets) >= 4
     text = repr(stored()[TABLE])
     (caller,) = credentials.list_active(world.workspace.workspace_id, tokens.WORKSPACE)[:1]
-    messages = [answer.data["id"] for case, answer in zip(CASES, answers, strict=False) if case.id == "webhook test"]
+    messages = [answer.data["id"] for case, answer in zip(cases, answers, strict=True) if case.id == "webhook test"]
     for hidden in (*secrets, *messages, KEY, KEY.strip('"'), caller.credential_id, "new@x.test", "Changed", "Content"):
         assert hidden not in text
     assert all(item["request"]["S"].startswith(f"{world.workspace.workspace_id}#") for item in stored()[TABLE])

@@ -11,8 +11,11 @@ from typing import Any
 import pytest
 
 from benchmarks import populate
+from benchmarks.costs import warm_up
 from chalicelib import clock, storage
 from chalicelib.conversations import store
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.selection import whole
@@ -52,11 +55,12 @@ def at_once(number: int, send: Callable[[int], Answer]) -> list[Answer]:
 
 @whole
 def test_conversations_that_are_created_at_once_take_two_requests_each(
-    api: Api, agent_id: str, requests: Counter[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, agent_id: str, workspace: NewWorkspace, requests: Counter[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pauses: list[float] = []
     monkeypatch.setattr(clock, "sleep", pauses.append)
     api.get("/v2/clients")  # caches the credential
+    workspaces.retention_days(workspace.workspace_id)  # cached, too
     requests.clear()
     answers = at_once(AT_ONCE, lambda index: api.post(CREATE, {"conversation": {"title": str(index)}}))
     assert [answer.status for answer in answers] == [200] * AT_ONCE
@@ -87,6 +91,7 @@ def test_rivals_for_one_conversation_lose_no_update(api: Api, agent_id: str, req
 def costs(tenant: populate.Tenant, deleted: str) -> dict[str, tuple[dict[str, int], float, float]]:
     """Requests, read and write units of each operation; `deleted` is a conversation to delete."""
     api, found = tenant.api, {}
+    warm_up(tenant)
     cursor = api.get(LIST).json["nextCursor"]
     turns = {"turns": [{"from": "human", "messages": [{"item": {"text": "Hello"}}]}]}
     state = f"/agents/support/interact/{populate.conversation_id(1)}/state"

@@ -159,7 +159,8 @@ def test_the_envelopes_carry_the_name_of_their_data() -> None:
     assert {"AgentV3Answer", "AgentV3ListAnswer", "ToolAnswer", "ConvoMetaListAnswer"} <= envelopes.keys()
     for name, data in envelopes.items():
         record = data.get("items", data)["$ref"].rpartition("/")[2]
-        assert name == f"{record}{'List' if 'items' in data else ''}Answer"
+        of_list = "Page" if "hasMore" in components[name]["properties"] else "List"
+        assert name == f"{record}{of_list if 'items' in data else ''}Answer"
 
 
 def test_the_state_is_typed() -> None:

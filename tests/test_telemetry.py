@@ -30,6 +30,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> Lines:
 def test_a_request_logs_one_line_with_its_route_status_and_cost(
     api: Api, agent_id: str, workspace: NewWorkspace, lines: Lines
 ) -> None:
+    api.post("/v3/agents/support/convos", {"conversation": {}})  # caches the workspace's retention
     lines()
     answer = api.post(STATE, state_body("Hello"))
     (line,) = lines()

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, queues
 from chalicelib.erasures import store
-from chalicelib.http import auth, messages
+from chalicelib.http import auth, etag, messages
 from chalicelib.http.operation import operation
 
 if TYPE_CHECKING:
@@ -38,15 +38,17 @@ def create_erasure() -> Response:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
     row = store.new(auth.caller().workspace_id, person)
     queues.send(queues.ERASURES, [json.dumps(["erase", row.workspace, row.erasure_id])], row.workspace, _START_SECONDS)
-    return messages.success("Erasure created successfully", _render(row))
+    return etag.tagged(messages.success("Erasure created successfully", _render(row)), row)
 
 
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
-@operation(data="models.Erasure", raises=(errors.NotFound,), examples="erasures.READ_ERASURE")
+@operation(
+    data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,), examples="erasures.READ_ERASURE"
+)
 def read_erasure(erasure_id: str) -> Response:
     """Read the progress of an erasure and, when it is complete, its receipt. Neither has what was searched for."""
     row = store.read(auth.caller().workspace_id, erasure_id)
-    return messages.success("Erasure retrieved successfully", _render(row))
+    return etag.tagged(messages.success("Erasure retrieved successfully", _render(row)), row)
 
 
 def _render(row: store.ErasureRow) -> dict[str, Any]:

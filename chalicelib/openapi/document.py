@@ -191,11 +191,12 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
 
 
 def _envelope_name(view: _View, built: schemas.Schemas) -> str:
-    """`AgentV3Answer` for an `AgentV3`, `AgentV3ListAnswer` for a list, and `EmptyAnswer` without data."""
+    """`ToolAnswer` for a `Tool`, `ToolListAnswer` for a list, `ToolPageAnswer` for a bounded list, else `EmptyAnswer`."""
     data = built.by_key.get((view.name, "response"))
     if data is None:
         return "EmptyAnswer"
-    form = "ListAnswer" if "items" in data else "Answer"
+    of_list = "PageAnswer" if view.operation.bounded else "ListAnswer"
+    form = of_list if "items" in data else "Answer"
     path: str = data.get("items", data)["$ref"]
     return path.rpartition("/")[2] + form
 

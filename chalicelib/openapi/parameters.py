@@ -96,7 +96,7 @@ _QUERY: dict[str, Schema] = {
         "name": "q",
         "required": True,
         "description": "The text to find. Upper and lower case are the same.",
-        "example": "order",
+        "example": "1010",
         "schema": _TEXT,
     },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},

@@ -30,8 +30,17 @@ def conversations() -> None:
 
 @conversations.command()
 @options.workspace
-@click.option("--agent", "agent_id", required=True, metavar="AGENT_ID", callback=options.printable_text)
-@click.option("--format", "form", type=click.Choice([*exports.MEDIA]), default=exports.NDJSON, show_default=True)
+@click.option(
+    "--agent", "agent_id", required=True, metavar="AGENT_ID", callback=options.printable_text, help="The agent."
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*exports.MEDIA]),
+    default=exports.NDJSON,
+    show_default=True,
+    help="Of the file.",
+)
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 def export(workspace_id: str, agent_id: str, form: str, file: Path) -> None:
     """Write all conversations of an agent to a file, newest first.

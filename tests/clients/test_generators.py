@@ -21,8 +21,8 @@ pytestmark = [pytest.mark.engine, whole]
 HERE = Path(__file__).parent
 MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
-# 120, and for what people and pages do with conversations: 9 to list, read, change and assign them, 5 for messages, 4 for
-# visitor tokens, 6 for erasures and retention.
+# 120, and for conversations: 9 to list, read, change and assign them, 5 for messages, 4 for visitor tokens, 6 for
+# erasures and retention.
 MOST_MODELS = 120 + 9 + 5 + 4 + 6
 
 needs_generator = pytest.mark.skipif(

@@ -38,7 +38,6 @@ _COUNTED = {
 _DESCRIPTION = {"userName": "Sam", "origin": "web-chat", "tags": ["orders"], "state": "requested_chat"}
 _DESCRIBED = {**_COUNTED, **_DESCRIPTION}
 SHORTENED = {**_DESCRIBED, "messagesNum": 2}
-NEWEST_FIRST = [{**_REPLY, "from": "bot", "ts": NOW - 58}, _HELLO]
 
 
 def _state(done: str, metadata: dict[str, Any], turns: list[Any], old: list[Any]) -> dict[str, Any]:
@@ -102,7 +101,7 @@ LIST_CONVERSATIONS: Examples = {
     )
 }
 _NUMBER = {"mid": MESSAGE, "from": "human", "type": "text", "item": {"text": "It is 1001."}, "ts": NOW}
-_CORRECTED = {**_NUMBER, "item": {"text": "It is 1010."}}
+CORRECTED = {**_NUMBER, "item": {"text": "It is 1010."}}
 ADD_MESSAGES: Examples = {
     "one": Example("A message of the user", success("Messages added successfully", [_NUMBER]), {"messages": [_NUMBER]}),
     "again": Example(
@@ -114,14 +113,14 @@ ADD_MESSAGES: Examples = {
 CHANGE_MESSAGE: Examples = {
     "corrected": Example(
         "Another text",
-        success("Message updated successfully", _CORRECTED),
+        success("Message updated successfully", CORRECTED),
         {"message": {"item": {"text": "It is 1010."}}},
     )
 }
 REPLACE_MESSAGES: Examples = {
     "shorter": Example(
         "Keep one message",
-        success("Messages replaced successfully", [_CORRECTED]),
-        {"messages": [_CORRECTED]},
+        success("Messages replaced successfully", [CORRECTED]),
+        {"messages": [CORRECTED]},
     )
 }

@@ -1,9 +1,10 @@
 """Examples of the v3 operations of conversations, on the records of the other examples."""
 
-from chalicelib.openapi.examples.conversations import NEWEST_FIRST, SHORTENED
+from chalicelib.openapi.examples.conversations import CORRECTED, SHORTENED
 from chalicelib.openapi.examples.shared import AGENT, CLIENT, CONVERSATION_ID, NOW, VISITOR, Example, Examples, success
 
-_WAITING = {**SHORTENED, "agentId": AGENT, "lastMessage": "What is its number?"}
+_COUNTED = {"messagesNum": 1, "interactionsNum": 1, "firstMessageTS": NOW, "lastMessageTS": NOW}
+_WAITING = {**SHORTENED, **_COUNTED, "agentId": AGENT, "lastMessage": "It is 1010."}
 _TITLED = {
     "ID": CONVERSATION_ID,
     "userID": VISITOR,
@@ -46,22 +47,20 @@ CHANGE_CONVERSATION: Examples = {
 READ_CONVERSATION: Examples = {
     "read": Example(
         "Metadata and the newest messages",
-        success("Conversation retrieved successfully", {"conversation": _CHANGED, "messages": NEWEST_FIRST}),
+        success("Conversation retrieved successfully", {"conversation": _CHANGED, "messages": [CORRECTED]}),
     )
 }
 LIST_MESSAGES: Examples = {
     "newest": Example(
         "The first page",
-        {**success("Messages retrieved successfully", NEWEST_FIRST), "hasMore": False},
+        {**success("Messages retrieved successfully", [CORRECTED]), "hasMore": False},
     )
 }
 SEARCH_CONVERSATIONS: Examples = {
     "found": Example(
         "The newest conversations with the text",
         {
-            **success(
-                "Conversations searched successfully", [{"conversation": _CHANGED, "messages": NEWEST_FIRST[1:]}]
-            ),
+            **success("Conversations searched successfully", [{"conversation": _CHANGED, "messages": [CORRECTED]}]),
             "hasMore": False,
             "searchedUntil": 0,
         },
