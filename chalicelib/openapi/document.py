@@ -191,7 +191,7 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
 
 
 def _envelope_name(view: _View, built: schemas.Schemas) -> str:
-    """`ToolAnswer` for a `Tool`, `ToolListAnswer` for a list, `ToolPageAnswer` for a bounded list, else `EmptyAnswer`."""
+    """`ToolAnswer` for a `Tool`, `ToolListAnswer` for a list, `ToolPageAnswer` for a bounded one, or `EmptyAnswer`."""
     data = built.by_key.get((view.name, "response"))
     if data is None:
         return "EmptyAnswer"
