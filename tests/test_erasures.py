@@ -131,6 +131,40 @@ def test_what_was_left_out_matches_nothing() -> None:
     assert not Person(None, None, "5").is_in({"5": "55"})
 
 
+@pytest.mark.parametrize("user", ["support", "web-chat", "human", "anna"])
+def test_an_id_that_is_also_another_text_erases_nobody_else(
+    api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, user: str
+) -> None:
+    """A visitor may choose an id: that of the agent, a channel, a sender, somebody's name."""
+    assert api.post("/v3/leads", lead_body(name="anna", email="anna@example.com")).status == 200
+    payload = {"agentId": "support", "convoId": "other", "messageContent": "anna", "from": "human"}
+    ledger.save_events(
+        [events.Event("01m7zd9ja0p900000000000000", workspace.workspace_id, "message_received", payload)]
+    )
+    assert api.post(f"/agents/support/interact/{user}/state", state_body("Hello")).status == 200
+    assert erase(api, pass_time, userID=user)["counts"] == {**NOTHING, "conversations": 1}
+
+
+def test_a_kept_answer_that_does_not_name_its_conversation_is_erased(
+    api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    """Answers of the routes of messages have only the messages."""
+    headers = {**api._headers, "Content-Type": "application/json"}
+    for user in ("zara", "yvette"):
+        body = {**state_body("Hello"), "metadata": {"userEmail": f"{user}@example.com"}}
+        assert api.post(f"/agents/support/interact/of-{user}/state", body).status == 200
+        for method in ("POST", "PATCH"):
+            key = {"Idempotency-Key": f"{method}-{user}"}
+            said = {"messages": [{"from": "human", "mid": user, "item": {"text": f"Words of {user}"}}]}
+            path = f"/v3/agents/support/convos/of-{user}/messages"
+            assert api.call(method, path, said, {**headers, **key}).status == 200
+    others = left("yvette")
+    counts = erase(api, pass_time, email=ZARA["email"])["counts"]
+    assert counts == {**NOTHING, "conversations": 1, "answers": 2}
+    assert left("zara") == []
+    assert left("yvette") == others
+
+
 @pytest.mark.parametrize("body", [{}, {"erasure": {}}, {"erasure": {"email": None}}, {"erasure": {"userID": ""}}])
 def test_an_erasure_names_a_person(api: Api, body: dict[str, Any]) -> None:
     assert api.post("/v3/erasures", body).status == 400

@@ -156,25 +156,22 @@ def _find_answers(target: Target, _: str, after: Any) -> Page:
 
 
 def _find_answer(target: Target, row: answers.AnswerRow) -> list[str]:
-    """The keys to delete, if this row or its pieces are of the person: its partition key and its sort keys.
+    """The keys to delete, if this response is of the person: its partition key and its sort keys.
 
-    A row without a document is a piece. Its first one stands for a write, whose response may never have been committed.
+    A row without a document is a piece of one. If that was never committed, nobody can say of whom it is, or needs it.
     """
-    if row.document is not None:
-        parts_of, text = [row.part, *(one.part for one in answers.piece_rows(row))], _opened(answers.read_body, row)
-    elif _is_abandoned(row):
-        pieces = answers.find_write(row)
-        parts_of, text = [one.part for one in pieces], _opened(answers.read_pieces, row.request, pieces)
-    else:
-        return []
-    is_found = text is not None and target.person.is_in(json.loads(text), target.found.ids)
-    return [row.request, *parts_of] if is_found else []
+    if row.document is None:
+        return [row.request, row.part] if _is_abandoned(row) else []
+    text, path = _opened(answers.read_body, row), (_opened(row.open) or {}).get("path", {})
+    about = [path, json.loads(text or "null")]
+    is_found = target.person.is_in(about, target.found.ids)
+    return [row.request, row.part, *(one.part for one in answers.piece_rows(row))] if is_found else []
 
 
 def _is_abandoned(row: answers.AnswerRow) -> bool:
-    """Whether this is the first piece of a response that no request will commit any more, and none has."""
-    writing, number = storage.split_key(row.part)
-    if int(number) or clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
+    """Whether this is a piece of a response that no request will commit any more, and none has."""
+    writing = storage.split_key(row.part)[0]
+    if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
     answer = storage.find(answers.AnswerRow, row.request, "answer")
     return answer is None or answer.writing != writing

@@ -3,6 +3,10 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
+# The members that have the id of a person or of their conversation. Others have the same text by chance: a visitor may
+# choose an id like "support", which is an agent's, or "human".
+_IDS = frozenset({"id", "ID", "userID", "user_id", "convoId", "convo_id"})
+
 
 class Person(NamedTuple):
     """What identifies a person. Ids and phone numbers are compared exactly, the email without regard to case."""
@@ -21,9 +25,13 @@ class Person(NamedTuple):
         )
 
     def is_in(self, value: Any, also: Collection[str] = ()) -> bool:
-        """Whether a text anywhere in a JSON value is the person's id, email or phone number, or one of `also`."""
-        exact = {one for one in (self.user_id, self.phone) if one is not None}
-        return any(text in exact or text in also or text.casefold() == self.email for text in texts(value))
+        """Whether a JSON value has the person's email or phone number anywhere, or as an id theirs or one of `also`."""
+        return any(
+            text == self.phone
+            or text.casefold() == self.email
+            or (name in _IDS and (text == self.user_id or text in also))
+            for name, text in _texts(value)
+        )
 
 
 def from_members(members: Mapping[str, str]) -> Person:
@@ -32,14 +40,14 @@ def from_members(members: Mapping[str, str]) -> Person:
     return Person(members.get("userID"), None if email is None else email.casefold(), members.get("phone"))
 
 
-def texts(value: Any) -> Iterator[str]:
-    """The texts in a JSON value, without the names of members."""
-    waiting = [value]
+def _texts(value: Any) -> Iterator[tuple[str, str]]:
+    """The texts in a JSON value, each with the name of the member that it is in."""
+    waiting = [("", value)]
     while waiting:
-        one = waiting.pop()
+        name, one = waiting.pop()
         if isinstance(one, str):
-            yield one
+            yield name, one
         elif isinstance(one, dict):
-            waiting.extend(one.values())
+            waiting.extend(one.items())
         elif isinstance(one, list):
-            waiting.extend(one)
+            waiting.extend((name, inner) for inner in one)

@@ -43,10 +43,11 @@ class AlreadyAnswered(errors.Conflict):
 
 
 class Key(NamedTuple):
-    """The partition of a key, which is scoped to one credential, and the fingerprint of its request."""
+    """The partition of a key, which is scoped to one credential, and the fingerprint and path values of its request."""
 
     partition: str
     fingerprint: str
+    path: dict[str, str]
 
 
 def requested_key(request: Request) -> Key | None:
@@ -58,7 +59,7 @@ def requested_key(request: Request) -> Key | None:
         raise errors.Invalid.member(HEADER, "must be 1 to 255 visible ASCII characters")
     caller = auth.caller()
     name = hashlib.sha256(f"{caller.credential_id} {key}".encode()).hexdigest()
-    return Key(storage.key(caller.workspace_id, name), _fingerprint(request))
+    return Key(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
 
 
 def find(key: Key) -> AnswerRow | None:
@@ -78,7 +79,7 @@ def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> 
     """
     row = AnswerRow(key.partition, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
     answer = {"status": response.status_code, "headers": response.headers, "messages": messages}
-    row.seal({"fingerprint": key.fingerprint, **answer})
+    row.seal({"fingerprint": key.fingerprint, "path": key.path, **answer})
     sealed = encryption.seal(row.workspace_id, row.associated_data("body"), response.body.encode())
     if len(sealed) <= _INLINE:
         row.body = sealed

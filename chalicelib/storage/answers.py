@@ -4,12 +4,15 @@ from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, 
 
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
-from chalicelib.storage.reads import find_many, query
-from chalicelib.storage.rows import Key, Row, TaggedRow, key, split_key, table
+from chalicelib.storage.reads import find_many
+from chalicelib.storage.rows import Key, Row, TaggedRow, key, table
 
 
 class AnswerRow(SealedRow, TaggedRow):
-    """A key and its response: the sealed document `{fingerprint, status, headers, messages}` and the sealed body.
+    """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
+
+    `path` has the values in the path of the request, by which an erasure finds a response that does not name its
+    conversation. A version without erasures stored none.
 
     A long body is stored in `pieces` separate items, whose sort keys begin with `writing`. The partition key is a hash,
     so it does not reveal the key or the credential.
@@ -52,17 +55,6 @@ def read_body(row: AnswerRow) -> str:
         return _open(row, row.body)
     pieces = find_many([Key(PieceRow, one.request, one.part) for one in piece_rows(row)])
     return _open(row, b"".join(one.piece for one in pieces if one))
-
-
-def find_write(row: AnswerRow) -> list[PieceRow]:
-    """All pieces of the write to which this row, a piece, belongs; its response may never have been committed."""
-    writing = split_key(row.part)[0]
-    return query(PieceRow, row.request, PieceRow.part.startswith(key(writing, "")))
-
-
-def read_pieces(request: str, pieces: list[PieceRow]) -> str:
-    """The body in all pieces of a write. Raises encryption.DecryptionError if some are missing."""
-    return _open(AnswerRow(request), b"".join(one.piece for one in pieces))
 
 
 def _open(row: AnswerRow, sealed: bytes) -> str:
