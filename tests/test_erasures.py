@@ -19,6 +19,7 @@ from botocore.client import BaseClient
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, storage
+from chalicelib.conversations.rows import PlaceRow
 from chalicelib.erasures import erasing, functions, kinds, receipt
 from chalicelib.erasures.person import Person
 from chalicelib.webhooks import events, ledger
@@ -260,6 +261,20 @@ def test_the_second_search_waits_and_finds_what_was_being_written(
     functions.erase({"Records": messages()}, None)
     assert messages() == []
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "leads": 2, "events": 2}
+    assert left("zara") == []
+
+
+def test_a_message_that_was_being_added_leaves_no_index(
+    api: Api, filled: None, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    """Its items are written before the commit, which fails because the conversation is gone."""
+    begin(api, **ZARA)
+    functions.erase({"Records": messages()}, None)
+    place = PlaceRow(storage.key(workspace.workspace_id, "support", "zara"), "mid#late", start=1, length=2, writing="w")
+    storage.save_many([place])
+    pass_time(90)
+    functions.erase({"Records": messages()}, None)
+    work(pass_time)
     assert left("zara") == []
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock, ids, storage
 from chalicelib.conversations import functions as tallying
-from chalicelib.conversations.rows import HEAD
+from chalicelib.conversations.rows import HEAD, PlaceRow
 from chalicelib.erasures import functions, retention
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -274,8 +274,11 @@ def test_a_deletion_by_a_caller_is_no_expiry(api: Api, agent_id: str, stream: pi
     assert messages() == []
 
 
-def test_the_parts_of_a_new_conversation_with_the_id_stay(api: Api, agent_id: str, stream: pipeline.Stream) -> None:
+def test_the_parts_of_a_new_conversation_with_the_id_stay(
+    api: Api, agent_id: str, stream: pipeline.Stream, pass_time: PassTime
+) -> None:
     fill_parts(api)
+    pass_time(DAY)
     records = expire(stream, "ann")
     left_over = {one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "turns#" in one["item"]["S"]}
     many = [message(f"new {number} " + "y" * 300) for number in range(300)]
@@ -286,6 +289,54 @@ def test_the_parts_of_a_new_conversation_with_the_id_stay(api: Api, agent_id: st
     assert api.post(STATE).json == before
     chunks = {one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "turns#" in one["item"]["S"]}
     assert chunks < left_over
+
+
+def parts_of(name: str) -> set[str]:
+    """What the sort keys of the parts of a conversation begin with."""
+    found = [one for one in moto_tables.items()["cams-conversations"] if one["conversation"]["S"].endswith(f"#{name}")]
+    return {one["item"]["S"].partition("#")[0] for one in found} - {HEAD}
+
+
+def fill_index(api: Api) -> None:
+    """A long conversation whose messages are in the index."""
+    fill_parts(api)
+    assert api.post("/agents/support/interact/ann/messages", {"messages": [message("more")]}).status == 200
+    assert parts_of("ann") == {"turns", "received", "mid"}
+
+
+def test_the_index_of_messages_expires_with_its_conversation(api: Api, agent_id: str, stream: pipeline.Stream) -> None:
+    fill_index(api)
+    tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
+    functions.erase({"Records": messages()}, None)
+    assert moto_tables.items()["cams-conversations"] == []
+
+
+def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
+    api: Api, agent_id: str, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
+) -> None:
+    """Index items are written before the commit that adds their chunk to the conversation."""
+    fill_index(api)
+    pass_time(DAY)
+    tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
+    write(api)
+    own = PlaceRow(storage.key(workspace.workspace_id, "support", "ann"), "mid#new", writing=ids.new_id())
+    own.start, own.length = 1, 2
+    storage.save_many([own])
+    functions.erase({"Records": messages()}, None)
+    assert [one["item"]["S"] for one in moto_tables.items()["cams-conversations"] if "mid#" in one["item"]["S"]] == [
+        "mid#new"
+    ]
+
+
+def test_the_index_of_an_expired_conversation_goes_with_the_one_that_replaced_it(
+    api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    set_days(api, 1, pass_time)
+    fill_index(api)
+    pass_time(DAY)
+    write(api)
+    assert api.delete("/v3/agents/support/convos/ann").status == 200
+    assert parts_of("ann") == set()
 
 
 def test_a_malformed_message_is_an_error(engine: None) -> None:

@@ -9,12 +9,13 @@ from itertools import islice
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import storage
+from chalicelib import clock, ids, storage
 from chalicelib.conversations import turns
 from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
 
 CLEAR = "clear"
 _BATCH = 50  # a transaction has at most 100 items
+_REQUEST_MILLISECONDS = 90_000  # longer than a request lasts, with clocks that differ
 
 
 class PartRow(storage.Row):
@@ -36,7 +37,7 @@ def message(conversation: str) -> str:
 def clear(conversation: str) -> None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only chunks that it does not name. One request per MB, and one per 50 parts.
+    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and one per 50 parts.
     """
     found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
     while batch := [*islice(found, _BATCH)]:
@@ -54,11 +55,16 @@ def _delete(conversation: str, batch: list[PartRow]) -> None:
 
 
 def _delete_unnamed(conversation: str, batch: list[PartRow]) -> None:
-    """Delete chunks of an earlier conversation. The head is read after them, so it names those that it still has."""
+    """Delete chunks of an earlier conversation, and their index items.
+
+    The head is read after them, so it names those that it still has. Only a request that is running may have written
+    index items for a chunk that the head does not name yet.
+    """
     head = storage.find(ConversationRow, conversation, HEAD)
     named = {chunk.write_id for chunk in turns.chunks(head)} if head else set()
+    settled = ids.id_at(clock.milliseconds() - _REQUEST_MILLISECONDS, 0)
     for part in batch:
-        if part.writing is not None and part.writing not in named:
+        if part.writing is not None and part.writing not in named and part.writing < settled:
             _delete_if_unchanged(part)
 
 

@@ -187,7 +187,9 @@ def create(
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
     if expired is not None:
-        row.version_tag, row.has_received_items = expired.version_tag, expired.has_received_items
+        row.version_tag = expired.version_tag
+        # Its items stay until this conversation is deleted (`clear_received`).
+        row.has_received_items, row.indexed_at = expired.has_received_items, expired.indexed_at
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     turns.stage(row, NO_TURNS, state)

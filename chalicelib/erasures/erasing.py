@@ -14,7 +14,7 @@ from typing import Any
 
 from chalicelib import clock, queues, storage
 from chalicelib.erasures import person, receipt, store
-from chalicelib.erasures.kinds import KINDS, Conversations, Page, Target
+from chalicelib.erasures.kinds import KINDS, Conversations, Page, Target, clear_parts
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
@@ -108,7 +108,11 @@ class _Work:
         self._save()
 
     def _complete(self) -> None:
-        """Sign the receipt, and forget the person."""
+        """Sign the receipt, and forget the person.
+
+        A request that was adding messages to a conversation while that was deleted may have left index items.
+        """
+        clear_parts(self._row.workspace, self._target.found.pairs)
         store.forget(self._row)
         made = receipt.make(
             self._row.workspace, self._row.erasure_id, self._document["createdAt"], self._document["counts"]
