@@ -43,9 +43,9 @@ def kinds() -> set[str]:
     }
 
 
-def with_key(api: Api, path: str, body: Any, key: str) -> None:
+def with_key(api: Api, path: str, body: Any, key: str, method: str = "POST") -> None:
     headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": key.replace(" ", "-")}
-    assert api.call("POST", path, body, headers).status == 200
+    assert api.call(method, path, body, headers).status == 200
 
 
 def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
@@ -56,6 +56,28 @@ def plant(api: Api, user: str, email: str, phone: str, words: str) -> None:
     long = [{"from": "human", "messages": [message(f"{words} {number} {NOISE[number * 500 : number * 500 + 500]}")]}
             for number in range(600)]  # fmt: skip
     with_key(api, f"/agents/support/interact/{user}/state", {"turns": long}, f"long {user}")
+    # Added messages: the first one writes the index, whose items have the conversation in their keys.
+    added = {"messages": [{**message(words), "from": "human"}]}
+    with_key(api, f"/agents/support/interact/{user}/messages", added, f"added {user}")
+    with_key(api, f"/v3/agents/support/convos/{user}/messages", added, f"added v3 {user}")
+    with_key(api, f"/agents/support/interact/{user}/visitor-tokens", {"token": {}}, f"visitor {user}")
+    # What a visitor writes with a token that was issued before its conversation: it waits for a person, in the inbox.
+    other = f"visitor-of-{words[-4:]}"
+    issued = api.post(f"/agents/sales/interact/{other}/visitor-tokens", {"token": {}}).data["token"]
+    visitor = Api(issued)
+    assert visitor.post(f"/agents/sales/interact/{other}/messages", added).status == 200
+    named = {"metadata": {"userName": words, "userEmail": email, "userPhone": phone}}
+    assert visitor.post(f"/agents/sales/interact/{other}/state", named).status == 200
+    waiting = {"conversation": {"title": words, "state": "requested_chat", "tags": [words]}}
+    with_key(api, f"/v3/agents/sales/convos/{other}", waiting, f"title {user}", "PATCH")
+    said = {"messages": [{**message(words), "mid": f"m-{words}"}]}
+    with_key(api, f"/v3/agents/sales/convos/{other}/messages", said, f"said {user}")
+    edited = {"message": {"item": {"text": f"edited {words}"}}}
+    with_key(api, f"/v3/agents/sales/convos/{other}/messages/m-{words}", edited, f"edited {user}", "PATCH")
+    assigned = {"assign": {"to": None, "state": "human-chatting"}}
+    with_key(api, f"/v3/agents/sales/convos/{other}/assign", assigned, f"assigned {user}")
+    named = {"conversation": {"userPhone": phone, "title": words}}
+    with_key(api, "/v3/agents/sales/convos", named, f"created {user}")
     # By each member of the metadata, under other ids.
     for name, value in (("userID", user), ("userEmail", email), ("userPhone", phone)):
         body = {**state_body(words), "metadata": {name: value}}
@@ -133,7 +155,7 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     api: Api, other_workspace: NewWorkspace, planted: None, inbox: pipeline.Inbox, pass_time: PassTime
 ) -> None:
     others, neighbour = items_of(other_workspace), of_neighbour()
-    conversations = {f"conversations {one}" for one in ("conversation", "turns", "received")}
+    conversations = {f"conversations {one}" for one in ("conversation", "turns", "received", "mid")}
     assert kinds() == conversations | {"leads", "analytics", "events", "idempotency"}
     found = erase(api, pass_time, **PERSON)
     left = [
@@ -146,7 +168,7 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     assert items_of(other_workspace) == others
     assert of_neighbour() == neighbour
     counts = found["receipt"]["counts"]
-    assert counts == {"conversations": 5, "analytics": 3, "leads": 3, "events": counts["events"], "answers": 7}
+    assert counts == {"conversations": 7, "analytics": 3, "leads": 3, "events": counts["events"], "answers": 15}
     assert counts["events"] > 600
     # What is still queued finds its events gone, and posts nothing about them.
     posted = len(inbox.posts)

@@ -37,7 +37,8 @@ def message(conversation: str) -> str:
 def clear(conversation: str) -> None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and one per 50 parts.
+    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and one per 50
+    parts.
     """
     found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
     while batch := [*islice(found, _BATCH)]:
