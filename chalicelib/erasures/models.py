@@ -42,8 +42,7 @@ class ErasureReceipt(Wire):
     """The receipt of a complete erasure. Times are ISO 8601.
 
     `hash` is the SHA-256 of the other members but `signature`, as JSON with sorted names and without white space.
-    `signature` is the ECDSA signature of the same text. Change streams and queues keep what they hold until
-    `streamsUntil`.
+    `signature` is the ECDSA signature of the same text. Change streams keep what they hold until `streamsUntil`.
     """
 
     erasureId: str
