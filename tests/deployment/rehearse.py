@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.error import HTTPError
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from urllib.request import Request, urlopen
 
 import click
@@ -261,29 +261,39 @@ def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
 
 
 def _call_every_operation(api: Gateway) -> int:
-    """Call every example of every operation, in order; returns the number of calls."""
+    """Call every example of every operation, in order; returns the number of calls.
+
+    An operation without examples of its own shares those of another one, or answers a file. It comes before deletions.
+    """
     document = Gateway(api.address).call("GET", "/openapi.json")
     operations = {
         description["operationId"]: (method.upper(), path, description)
         for path, item in document["paths"].items()
         for method, description in item.items()
     }
-    missing = operations.keys() - EXAMPLES.keys()
-    if missing:
-        raise Failed(f"No example calls {', '.join(sorted(missing))}.")
     known, calls = ExampleValues(), 0
-    for name, examples in EXAMPLES.items():
+    for name in sorted([*EXAMPLES, *(operations.keys() - EXAMPLES.keys())], key=lambda one: one.startswith("delete_")):
         method, path, description = operations[name]
-        for example in examples.values():
-            parameters = [_resolved(document, one) for one in description.get("parameters", ())]
-            values = {one["name"]: path_value(one) for one in parameters if one["in"] == "path"}
-            address = path.format(
-                **{key: quote(str(known.substitute(value)), safe="") for key, value in values.items()}
-            )
-            answer = api.call(method, address, known.substitute(example.request))
-            known.learn(example.answer, answer)
+        parameters = [_resolved(document, one) for one in description.get("parameters", ())]
+        query = {one["name"]: one["example"] for one in parameters if one["in"] == "query" and one.get("required")}
+        for request, expected in _examples(name, description):
+            values = {one["name"]: str(known.substitute(path_value(one))) for one in parameters if one["in"] == "path"}
+            address = path.format(**{key: quote(value, safe="") for key, value in values.items()})
+            answer = api.ask(method, f"{address}?{urlencode(query)}" if query else address, known.substitute(request))
+            if answer.status != 200:
+                raise Failed(f"{name} was answered with {answer.status}: {answer.body.decode()}")
+            if expected is not None:
+                known.learn(expected, json.loads(answer.body))
             calls += 1
     return calls
+
+
+def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """The requests of the examples of an operation, each with its answer; None for an answer from which none learns."""
+    if name in EXAMPLES:
+        return [(example.request, example.answer) for example in EXAMPLES[name].values()]
+    bodies = description.get("requestBody", {}).get("content", {}).get("application/json", {}).get("examples", {})
+    return [(one["value"], None) for one in bodies.values()] or [(None, None)]
 
 
 def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
