@@ -445,7 +445,7 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; returns the records."""
     restored.enable_recovery(here, _NAME)
-    before = restored.read_tables(here, _NAME)
+    before, keys = restored.read_tables(here, _NAME), _enabled_keys(here)
     moment = restored.begin(here, _NAME)
     _print_steps(_run(here, "-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", moment, "--to", restored.STAGE))
     try:
@@ -460,11 +460,17 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
         stage.call("POST", "/v2/agents/restored", {"title": "Created after the restore"})
         _until(lambda before=received: len(receiver.received) > before, lambda: "no webhook after the restore")  # type: ignore[misc]
     _run(here, "-m", "infra.deploy", "destroy", "--stage", restored.STAGE, "--yes", "--delete-data")
-    (key,) = here.sdk("kms").list_keys()["Keys"]
-    if here.sdk("kms").describe_key(KeyId=key["KeyId"])["KeyMetadata"]["KeyState"] != "Enabled":
-        raise Failed("Destroying the restored stage deleted the key of the first one.")
+    if _enabled_keys(here) != keys:
+        raise Failed("Destroying the restored stage deleted a key of the first one, or left its own.")
     api.call("GET", "/v3/agents")
     return records
+
+
+def _enabled_keys(here: cloud.Cloud) -> set[str]:
+    """The ids of the account's keys that are not being deleted."""
+    kms = here.sdk("kms")
+    described = [kms.describe_key(KeyId=one["KeyId"])["KeyMetadata"] for one in kms.list_keys()["Keys"]]
+    return {one["KeyId"] for one in described if one["KeyState"] == "Enabled"}
 
 
 def _destroy(here: cloud.Cloud) -> None:
