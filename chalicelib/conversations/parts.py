@@ -18,7 +18,7 @@ _BATCH = 50  # a transaction has at most 100 items
 
 
 class PartRow(storage.Row):
-    """Any item of a conversation. `writing` is the id of the write of a chunk."""
+    """Any item of a conversation. `writing` is the write id of a chunk, also in the index items of its messages."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -36,14 +36,15 @@ def message(conversation: str) -> str:
 def clear(conversation: str) -> None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only chunks that it does not name. One request per MB, and one per 50 parts.
+    If it does, deletes only the chunks of earlier conversations, and the index items of their messages. One request per
+    MB, and one per 50 parts.
     """
     found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
     while batch := [*islice(found, _BATCH)]:
         try:
             _delete(conversation, batch)
         except storage.ConditionFailed:
-            _delete_unnamed(conversation, batch)
+            _delete_earlier(conversation, batch)
 
 
 def _delete(conversation: str, batch: list[PartRow]) -> None:
@@ -53,12 +54,16 @@ def _delete(conversation: str, batch: list[PartRow]) -> None:
             storage.delete(part)
 
 
-def _delete_unnamed(conversation: str, batch: list[PartRow]) -> None:
-    """Delete chunks of an earlier conversation. The head is read after them, so it names those that it still has."""
+def _delete_earlier(conversation: str, batch: list[PartRow]) -> None:
+    """Delete parts of an earlier conversation: the one that exists does not name their writes, which are older.
+
+    An append writes index items before the commit that names their chunk, so the names alone do not tell.
+    """
     head = storage.find(ConversationRow, conversation, HEAD)
     named = {chunk.write_id for chunk in turns.chunks(head)} if head else set()
     for part in batch:
-        if part.writing is not None and part.writing not in named:
+        is_earlier = head is None or (part.writing or "") < head.created
+        if part.writing is not None and part.writing not in named and is_earlier:
             _delete_if_unchanged(part)
 
 

@@ -188,6 +188,7 @@ def create(
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
     if expired is not None:
         row.version_tag, row.has_received_items = expired.version_tag, expired.has_received_items
+        row.indexed_at = expired.indexed_at  # its index items stay until this one is deleted
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     turns.stage(row, NO_TURNS, state)
