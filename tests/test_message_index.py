@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import message_index, store, turns
+from chalicelib.conversations import message_index, parts, store, turns
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -173,3 +173,43 @@ def test_the_cascade_and_the_state_route_leave_no_index(api: Api, workspace: New
     assert index_items(workspace)
     assert api.delete("/v3/agents/support").status == 200
     assert index_items(workspace) == []
+
+
+# ---- expiry ---------------------------------------------------------------------------------------
+
+
+def test_the_conversation_that_replaces_an_expired_one_deletes_its_index(
+    api: Api, workspace: NewWorkspace, pass_time: Callable[[int], None]
+) -> None:
+    api.patch("/v3/agents/support", {"agent": {"retention": {"days": 1}}})
+    grow(api, 20)
+    pass_time(2 * 86_400)
+    add(api, 1)
+    assert (mids(api), len(index_items(workspace)) > 1) == (["m1"], True)
+    assert api.delete(V3).status == 200
+    assert index_items(workspace) == []
+
+
+def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
+) -> None:
+    """The queue's message comes after the new index items are written, and before their commit."""
+    grow(api, 20)
+    real, key = message_index.extend, storage.key(workspace.workspace_id, "support", "ann")
+    with storage.unit_of_work():
+        storage.delete(row_of(workspace))
+    pass_time(100)
+
+    def extend(*arguments: Any) -> None:
+        real(*arguments)
+        parts.clear(key)
+
+    monkeypatch.setattr(message_index, "extend", extend)
+    for number in range(100, 120):
+        pass_time(1)
+        add(api, number)
+    pass_time(100)
+    before = mids(api)
+    add(api, *range(100, 120))
+    assert mids(api) == before == [f"m{number}" for number in range(100, 120)]
+    assert len(index_items(workspace)) < 20

@@ -7,7 +7,8 @@ the last mark always has one. It may be wrong: left by a write that failed, or b
 the whole transcript is read.
 
 A deletion of these items must not meet an append that writes them again. So `clear` first takes the marks from the
-conversation, and leaves one at the beginning: none is added in the next 90 seconds.
+conversation, and leaves one at the beginning: none is added in the next 90 seconds. An append whose commit then fails
+may leave items of a conversation that is gone; a later one with its id does not rely on them.
 """
 
 import hashlib

@@ -19,7 +19,7 @@ _REQUEST_MILLISECONDS = 90_000  # longer than a request lasts, with clocks that 
 
 
 class PartRow(storage.Row):
-    """Any item of a conversation. `writing` is the id of the write of a chunk."""
+    """Any item of a conversation. `writing` is the write id of a chunk, also in the index items of its messages."""
 
     class Meta:
         table_name = storage.table("conversations")

@@ -8,6 +8,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import pytest
+
 from chalicelib import clock, queues, storage
 from chalicelib.clients import store as client_rows
 from chalicelib.conversations import store as conversations
@@ -108,9 +110,17 @@ def create_world(case: Case) -> World:
         assert send(world, one).status == 200
     world.values["key"] = tokens.new(tokens.AGENT)
     if case.id.endswith("second page"):
-        for _ in range(20):
-            world.api.post("/v3/agents/support/convos", {"conversation": {}})
+        _create_older_conversations(world)
     return world
+
+
+def _create_older_conversations(world: World) -> None:
+    """Fill a page with conversations, each of another millisecond: those of the same one have no defined order."""
+    now = clock.milliseconds()
+    for age in range(20, 0, -1):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(clock, "milliseconds", lambda age=age: now - age)
+            assert world.api.post("/v3/agents/support/convos", {"conversation": {}}).status == 200
 
 
 def _named(case: Case) -> set[str]:

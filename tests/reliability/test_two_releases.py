@@ -173,6 +173,31 @@ def test_functions_of_one_release_finish_what_the_other_began(world: World, firs
     assert world.sources.dead_letters() == 0
 
 
+def test_a_message_is_added_once_whatever_the_last_release_writes(world: World, shown: Shown) -> None:
+    """The last release saves a conversation without the marks of its index; then all messages are added again."""
+    state, messages = (f"/agents/indexed/interact/ann/{last}" for last in ("state", "messages"))
+    assert world.this.post("/v2/agents/indexed", {"title": "Indexed"}).status == 200
+    expected: list[str] = []
+    for start in range(0, 60, 15):
+        added = [{"mid": f"m{number}", "item": {"text": LONG[:8_000]}} for number in range(start + 15)]
+        for writer in (world.this, world.switched, world.this):
+            for part in (added[:30], added[30:]):
+                assert not part or writer.post(messages, {"messages": part}).status == 200
+        expected += [one["mid"] for one in added[start:]]
+        turns = world.last.post(state, {}).json["turns"]
+        sent = [{**turn, "messages": [turn["messages"]]} for turn in turns]
+        last = {"messages": [{"mid": f"last {start}"}]}
+        assert world.last.post(state, {"turns": [*sent, last]}).status == 200
+        expected.append(f"last {start}")
+    for reader in (world.last, world.this):
+        turns = reader.post(state, {}).json["turns"]
+        assert [turn["messages"]["mid"] for turn in turns] == expected
+    assert world.last.delete("/v3/agents/indexed/convos/ann").status == 200
+    assert world.this.post(messages, {"messages": [{"mid": "m0"}]}).status == 200
+    assert [turn["messages"]["mid"] for turn in world.last.post(state, {}).json["turns"]] == ["m0"]
+    shown(states=3)
+
+
 def message(body: str) -> dict[str, Any]:
     return {"Records": [{"messageId": "1", "receiptHandle": "1", "body": body}]}
 
