@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
@@ -287,6 +288,37 @@ def test_any_turns_cut_anywhere_are_read_from_their_end(seed: int) -> None:
         turns = [{text(chance) + "x": any_json(chance, 3)} for _ in range(chance.randrange(6))]
         whole_text = json.dumps(turns, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()
         assert [*transcript._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
+
+
+def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
+    chance = random.Random(1)
+    turns = [{"x": [*_STRINGS, "\\" * 50, '\\"' * 50], "y": any_json(chance, 3)} for _ in range(20)]
+    whole_text = json.dumps(turns, separators=(",", ":")).encode()
+    backwards = (whole_text[at : at + 1] for at in range(len(whole_text) - 1, -1, -1))
+    assert [*transcript._newest_turns(backwards)] == turns[::-1]
+
+
+@pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
+def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Counted:
+        """A pattern that counts the bytes that it has passed."""
+
+        passed = 0
+
+        def __init__(self, pattern: re.Pattern[bytes]) -> None:
+            self.pattern = pattern
+
+        def search(self, text: bytes, start: int) -> re.Match[bytes] | None:
+            found = self.pattern.search(text, start)
+            Counted.passed += (found.end() if found else len(text)) - start
+            return found
+
+    monkeypatch.setattr(transcript, "_OUTSIDE", Counted(transcript._OUTSIDE))
+    monkeypatch.setattr(transcript, "_INSIDE", Counted(transcript._INSIDE))
+    text = json.dumps([{"x": item}], separators=(",", ":")).encode()
+    parts = [text[max(0, end - 100) : end] for end in range(len(text), 0, -100)]
+    assert [*transcript._newest_turns(parts)] == [{"x": item}]
+    assert Counted.passed <= len(text) + 2 * len(parts)
 
 
 def test_a_missing_beginning_leaves_out_only_the_turn_that_it_cuts() -> None:

@@ -14,7 +14,6 @@ from chalicelib import clock, ids, storage
 from chalicelib.conversations import received, transcript, transcripts
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.transcripts import Transcript
-from chalicelib.storage import Document
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
@@ -61,11 +60,15 @@ def heading(form: str) -> str:
 
 
 def _line(one: Transcript) -> str:
-    return storage.encode_json({"conversation": one.conversation, "messages": _messages(one)}).decode() + "\n"
+    return (
+        storage.encode_json({"conversation": one.conversation, "messages": transcript.all_messages(one.turns)}).decode()
+        + "\n"
+    )
 
 
 def _row(one: Transcript) -> str:
-    spoken = (f"{said.get('from', '')}: {received.text_of(said.get('item'))}" for said in _messages(one))
+    messages = transcript.all_messages(one.turns)
+    spoken = (f"{said.get('from', '')}: {received.text_of(said.get('item'))}" for said in messages)
     conversation = one.conversation or {}
     cells = {
         **conversation,
@@ -78,10 +81,6 @@ def _row(one: Transcript) -> str:
 
 
 _WRITERS = {NDJSON: _line, CSV: _row}
-
-
-def _messages(one: Transcript) -> list[Document]:
-    return [*transcript.newest_messages([one.turns])][::-1]
 
 
 def _cell(value: object) -> object:

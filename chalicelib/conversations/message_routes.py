@@ -94,7 +94,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     change = prepare(models.StateIn.model_construct(turns=editing.as_turns(asked.messages)), now)
     before = store.read_state(row, change.text)
     after = apply(before, change, now)
-    shown = [transcript.flat(turn) for turn in json.loads(after.turns) if "messages" in turn]
+    shown = transcript.all_messages(after.turns)
     _save_changed(row, agent, before, after)
     return etag.tagged(messages.success("Messages replaced successfully", shown), row)
 

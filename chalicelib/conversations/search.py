@@ -49,8 +49,8 @@ def _matching(turns: bytes, wanted: str) -> list[Document]:
     # Most transcripts do not have the text at all, and then need not be parsed. The JSON escapes these in its own way.
     if not {'"', "\\", "/"} & {*wanted} and wanted.isprintable() and wanted not in turns.decode().casefold():
         return []
-    messages = transcript.newest_messages([turns])
-    matching = (one for one in messages if any(wanted in text.casefold() for text in _texts(one.get("item"))))
+    newest_first = reversed(transcript.all_messages(turns))
+    matching = (one for one in newest_first if any(wanted in text.casefold() for text in _texts(one.get("item"))))
     return [*islice(matching, _MAX_MESSAGES)]
 
 

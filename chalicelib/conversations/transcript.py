@@ -1,4 +1,4 @@
-"""The messages of a transcript, newest first, read from the end of its JSON text. Pure."""
+"""The messages of a transcript as a flat list; newest first from the end of its JSON text, or all of them. Pure."""
 
 import json
 import re
@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator
 
 from chalicelib.storage import Document
 
-# In reversed text, an escaped quote is followed by an odd number of backslashes.
-_ESCAPED = rb'"\\(?:\\\\)*(?!\\)'
-# A string, the quote of a string that begins in text not read yet, or a bracket outside strings.
-_TOKEN = re.compile(rb'"[^"]*(?:' + _ESCAPED + rb'[^"]*)*(?!' + _ESCAPED + rb')"|["\[\]{}]')
+# Both read reversed text. Outside strings every quote ends one; the quote that begins it has no backslash, or an even
+# number of them, before it. Neither matches until the byte that decides it has been read.
+_OUTSIDE = re.compile(rb'["\[\]{}]')
+_INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
+
+
+def all_messages(turns: bytes) -> list[Document]:
+    """Return the messages of the JSON text of whole turns, oldest first, in the form of `flat`."""
+    return [flat(turn) for turn in json.loads(turns) if "messages" in turn]
 
 
 def newest_messages(parts: Iterable[bytes]) -> Iterator[Document]:
@@ -31,26 +36,27 @@ def flat(turn: Document) -> Document:
 
 
 def _newest_turns(parts: Iterable[bytes]) -> Iterator[Document]:
-    text = b""
+    """Yield the turns, last one first. Looks at each byte once, so a turn may have any number of parts."""
+    text = b""  # reversed, from the end of the last turn that is not whole yet
+    position = depth = 0
+    is_inside = False
     for number, part in enumerate(filter(None, parts)):
-        text = part + text if number else part.removesuffix(b"]")
-        end = len(text)
-        for start in _starts(text):
-            yield json.loads(text[start:end].rstrip(b","))
-            end = start
-        text = text[:end]
-
-
-def _starts(text: bytes) -> Iterator[int]:
-    """Yield where the whole turns of a text begin, last one first. The text ends after a turn, or after its comma."""
-    depth = 0
-    for token in _TOKEN.finditer(text[::-1]):
-        found = token[0]
-        if found == b'"':
-            return
-        if found in b"]}":
-            depth += 1
-        elif found in b"[{":
-            depth -= 1
+        text += (part if number else part.removesuffix(b"]"))[::-1]
+        end = 0
+        while token := (_INSIDE if is_inside else _OUTSIDE).search(text, position):
+            position = token.end()
+            if token[0] == b'"':
+                is_inside = not is_inside
+                continue
+            depth += 1 if token[0] in b"]}" else -1
             if depth == 0:
-                yield len(text) - token.end()
+                yield json.loads(text[end:position][::-1].rstrip(b","))
+                end = position
+        position = max(position, _undecided(text)) - end
+        text = text[end:]
+
+
+def _undecided(text: bytes) -> int:
+    """The position of the quote, with backslashes up to the end, whose meaning the next part decides; else the end."""
+    rest = text.rstrip(b"\\")
+    return len(rest) - 1 if rest.endswith(b'"') else len(text)
