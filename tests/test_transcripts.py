@@ -242,6 +242,30 @@ def test_an_interrupted_command_continues(
     assert file.read_bytes().decode() == "".join(exported(api, form))
 
 
+def test_the_command_fills_no_gap_in_a_file_that_was_cut(
+    workspace: NewWorkspace, api: Api, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the missing part would be zero bytes."""
+    say(api, "ann", "hello")
+    save = conversations._save
+
+    def interrupt(file: Path, progress: dict[str, Any]) -> None:
+        save(file, progress)
+        if progress["count"]:
+            raise KeyboardInterrupt
+
+    file = tmp_path / "file"
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "_save", interrupt)
+        assert run(workspace, file).exit_code != 0
+    file.write_bytes(file.read_bytes()[:-1])
+    assert "is shorter than its export was" in run(workspace, file).stderr
+    file.unlink()
+    assert "is shorter than its export was" in run(workspace, file).stderr
+    (tmp_path / "file.progress").unlink()
+    assert run(workspace, file).stdout == "Exported 1 conversations.\n"
+
+
 def test_the_command_overwrites_no_other_file(workspace: NewWorkspace, api: Api, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     ran = run(workspace, tmp_path / "file")

@@ -95,11 +95,13 @@ def _pages(progress: Progress) -> Iterator[exports.Page]:
 
 
 def _resume(file: Path, start: Progress) -> Progress:
-    """How far an earlier run has written the file, or `start`. Raises Conflict for a file of another export."""
+    """How far an earlier run has written the file, or `start`. Raises Conflict for any other file."""
     progress = _progress_of(file)
     if progress.exists():
         found: Progress = json.loads(progress.read_text("utf-8"))
         if all(found[name] == start[name] for name in ("workspace", "agent", "format")):
+            if (file.stat().st_size if file.exists() else 0) < found["size"]:
+                raise errors.Conflict(f"The file is shorter than its export was; delete {progress} to start again.")
             return found
     elif not file.exists():
         return start
