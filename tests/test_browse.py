@@ -31,11 +31,12 @@ LONG_CHARACTERS = 1_500
 
 
 class Conversation(NamedTuple):
-    """A conversation of the model."""
+    """A conversation of the model. `turns` is the JSON text of its turns."""
 
     agent: str
     created: str
     metadata: Document
+    turns: bytes = b"[]"
 
     @property
     def shown(self) -> Document:
@@ -81,7 +82,7 @@ def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
         with storage.unit_of_work() as unit:
             rows = []
             for one in conversations[start : start + 250]:
-                state = State(one.metadata, b"[]")
+                state = State(one.metadata, one.turns)
                 row = store.create(workspace.workspace_id, one.agent, one.metadata["ID"], state)
                 row.created = one.created
                 store._set_metadata(row, one.metadata)

@@ -123,6 +123,8 @@ CASES = [
     Case("conversation list by cursor", LIST, {BATCH: 1, QUERY: 1}, query="?cursor={cursor}", values=BUSY),
     Case("conversation list v3", LIST_V3, {GET: 1, QUERY: 1}, values=BUSY),
     Case("conversation list with filters", LIST_V3, {GET: 1, QUERY: 2}, query="?state=none&q=none", values=BUSY),
+    Case("search", f"{LIST_V3}/search", {GET: 1, QUERY: 1, BATCH: 3}, query="?q=none", values=BUSY),
+    Case("export", f"{LIST_V3}/export", {GET: 1, QUERY: 1, BATCH: 1}, query="?format=ndjson", values=BUSY),
     Case("inbox of an agent", LIST_V3, {GET: 1, QUERY: 1}, query="?inbox=true", values=BUSY),
     Case("inbox", "GET /v3/convos", {QUERY: 1}, query="?inbox=true"),
     Case("conversation read", f"GET {CONVERSATION}", {BATCH: 1}),

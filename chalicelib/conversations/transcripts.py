@@ -28,11 +28,11 @@ class Transcript(NamedTuple):
 def read(entries: Iterable[ConversationRow]) -> Iterator[Transcript]:
     """Read the conversations of these entries of an index, in their order.
 
-    One request per 20 conversations, and one for each long one.
+    One request per 20 conversations, and one for each long one. Eventually consistent, as the index is.
     """
     found = iter(entries)
     while batch := [*islice(found, _BATCH)]:
-        keys = [storage.Key(ConversationRow, entry.conversation, HEAD) for entry in batch]
+        keys = [storage.Key(ConversationRow, entry.conversation, HEAD, consistent=False) for entry in batch]
         for entry, row in zip(batch, storage.find_many(keys), strict=True):
             yield _transcript(entry, row)
 

@@ -1,0 +1,144 @@
+"""Search against a brute-force model on 20,000 conversations, and the work of each request."""
+
+import json
+import random
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+
+from chalicelib import ids, storage
+from chalicelib.conversations import search, store
+from chalicelib.conversations.state import State
+from chalicelib.storage import Document
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.selection import whole
+from tests.test_browse import START, YEAR, Conversation, any_conversation, fill
+
+FEW, MANY, LONG = 60, 20_000, 12
+PATH = "/v3/agents/support/convos/search"
+WORDS = ("order", "Straße", "REFUND", 'a "quoted" word', "back\\slash", "\N{GRINNING FACE}", "line\nbreak", "İstanbul")
+RARE = "needle"
+
+
+def any_transcript(chance: random.Random, messages: int) -> list[Document]:
+    texts = [" ".join(chance.choices(WORDS, k=chance.randrange(4))) for _ in range(messages)]
+    if chance.random() < 0.002:
+        texts[0] += RARE
+    return [
+        {"from": "human", "messages": {"mid": f"m{number}", "item": {"text": text}}, "ts": number}
+        for number, text in enumerate(texts)
+    ]
+
+
+def any_searched(chance: random.Random, number: int, messages: int) -> Conversation:
+    turns = storage.encode_json(any_transcript(chance, messages))
+    return any_conversation(chance, number)._replace(agent="support", turns=turns)
+
+
+def fill_long(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
+    """Store conversations whose transcripts have chunks."""
+    for one in conversations:
+        with storage.unit_of_work():
+            state = State(one.metadata, one.turns)
+            row = store.create(workspace.workspace_id, one.agent, one.metadata["ID"], state)
+            row.created = one.created
+            store._set_metadata(row, one.metadata)
+
+
+def found_in(one: Conversation, text: str) -> list[Document]:
+    """The messages of the model that a search shows."""
+    flat = [{**turn["messages"], "from": turn["from"], "ts": turn["ts"]} for turn in json.loads(one.turns)]
+    return [said for said in flat if text.casefold() in said["item"]["text"].casefold()][: -20 - 1 : -1]
+
+
+def expected(conversations: list[Conversation], query: dict[str, Any], after: str) -> list[Document]:
+    since, until = query.get("from", 0), query.get("to", START + 2 * YEAR)
+    return [
+        {"conversation": one.shown, "messages": messages}
+        for one in sorted(conversations, key=lambda one: one.created, reverse=True)
+        if since <= one.second < until and one.created < (after or "~") and (messages := found_in(one, query["q"]))
+    ]
+
+
+def pages(api: Api, conversations: list[Conversation], query: dict[str, Any], after: str) -> Iterator[Any]:
+    """The pages of a search; asserts what each of them promises, and the bounds of its work."""
+    cursor = {"cursor": after}
+    while True:
+        api.get("/v2/clients")  # the credential and the key are cached, as in a warm process
+        with metered() as used:
+            answer = api.get(f"{PATH}?{urlencode({**query, **cursor})}").json
+        assert used.requests["GetItem"] <= 1
+        assert used.requests["Query"] <= 1
+        # One for 20 conversations, and one for each of more than 96 KB.
+        assert used.requests["BatchGetItem"] <= 10 + 4_000_000 // 96_000 + 1
+        # 8 KB per unit, read eventually: the index, and 4 MB of transcripts, with the rest of 20 rows and of the last
+        # transcript; and half a unit for each row, to round it up.
+        assert used.reads <= (201 * 1.3 + 4_000 + 20 * 96 + 1_000) / 8 + search.MAX_EXAMINED / 2 + 5
+        end = answer.get("nextCursor")
+        examined = [
+            one
+            for one in conversations
+            if (end or ids.id_at(query.get("from", 0) * 1000, 0)) <= one.created < (cursor["cursor"] or "~")
+            and one.second < query.get("to", START + 2 * YEAR)
+        ]
+        assert len(examined) <= search.MAX_EXAMINED
+        last = min(examined, key=lambda one: one.created, default=None)
+        assert sum(len(one.turns) for one in examined if one is not last) <= search._MAX_BYTES
+        assert answer["searchedUntil"] == (ids.timestamp_of(end) // 1000 if end else query.get("from", 0))
+        assert answer["hasMore"] == bool(end)
+        yield answer["data"]
+        if not end:
+            return
+        cursor = {"cursor": end}
+
+
+def compare(api: Api, conversations: list[Conversation], query: dict[str, Any], after: str, most: int) -> None:
+    wanted = expected(conversations, query, after)
+    found = [*islice(pages(api, conversations, query, after), most)]
+    shown = [one for page in found for one in page]
+    assert shown == (wanted[: len(shown)] if len(found) == most else wanted), (query, after)
+
+
+def any_query(chance: random.Random) -> dict[str, Any]:
+    moment = START + chance.randrange(YEAR)
+    period = {"from": moment, "to": moment + chance.randrange(YEAR // 20)}
+    names = chance.sample([*period], k=chance.choice([0, 1, 2]))
+    text = chance.choice([*WORDS, RARE, "STRASSE", "nothing", "order refund"])
+    return {"q": text, "limit": chance.choice([1, 20, 500])} | {name: period[name] for name in names}
+
+
+@pytest.mark.usefixtures("agent_id")
+def test_a_search_equals_the_model(api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With small bounds, so that pages end at each of them."""
+    monkeypatch.setattr(search, "MAX_EXAMINED", 7)
+    monkeypatch.setattr(search, "_MAX_BYTES", 2_000)
+    chance = random.Random(1)
+    conversations = [any_searched(chance, number, messages=5) for number in range(FEW)]
+    fill(workspace, conversations)
+    for _ in range(6):
+        query = any_query(chance)
+        for after in ("", chance.choice(conversations).created):
+            compare(api, conversations, query, after, most=1_000)
+
+
+@whole
+@pytest.mark.long
+@pytest.mark.usefixtures("agent_id")
+def test_a_search_in_20000_conversations_equals_the_model(api: Api, workspace: NewWorkspace) -> None:
+    """Also to the end: the rare text needs every page. Twelve conversations have chunks."""
+    chance = random.Random(2)
+    conversations = [any_searched(chance, number, messages=chance.randrange(1, 9)) for number in range(MANY)]
+    long = [any_searched(chance, MANY + number, messages=chance.randrange(2_000, 8_000)) for number in range(LONG)]
+    fill(workspace, conversations)
+    fill_long(workspace, long)
+    conversations += long
+    compare(api, conversations, {"q": RARE, "limit": 100}, "", most=1_000)
+    for _ in range(5):
+        query = any_query(chance)
+        for after in ("", chance.choice(conversations).created):
+            compare(api, conversations, query, after, most=5)
