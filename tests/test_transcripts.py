@@ -196,6 +196,14 @@ def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
     assert all(len(json.dumps(text)) < 6_000_000 for text in texts)
 
 
+def test_a_page_of_a_csv_ends_after_the_transcripts_it_may_read(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row shows little of a long transcript, so rows that fit a page could need any number of reads."""
+    monkeypatch.setattr(export, "_MAX_READ", 300)
+    for user in ("ann", "bob", "cem"):
+        say(api, user, "x" * 200)
+    assert [text.count("human: ") for text in exported(api, "csv")] == [2, 1]
+
+
 def run(workspace: NewWorkspace, file: Path, form: str = "ndjson") -> Result:
     arguments = ["--workspace", workspace.workspace_id, "--agent", "support", "--format", form, str(file)]
     return CliRunner().invoke(cams, ["conversations", "export", *arguments])

@@ -19,6 +19,8 @@ NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
 # Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
 _MAX_PAGE = 5_900_000
+# Bytes of JSON of the turns that are read for a page, which the last conversation may exceed: a CSV shows few of them.
+_MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
 # Characters that a spreadsheet keeps of a cell.
@@ -37,13 +39,14 @@ class Page(NamedTuple):
 
 
 def page(entries: list[ConversationRow], form: str) -> Page:
-    """Write the conversations of these entries of the index, at least one, or as many as fit a page.
+    """Write the conversations of these entries of the index, at least one, as far as a page goes.
 
     A conversation that was deleted in the meantime is left out. One request per 20 conversations, and one for each long
     one.
     """
     texts: list[str] = []
-    size, position = 0, ""
+    size = read = 0
+    position = ""
     for one in transcripts.read(entries):
         text = _WRITERS[form](one) if one.conversation else ""
         size += len(json.dumps(text))
@@ -51,6 +54,9 @@ def page(entries: list[ConversationRow], form: str) -> Page:
             break
         texts.append(text)
         position = one.position
+        read += len(one.turns)
+        if read > _MAX_READ:
+            break
     return Page("".join(texts), len(texts), position)
 
 
