@@ -55,11 +55,11 @@ def _matching(turns: bytes, wanted: str) -> list[Document]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """All texts in a JSON value, without the names of members."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        yield from _texts([*value.values()])
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one)
+    """All texts in a JSON value, without the names of members, in any order."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, str):
+            yield one
+        elif isinstance(one, dict | list):
+            left += one.values() if isinstance(one, dict) else one
