@@ -6,7 +6,7 @@ workspace may have any number of them. What ends one early needs no list either:
 - It names the credential that issued it, and works no longer than that one (`http.auth`). So it ends with a rotated or
   revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace.
 - It names the creation of its conversation. After the conversation is deleted, it opens nothing, even if the id is used
-  again. A token that is issued before its conversation exists belongs to the first one that it sees.
+  again. A token that is issued before its conversation exists belongs to the first one that it sees or creates.
 """
 
 from pynamodb.expressions.condition import Condition
@@ -35,9 +35,11 @@ def issue(
 
 
 def bind(token_hash: str, created: str) -> None:
-    """Bind a token to the conversation that was created so. Raises NotFound if it is bound to another one."""
+    """Stage that a token belongs to the conversation that was created so.
+
+    The commit raises NotFound if the token belongs to another one.
+    """
     bound: Condition = CredentialRow.conversation_created == created
     unbound = CredentialRow.token_hash.exists() & CredentialRow.conversation_created.does_not_exist()
-    with storage.unit_of_work():
-        action = CredentialRow.conversation_created.set(created)
-        storage.update(CredentialRow(token_hash), [action], bound | unbound, errors.NotFound.of("conversation"))
+    action = CredentialRow.conversation_created.set(created)
+    storage.update(CredentialRow(token_hash), [action], bound | unbound, errors.NotFound.of("conversation"))
