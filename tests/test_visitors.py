@@ -11,6 +11,7 @@ from app import app
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, cors
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import message, state_body
@@ -287,6 +288,19 @@ def test_a_token_ends_with_the_overlap_of_a_rotated_agent_key(api: Api, conversa
     pass_time(DAY - 1)
     assert holder.post(STATE).status == 200
     pass_time(31)
+    refused(holder.post(STATE), 401, interaction=True)
+
+
+def test_who_registers_the_revoked_key_of_another_workspace_gets_no_visitors(
+    api: Api, conversation: str, pass_time: PassTime
+) -> None:
+    key = api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    holder = visitor(Api(key), expiresInSeconds=30 * DAY)
+    api.post("/v2/agents/support", {"SECRET_API_KEY": None})
+    pass_time(31)
+    refused(holder.post(STATE), 401, interaction=True)
+    thief = Api(workspaces.create("Other").workspace_key)
+    assert thief.post("/v2/agents/support", {"SECRET_API_KEY": key}).status == 200
     refused(holder.post(STATE), 401, interaction=True)
 
 
