@@ -11,6 +11,7 @@ from app import app
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, cors
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.builders import message, state_body
@@ -233,6 +234,32 @@ def test_another_process_that_does_not_know_of_the_binding_keeps_to_it(
     refused(holder.post(STATE), 404, interaction=True)
 
 
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [(STATE, {"metadata": {"userName": "Ann"}}), (MESSAGES, {"messages": [message("Hello")]})],
+    ids=["by its name", "by a message"],
+)
+def test_a_token_ends_with_the_conversation_that_it_created(api: Api, agent_id: str, path: str, body: Any) -> None:
+    holder = visitor(api)
+    assert holder.post(path, body).status == 200
+    api.delete("/v3/agents/support/convos/ann")
+    api.post(STATE, state_body("Somebody else"))
+    refused(holder.post(STATE), 404, interaction=True)
+
+
+def test_another_process_that_does_not_know_of_the_binding_creates_no_second_conversation(
+    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auth, "forget", lambda _: None)
+    holder = visitor(api)
+    api.post(STATE, state_body("Hello"))
+    assert said(holder.post(STATE)) == ["Hello"]
+    api.delete("/v3/agents/support/convos/ann")
+    refused(holder.post(MESSAGES, {"messages": [message("Anyone?")]}), 404)
+    refused(holder.post(STATE, {"metadata": {"userName": "Ann"}}), 404, interaction=True, platform="vg")
+    refused(api.get("/v3/agents/support/convos/ann"), 404)
+
+
 def test_a_token_ends_with_the_access_token_that_issued_it(api: Api, conversation: str, pass_time: PassTime) -> None:
     access = api.post("/v3/tokens", {"token": {"name": "ci", "expiresInSeconds": 3600}}).data
     made = issue(Api(access["token"]), V3)
@@ -261,6 +288,19 @@ def test_a_token_ends_with_the_overlap_of_a_rotated_agent_key(api: Api, conversa
     pass_time(DAY - 1)
     assert holder.post(STATE).status == 200
     pass_time(31)
+    refused(holder.post(STATE), 401, interaction=True)
+
+
+def test_who_registers_the_revoked_key_of_another_workspace_gets_no_visitors(
+    api: Api, conversation: str, pass_time: PassTime
+) -> None:
+    key = api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    holder = visitor(Api(key), expiresInSeconds=30 * DAY)
+    api.post("/v2/agents/support", {"SECRET_API_KEY": None})
+    pass_time(31)
+    refused(holder.post(STATE), 401, interaction=True)
+    thief = Api(workspaces.create("Other").workspace_key)
+    assert thief.post("/v2/agents/support", {"SECRET_API_KEY": key}).status == 200
     refused(holder.post(STATE), 401, interaction=True)
 
 

@@ -209,6 +209,7 @@ def _save(agent_id: str, conversation_id: str, loaded: _Loaded, before: State, a
         workspace_id = auth.caller().workspace_id
         days = retention.days_of(workspace_id, loaded.agent)
         row = store.create(workspace_id, agent_id, conversation_id, after, name, days=days, expired=loaded.expired)
+        visitors.bind(row)
         _require_room(row, after)
     else:
         store.save(row, before, after, name)

@@ -67,6 +67,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
             workspace_id = auth.caller().workspace_id
             days = retention.days_of(workspace_id, agent)
             row = store.create(workspace_id, agent_id, user_id, after, name, days=days, expired=stored)
+            visitors.bind(row)
         else:
             store.save(row, before, after, name)
     return etag.tagged(answer, row)

@@ -70,7 +70,13 @@ def _issue(agent_id: str, conversation_id: str, created: str | None, asked: int 
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (asked or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(
-        caller.workspace_id, agent_id, conversation_id, created, caller.token_hash, int(ends_at) - now
+        caller.workspace_id,
+        agent_id,
+        conversation_id,
+        created,
+        int(ends_at) - now,
+        issuer=caller.token_hash,
+        issuer_id=caller.credential_id,
     )
     shown = {"token": issued.token, "expiresAt": clock.iso(int(ends_at)), "createdAt": clock.iso(now)}
     return messages.success("Visitor token created successfully", shown)

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from chalicelib import errors
+from chalicelib import errors, storage
 from chalicelib.conversations import received
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.credentials import tokens
@@ -47,8 +47,15 @@ def require_own(row: ConversationRow | None) -> None:
         if row is None or row.created != caller.conversation_created:
             raise errors.NotFound.of("conversation")
     elif row is not None:
-        credentials.bind(caller.token_hash, row.created)
-        auth.forget(caller.token_hash)
+        with storage.unit_of_work():
+            bind(row)
+
+
+def bind(row: ConversationRow) -> None:
+    """Stage that a visitor token belongs to the conversation of `row`. The commit raises NotFound if it may not."""
+    if _is_visitor():
+        credentials.bind(auth.caller().token_hash, row.created)
+        auth.forget(auth.caller().token_hash)
 
 
 def _is_visitor() -> bool:

@@ -57,6 +57,7 @@ class CredentialRow(storage.Row):
     last_used_at = NumberAttribute(null=True)
     # Only of a visitor token, see `visitors`.
     issuer = UnicodeAttribute(null=True)
+    issuer_id = UnicodeAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that looking up a credential needs no second read.

@@ -4,9 +4,10 @@ A visitor token is one item, under the hash of the token. Nothing lists it, so i
 workspace may have any number of them. What ends one early needs no list either:
 
 - It names the credential that issued it, and works no longer than that one (`http.auth`). So it ends with a rotated or
-  revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace.
+  revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
+  the credential, too: whoever stores a revoked key again, perhaps in a workspace of their own, revives no token.
 - It names the creation of its conversation. After the conversation is deleted, it opens nothing, even if the id is used
-  again. A token that is issued before its conversation exists belongs to the first one that it sees.
+  again. A token that is issued before its conversation exists belongs to the first one that it sees or creates.
 """
 
 from pynamodb.expressions.condition import Condition
@@ -19,25 +20,34 @@ LIFETIME = store.DAY
 
 
 def issue(
-    workspace_id: str, agent_id: str, conversation_id: str, created: str | None, issuer: str, lifetime: int
+    workspace_id: str,
+    agent_id: str,
+    conversation_id: str,
+    created: str | None,
+    lifetime: int,
+    *,
+    issuer: str,
+    issuer_id: str,
 ) -> Issued:
     """Stage a visitor token of a conversation.
 
-    `created` is the conversation's, None if it does not exist yet; `issuer` is the token hash of the credential that
-    issues the token; `lifetime` is in seconds.
+    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `issuer` and `issuer_id` are
+    the token hash and the id of the credential that issues the token.
     """
     issued = store.prepare(workspace_id, tokens.VISITOR, tokens.VISITOR, lifetime, agent_id=agent_id)
     row = issued.credential
-    row.issuer, row.conversation_created = issuer, created
+    row.issuer, row.issuer_id, row.conversation_created = issuer, issuer_id, created
     row.conversation = tokens.conversation_fingerprint(issued.token, conversation_id)
     storage.put(row)
     return issued
 
 
 def bind(token_hash: str, created: str) -> None:
-    """Bind a token to the conversation that was created so. Raises NotFound if it is bound to another one."""
+    """Stage that a token belongs to the conversation that was created so.
+
+    The commit raises NotFound if the token belongs to another one.
+    """
     bound: Condition = CredentialRow.conversation_created == created
     unbound = CredentialRow.token_hash.exists() & CredentialRow.conversation_created.does_not_exist()
-    with storage.unit_of_work():
-        action = CredentialRow.conversation_created.set(created)
-        storage.update(CredentialRow(token_hash), [action], bound | unbound, errors.NotFound.of("conversation"))
+    action = CredentialRow.conversation_created.set(created)
+    storage.update(CredentialRow(token_hash), [action], bound | unbound, errors.NotFound.of("conversation"))

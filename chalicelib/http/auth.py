@@ -154,7 +154,10 @@ def _look_up(token_hash: str) -> _Entry:
     until = since + CACHE_SECONDS * 1000
     until = until if row.ends_at is None else min(until, row.ends_at * 1000)
     if row.issuer is not None:  # a visitor token, which ends with its issuer
-        until = min(until, _find(row.issuer).until)
+        issuer = _find(row.issuer)
+        if issuer.caller.credential_id != row.issuer_id:
+            raise errors.Unauthorized()
+        until = min(until, issuer.until)
     found = Caller(
         row.workspace,
         row.kind,
