@@ -280,6 +280,24 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"token": {"name": "x", "expiresInSeconds": 1.5}}, "token.expiresInSeconds", "must be a valid integer"),
         ({"token": {"name": "x", "unknown": CANARY}}, "token.unknown", UNKNOWN),
     ],
+    **{
+        name: [
+            ({}, "token", MISSING),
+            ({"token": {}, "unknown": CANARY}, "unknown", UNKNOWN),
+            ({"token": {"unknown": CANARY}}, "token.unknown", UNKNOWN),
+            ({"token": {"expiresInSeconds": 59}}, "token.expiresInSeconds", "must be greater than or equal to 60"),
+            (
+                {"token": {"expiresInSeconds": NUMBER}},
+                "token.expiresInSeconds",
+                "must be less than or equal to 2592000",
+            ),
+            ({"token": {"expiresInSeconds": 1.5}}, "token.expiresInSeconds", "must be a valid integer"),
+        ]
+        for name in (
+            "POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens",
+            "POST /agents/{agent_id}/interact/{user_id}/visitor-tokens",
+        )
+    },
     "PATCH /v3/workspace": [
         ({}, "workspace", MISSING),
         ({"workspace": {"name": ""}}, "workspace.name", "must have at least 1 character"),

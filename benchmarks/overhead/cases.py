@@ -117,13 +117,13 @@ def turns(length: int) -> list[Any]:
 def agent() -> dict[str, Any]:
     """Return an agent with every member of the record (§2.4), as a dashboard saves it: 12 KB of JSON.
 
-    It lacks the members that the service sets, and those that differ between v2 and v3.
+    It lacks the members that the service sets, those that differ between v2 and v3, and `retention`, which peers lack.
     """
     from chalicelib.agents.record import AgentV3
 
     chance = random.Random(0)
     full: dict[str, Any] = _filled(AgentV3, chance)
-    for name in _DIFFERENT_IN_V2:
+    for name in (*_DIFFERENT_IN_V2, "retention"):
         full.pop(name)
     full["nodes"] = [{**full["nodes"][0], "id": f"node-{place}"} for place in range(_NODES)]
     prompt = " ".join(chance.choices(_WORDS, k=300))

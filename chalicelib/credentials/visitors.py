@@ -31,8 +31,8 @@ def issue(
 ) -> Issued:
     """Stage a visitor token of a conversation.
 
-    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `issuer` and `issuer_id` are
-    the token hash and the id of the credential that issues the token.
+    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `issuer` and `issuer_id`
+    are the token hash and the id of the credential that issues the token.
     """
     issued = store.prepare(workspace_id, tokens.VISITOR, tokens.VISITOR, lifetime, agent_id=agent_id)
     row = issued.credential

@@ -55,7 +55,8 @@ OFTEN = [*GUARDED, *[STATE] * 10, *sorted(SENDING) * 5, *["GET /v3/tokens"] * 3]
 # Values that each run of a request generates.
 MADE = re.compile(r"(?:cams|whsec)_[\w+/=]+|[0-9a-z]{26,64}")
 PARTITION = re.compile(r"(?<=[0-9a-z]{26})#(?:[0-7]|[0-9a-z]{11})(?='})")
-TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z")
+# Also the lifetime of a token that ends when its issuer does.
+TIME = re.compile(r"\b1[78]\d{8}(\d{3})?\b|20\d\d-\d\d-\d\dT[\d:]+Z|(?<='lifetime', {'N': ')\d+")
 FRESH = {"version_tag", "writing", "last_used_at"}
 
 

@@ -31,11 +31,17 @@ LIST_INBOX: Examples = {
     )
 }
 ASSIGN_CONVERSATION: Examples = {
+    # First, because it needs no client: the documentation page fills in the first example.
+    "return": Example(
+        "Return to the agent",
+        success("Conversation assigned successfully", {**_WAITING, "state": "ai-chatting"}),
+        {"assign": {"to": None}},
+    ),
     "assign": Example(
         "Assign to a client",
         success("Conversation assigned successfully", _ASSIGNED),
         {"assign": {"to": CLIENT}},
-    )
+    ),
 }
 CHANGE_CONVERSATION: Examples = {
     "change": Example(
