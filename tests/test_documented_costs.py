@@ -32,8 +32,6 @@ SHOWN = {
     "conversation list by cursor": "list conversations by cursor",
     "conversation list v3": "list conversations with v3, a page",
     "conversation list with filters": "search 41 conversations for what none has",
-    "search": "search 41 transcripts",
-    "export": "export 20 conversations",
     "inbox": "list the inbox",
     "conversation read": "read a conversation and its newest messages",
     "message list": "list messages, a page",
