@@ -50,6 +50,7 @@ def cost_of(api: Api, size: int, pass_time: Callable[[int], None]) -> list[Meter
 
 
 @whole
+@pytest.mark.long
 def test_an_append_costs_the_same_at_any_length(engine: None, pass_time: Callable[[int], None]) -> None:
     pass_time(FROM - clock.seconds())
     api = Api(workspaces.create("Costs").workspace_key)

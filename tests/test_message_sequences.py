@@ -77,6 +77,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @whole
+@pytest.mark.long
 @pytest.mark.promise("model")
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=st.lists(_steps, min_size=12, max_size=25))
