@@ -76,6 +76,20 @@ def test_what_the_dictionary_contains_costs_a_few_bytes(size: int) -> None:
     assert len(packed) < 60
 
 
+def test_a_short_text_prepares_only_the_end_of_a_long_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[int] = []
+    real = zlib.compressobj
+
+    def counting(*arguments: object) -> object:
+        prepared.append(len(arguments[-1]))  # type: ignore[arg-type]
+        return real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(compression.zlib, "compressobj", counting)
+    text = LONG[-100:]
+    assert compression.unpack(compression.pack(text, dictionary=LONG), LONG) == text
+    assert prepared == [4 * len(text)]
+
+
 def test_the_result_is_not_larger_than_zlib_s() -> None:
     grown = b""
     packed = compression.pack(b"")

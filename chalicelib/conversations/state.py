@@ -63,7 +63,7 @@ def prepare(asked: "StateIn", now: int) -> Change:
     """
     if asked.turns is None:
         return Change(asked)
-    if sum(len(turn.get("messages") or ()) or 1 for turn in asked.turns) > MAX_MESSAGES:
+    if sum([len(turn.get("messages") or ()) or 1 for turn in asked.turns]) > MAX_MESSAGES:
         raise errors.TooLarge(f"turns must have at most {MAX_MESSAGES:,} messages.")
     turns = answer_form(asked.turns, now)
     return Change(asked, turns, to_text(turns))
@@ -146,8 +146,8 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
     given: set[str] | None = None
     answered: list[Document] = []
     for turn in turns:
-        messages = turn.get("messages") or []
-        own_ts = now if turn.get("ts") is None else turn["ts"]
+        messages, own_ts = turn.get("messages") or [], turn.get("ts")
+        own_ts = now if own_ts is None else own_ts
         # Each message repeats the other members of its turn, so a small request could produce a huge answer.
         if len(messages) > 1:
             size += len(storage.encode_json({**_without_messages(turn), "ts": own_ts})) * len(messages)
@@ -163,7 +163,9 @@ def answer_form(turns: list[Any], now: int) -> list[Document]:
                 raise errors.Invalid.member(_second_path(turns, mid), "is duplicated")
             seen.add(mid)
             ts = message.get("ts")
-            answer = _without_messages(turn)
+            answer = turn.copy()  # as `_without_messages`, whose call takes longer than the rest
+            del answer["messages"]
+            answer.pop("ts", None)
             answer["messages"] = message
             answer["ts"] = own_ts if ts is None else ts
             answered.append(answer)
@@ -233,7 +235,7 @@ def _counts(turns: list[Document]) -> Document:
     newest = next((turn["messages"] for turn in reversed(turns) if "messages" in turn), None)
     times = [turn["ts"] for turn in turns if received.is_of_user(turn)]
     return {
-        "messagesNum": sum("messages" in turn for turn in turns),
+        "messagesNum": sum(["messages" in turn for turn in turns]),
         "interactionsNum": len(times),
         "firstMessageTS": times[0] if times else None,
         "lastMessageTS": times[-1] if times else None,

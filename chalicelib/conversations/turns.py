@@ -153,6 +153,8 @@ def stage(row: ConversationRow, before: bytes, after: State) -> None:
 
 def _keep_marks(row: ConversationRow, before: bytes, after: State, same: int) -> None:
     """Keep the marks of the row before which the text stays as it was; its first `same` bytes do."""
+    if row.indexed is None:  # as most rows
+        return
     first = first_byte(row, after)
     kept = [
         one
@@ -238,6 +240,8 @@ def _read_chunks(row: ConversationRow, wanted: dict[int, Chunk]) -> dict[int, by
     found: dict[int, bytes] = {}
     for consistent in (False, True):
         left = [index for index in wanted if index not in found]
+        if not left:
+            break
         stored: list[ChunkRow | None] = storage.find_many(
             [storage.Key(ChunkRow, row.conversation, _chunk_name(index), consistent) for index in left]
         )

@@ -14,6 +14,7 @@ WORKSPACE = "workspace"
 AGENT = "agent"
 ACCESS = "access"
 VISITOR = "visitor"
+VISITOR_PREFIX = f"cams_{VISITOR}_"
 
 _TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -128,11 +128,17 @@ def clear_cache() -> None:
 
 def bearer(request: Request) -> str:
     """The bearer token of a request. Raises Unauthorized without a well-formed one."""
+    token = credential(request)
+    if tokens.kind(token) is None:
+        raise errors.Unauthorized()
+    return token
+
+
+def credential(request: Request) -> str:
+    """What a request has as its bearer token, well-formed or not; empty without one."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
-    if scheme.lower() != "bearer" or tokens.kind(token.strip()) is None:
-        raise errors.Unauthorized()
-    return token.strip()
+    return token.strip() if scheme.lower() == "bearer" else ""
 
 
 def _find(token_hash: str) -> _Entry:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from chalice.app import CORSConfig, Request, Response
 
-from chalicelib import errors, settings
+from chalicelib import settings
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
 
@@ -52,7 +52,5 @@ def _headers_for(request: Request) -> dict[str, str]:
 
 def _has_visitor_token(request: Request) -> bool:
     """Whether the request has one, even an unknown or expired one: the page must be able to read why it is refused."""
-    try:
-        return tokens.kind(auth.bearer(request)) == tokens.VISITOR
-    except errors.Unauthorized:
-        return False
+    token = auth.credential(request)
+    return token.startswith(tokens.VISITOR_PREFIX) and tokens.kind(token) == tokens.VISITOR

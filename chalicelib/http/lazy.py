@@ -14,4 +14,6 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
-        return getattr(import_module(self._name), attribute)
+        value = getattr(import_module(self._name), attribute)
+        setattr(self, attribute, value)  # the next use finds it here
+        return value

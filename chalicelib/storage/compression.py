@@ -12,6 +12,10 @@ import zlib
 
 _PART = 16_384  # bytes; smaller parts compress worse, larger parts are recompressed more often
 _WINDOW = 32_768
+# A short text needs a small window and little memory, which zlib clears first. zlib refers back by the bytes of the
+# window less its look-ahead, and at this level of memory compresses a text that fits into the window as one block.
+_LOOK_AHEAD, _LESS_MEMORY = 262, 6
+_LOOK_BACK = 4  # bytes of a dictionary for each byte of a text
 # Compression levels. On transcripts DENSE takes twice as long as QUICK and saves a tenth: for data written once.
 QUICK, DENSE = 3, 6
 
@@ -22,16 +26,19 @@ def pack(
     """Compress `text` at this level.
 
     `packed`, if given, is an earlier result for a text that begins with `before`. The whole parts that `text` and
-    `before` have in common are copied from it. What `text` repeats from the end of `dictionary` costs a few bytes.
+    `before` have in common are copied from it. What `text` repeats from the end of `dictionary` costs a few bytes. Of
+    the dictionary only the last bytes are used, four for each byte of the text: preparing a long one costs more than
+    compressing a short text. `unpack` may get all of it, because references count from its end.
     """
     lengths, stream = _split(packed) if packed else ([], b"")
     kept = _common_parts(text, before, len(lengths))
     lengths = lengths[:kept]
     start = kept * _PART
-    window = text[max(start - _WINDOW, 0) : start] or dictionary[-_WINDOW:]
-    deflate = zlib.compressobj(
-        level, zlib.DEFLATED, -zlib.MAX_WBITS, zlib.DEF_MEM_LEVEL, zlib.Z_DEFAULT_STRATEGY, window
-    )
+    window = text[max(start - _WINDOW, 0) : start] or dictionary[-min(_LOOK_BACK * len(text), _WINDOW) :]
+    reach = len(window) + len(text) - start + _LOOK_AHEAD
+    bits = min(reach.bit_length(), zlib.MAX_WBITS)
+    memory = min(bits - _LESS_MEMORY, zlib.DEF_MEM_LEVEL)
+    deflate = zlib.compressobj(level, zlib.DEFLATED, -bits, memory, zlib.Z_DEFAULT_STRATEGY, window)
     parts = [stream[: sum(lengths)]]
     while start + _PART <= len(text):
         parts.append(deflate.compress(text[start : start + _PART]) + deflate.flush(zlib.Z_SYNC_FLUSH))

@@ -4,6 +4,7 @@ Every partition key begins with the workspace id of the credential, so records o
 """
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from pynamodb.attributes import UnicodeAttribute
@@ -39,6 +40,11 @@ def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
     `table` is the name in the template without the stage's prefix, so that another stage can read a restored table.
     """
     return "/".join((table, *keys, attribute))
+
+
+@cache
+def _logical_name(table_name: str) -> str:
+    return table_name.removeprefix(settings.table_prefix())
 
 
 class Row(Model):
@@ -83,7 +89,7 @@ class Row(Model):
 
     def associated_data(self, attribute: str) -> str:
         """The associated data (AAD) of a sealed attribute."""
-        return associated_data(self.Meta.table_name.removeprefix(settings.table_prefix()), self.keys, attribute)
+        return associated_data(_logical_name(self.Meta.table_name), self.keys, attribute)
 
     def __repr__(self) -> str:
         # PynamoDB's repr prints every value, and some of them are credentials. Keys contain ids, such as emails.
