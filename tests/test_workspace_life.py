@@ -436,7 +436,7 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
 # A path in the first line of a kind, what is written there (nothing: the member is removed), and the rule.
 EDITS: list[tuple[str, str, Any, str]] = [
     ("workspace", "record.document", 7, "record.document must be an object"),
-    ("workspace", "record.document.createdAt", "1", "record.document.createdAt must be a whole number of milliseconds"),
+    ("workspace", "record.document.createdAt", "1", "record.document.createdAt must be a whole number of seconds"),
     ("workspace", "record.document.retentionDays", 0, "must be a whole number of days from 1 to 3,650"),
     ("workspace", "record.document.name", ..., "record.document.name is missing"),
     ("credential", "record.token_hash", ..., "record.token_hash is missing"),

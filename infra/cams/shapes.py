@@ -96,7 +96,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     "workspace": {
         "document": {
             "name": _ANY_TEXT,
-            "createdAt": _MILLISECONDS,
+            "createdAt": _SECONDS,
             "workspaceSecret": _ANY_TEXT,
             "retentionDays?": _DAYS,
         }
