@@ -30,9 +30,14 @@ from infra.cams import records
 FORMAT = 1
 _BATCH = 25
 # Attributes that no record has. An import sets them: they depend on where the workspace is, or follow from the rest of
-# the line. Tombstones are not exported, and suspending the workspace changes its tag.
+# the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
 _HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at"}
-_HIDDEN_OF = {"workspace": {"version_tag"}, "agent": {"agent_id"}, "tool": {"agent_id"}}
+_HIDDEN_OF = {
+    "workspace": {"version_tag"},
+    "credential": {"issuer", "issuer_id", "conversation", "conversation_created"},
+    "agent": {"agent_id"},
+    "tool": {"agent_id"},
+}
 
 Record = dict[str, Any]
 
