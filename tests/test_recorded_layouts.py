@@ -55,8 +55,7 @@ def sampled(table: str, items: list[Item]) -> str:
     """What the sample of a restore says about a table that it decrypts as a whole."""
     names = ["wrapped" for _ in items] if table == "keyring" else [name for name, _ in binaries(items)]
     found = ", ".join(f"{count} {name}" for name, count in sorted(Counter(names).items()))
-    none = "nothing, they have no sealed attribute"
-    return f"{storage.table(table)}: {len(items)} records; decrypted: {found or none}"
+    return f"{storage.table(table)}: {len(items)} records, decrypted attributes: {found or 'none'}"
 
 
 def binaries(items: list[Item]) -> list[tuple[str, Any]]:

@@ -45,7 +45,7 @@ def main() -> None:
         except errors.Unavailable as error:
             sys.exit(f"A record of {name} cannot be decrypted: {error.message}")
         found = ", ".join(f"{count} {attribute}" for attribute, count in sorted(decrypted.items()))
-        sys.stdout.write(f"{name}: {records} records; decrypted: {found or 'nothing, they have no sealed attribute'}\n")
+        sys.stdout.write(f"{name}: {records} records, decrypted attributes: {found or 'none'}\n")
 
 
 def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Counter[str]]:

@@ -62,12 +62,12 @@ def test_every_table_and_every_kind_of_record_is_sampled(
     found = output(capsys)
     assert found.keys() == {table_name(one, "") for one in declared("AWS::DynamoDB::Table")}
     assert "2 document, 1 search" in found["workspaces"]  # of the workspace, and of the erasure
-    assert found["keyring"] == "2 records; decrypted: 2 wrapped"
+    assert found["keyring"] == "2 records, decrypted attributes: 2 wrapped"
     heads = sum("turns" in item for item in items()["cams-conversations"])
     assert f" {heads} turns" in found["conversations"]
     assert " part, " in found["conversations"]
     assert " received, " in found["conversations"]
-    assert found["credentials"].endswith("decrypted: nothing, they have no sealed attribute")
+    assert found["credentials"].endswith("decrypted attributes: none")
 
 
 def test_index_items_of_a_long_conversation_do_not_fill_the_sample(
