@@ -1,8 +1,8 @@
 """Stops `chalice deploy`, `package` and `local` without what the stage needs. Not part of the deployment package.
 
 Otherwise the first would create half of a stage, the second would write a template that cannot be deployed, and the
-third would use whatever AWS account the shell has credentials for. `app.py` calls it in processes of Chalice's command
-line only. The other commands, such as `delete` and `url`, need nothing.
+third would use whatever AWS account the shell has credentials for, and print the path of each request. `app.py` calls
+it in processes of Chalice's command line only. The other commands, such as `delete` and `url`, need nothing.
 """
 
 import os
@@ -19,15 +19,19 @@ def require_stage(app: Chalice) -> None:
     """Stop Chalice's command with one sentence unless the stage is complete. Call it after the registration."""
     context = click.get_current_context(silent=True)
     if context is None:
-        if "CHALICE_WORKER" in os.environ and (message := _local_problem(app)):
-            # The reloader of `chalice local` imports the app in a thread, where no exception ends the process.
-            click.echo(f"Error: {message}", err=True)
-            os._exit(1)
+        if "CHALICE_WORKER" in os.environ:
+            if message := _local_problem(app):
+                # The reloader of `chalice local` imports the app in a thread, where no exception ends the process.
+                click.echo(f"Error: {message}", err=True)
+                os._exit(1)
+            _hide_values()
         return
     if context.info_name in ("deploy", "package") and (message := _stage_problem(app, context.params["stage"])):
         raise click.ClickException(message)
-    if context.info_name == "local" and (message := _local_problem(app)):
-        raise click.ClickException(message)
+    if context.info_name == "local":
+        if message := _local_problem(app):
+            raise click.ClickException(message)
+        _hide_values()
 
 
 def _stage_problem(app: Chalice, stage: str) -> str | None:
@@ -41,6 +45,13 @@ def _local_problem(app: Chalice) -> str | None:
     if _has_variables(app) or any(os.environ.get(name) for name in _ENGINE):
         return None
     return "There is no local engine: run `make run`, or `set -a; . .local/environment` while it runs."
+
+
+def _hide_values() -> None:
+    """Let the server of `chalice local` print the route of a request, not its path."""
+    from infra.local import request_log
+
+    request_log.hide_values()
 
 
 def _has_variables(app: Chalice) -> bool:

@@ -33,7 +33,7 @@ def test_a_document_does_not_decrypt_in_another_place(workspace: str, place: str
         encryption.unseal(workspace, place, sealed)
 
 
-@pytest.mark.parametrize("position", [5, 17, -1], ids=["nonce", "text", "tag"])
+@pytest.mark.parametrize("position", [1, 4, 5, 17, -1], ids=["key id", "its end", "nonce", "text", "tag"])
 def test_an_altered_byte_is_detected(position: int) -> None:
     sealed = bytearray(encryption.seal("w", "here", b'{"a":1}'))
     sealed[position] ^= 1

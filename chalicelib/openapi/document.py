@@ -89,6 +89,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
                 **_envelopes(views, built),
                 **error_responses.schemas(),
                 **parameters.SCHEMAS,
+                **events.SCHEMAS,
             },
             "parameters": {**parameters.components(paths), **events.PARAMETERS},
             "responses": error_responses.shared_responses(set(schemas.references(paths))),

@@ -3,13 +3,14 @@
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
+from typing_extensions import TypeAliasType
 
 from chalicelib.http.wire import Platform, omitted
 from chalicelib.leads.models import LeadChannel
 from chalicelib.openapi.schemas import Schema, inline
 from chalicelib.webhooks import events
 
-_Change = Literal["created", "updated", "deleted"]
+EventOperation = TypeAliasType("EventOperation", Literal["created", "updated", "deleted"])
 
 
 class _Payload(BaseModel):
@@ -23,7 +24,7 @@ class _AgentEvent(_Payload):
     agentId: str
     agentName: str = omitted()
     agentPlatform: Platform = omitted()
-    operation: _Change
+    operation: EventOperation
 
 
 class _MessageEvent(_Payload):
@@ -43,7 +44,7 @@ class _OrganisationEvent(_Payload):
 
     organisationId: str
     organisationName: str = omitted()
-    operation: _Change
+    operation: EventOperation
 
 
 class _ClientEvent(_Payload):
@@ -53,7 +54,7 @@ class _ClientEvent(_Payload):
     clientId: str
     clientName: str = omitted()
     clientEmail: str = omitted()
-    operation: _Change
+    operation: EventOperation
 
 
 class _LeadEvent(_Payload):
@@ -83,6 +84,8 @@ _PAYLOADS = {
     "lead": _LeadEvent,
     "webhook": _TestEvent,
 }
+
+SCHEMAS: dict[str, Schema] = {"EventOperation": inline(EventOperation.__value__)}
 
 # The headers of a delivery (Standard Webhooks).
 PARAMETERS: dict[str, Schema] = {

@@ -157,6 +157,9 @@ NOTES: dict[str, dict[str, Note]] = {
         "lastMessageTS": note("The user's last message, Unix seconds."),
     },
     "CreatedConversation": {"createdAt": _MOMENT},
+    "VisitorToken": {"token": {"pattern": "^cams_visitor_"}, "expiresAt": _MOMENT, "createdAt": _MOMENT},
+    "Erasure": {"createdAt": _MOMENT},
+    "ErasureReceipt": {"requestedAt": _MOMENT, "completedAt": _MOMENT, "streamsUntil": _MOMENT},
     "Client": {
         **_CLIENT_SIGN_IN,
         "orgId": note("The organisation of the client."),

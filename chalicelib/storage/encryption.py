@@ -21,7 +21,7 @@ _HEADER = 1 + 4 + 12
 
 
 class DecryptionError(Exception):
-    """The bytes do not decrypt with this associated data: altered, truncated, or copied from another item.
+    """The bytes do not decrypt with this associated data: altered, truncated, copied from another item, or of no key.
 
     It has no message: the associated data contains the ids in the item's key, and the error ends in a log.
     """
@@ -66,10 +66,10 @@ def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
     if len(sealed) < _HEADER or sealed[0] not in layouts.NUMBERS:
         raise DecryptionError
     layouts.check(sealed[0])
-    cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
     try:
+        cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
         return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
-    except InvalidTag as error:
+    except (InvalidTag, keyring.UnknownKey) as error:
         raise DecryptionError from error
 
 

@@ -43,17 +43,29 @@ class DataKey(NamedTuple):
         return f"DataKey({self.key_id.hex()})"
 
 
+class UnknownKey(Exception):
+    """The keyring has no key with this id. A key is stored before it is used, so the id is damaged, or its key lost."""
+
+
 @lru_cache(maxsize=1)
 def current() -> DataKey:
     """The key for encryption. Raises Unavailable before the first `ensure_data_key`, or when KMS fails."""
-    return _unwrap(_CURRENT)
+    row = find_row(KeyRow, _CURRENT)
+    if row is None:
+        raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
+    return _unwrap(row)
 
 
 @lru_cache(maxsize=64)
 def find(key_id: bytes) -> DataKey:
-    """The key with this id, for decryption. Raises Unavailable when it is missing or KMS fails."""
+    """The key with this id, for decryption. Raises UnknownKey, and Unavailable as `current` does."""
     newest = current()
-    return newest if newest.key_id == key_id else _unwrap(key_id.hex())
+    if newest.key_id == key_id:
+        return newest
+    row = find_row(KeyRow, key_id.hex())
+    if row is None:
+        raise UnknownKey
+    return _unwrap(row)
 
 
 def ensure_data_key() -> None:
@@ -80,10 +92,7 @@ def rotate() -> None:
     current.cache_clear()
 
 
-def _unwrap(name: str) -> DataKey:
-    row = find_row(KeyRow, name)
-    if row is None:
-        raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
+def _unwrap(row: KeyRow) -> DataKey:
     answer = _kms("decrypt", CiphertextBlob=row.wrapped)
     return DataKey(bytes.fromhex(row.key_id), answer["Plaintext"])
 

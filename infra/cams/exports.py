@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -28,8 +29,15 @@ from infra.cams import records
 
 FORMAT = 1
 _BATCH = 25
-# Attributes that an import sets: they depend on where the workspace is, or follow from the rest of the line.
-_OWN = {"workspace", "status", "imported", "suspended"}
+# Attributes that no record has. An import sets them: they depend on where the workspace is, or follow from the rest of
+# the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
+_HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at"}
+_HIDDEN_OF = {
+    "workspace": {"version_tag"},
+    "credential": {"issuer", "issuer_id", "conversation", "conversation_created"},
+    "agent": {"agent_id"},
+    "tool": {"agent_id"},
+}
 
 Record = dict[str, Any]
 
@@ -45,6 +53,18 @@ class Written(NamedTuple):
 def header(workspace_id: str) -> Record:
     """The first line."""
     return {"kind": "export", "format": FORMAT, "workspace": workspace_id}
+
+
+@cache
+def members(name: str) -> dict[str, Any]:
+    """The members of a record of a kind that has the attributes of a row: the attributes by name, without its keys."""
+    row = CredentialRow if name == "credential" else records.KINDS[name].row
+    hidden = _HIDDEN | _HIDDEN_OF.get(name, set())
+    return {
+        member: attribute
+        for member, attribute in sorted(row.get_attributes().items())
+        if member not in hidden and (name == "credential" or not (attribute.is_hash_key or attribute.is_range_key))
+    }
 
 
 def export(workspace_id: str, path: Path) -> int:
@@ -103,22 +123,17 @@ def _step(step: tuple[str, str] | None) -> str:
 
 def _records(name: str, workspace_id: str, agent_id: str, after: str) -> Iterator[Record]:
     found = records.find_rows(name, workspace_id, agent_id, after)
-    described = _DESCRIBED.get(name, _described)(found)
+    described = _DESCRIBED[name](found) if name in _DESCRIBED else _described(name, found)
     of_agent = {"agent": agent_id} if agent_id else {}
-    for key, members in described:
-        yield {"kind": name, **of_agent, "key": key, "record": members}
+    for key, record in described:
+        yield {"kind": name, **of_agent, "key": key, "record": record}
 
 
-def _described(rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
-    """The sort key and the other members of each row. The agent's id is in the line already."""
+def _described(name: str, rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
+    """The sort key and the other members of each row."""
     for row in rows:
         if getattr(row, "deleted_at", None) is None:  # no tombstone
-            yield row.keys[1], _attributes(row, _OWN | {"agent_id"})
-
-
-def _workspace(rows: Iterator[Any]) -> Iterator[tuple[str, Record]]:
-    for row in rows:
-        yield row.item, _attributes(row, _OWN | {"version_tag"})  # suspending the workspace changes the tag
+            yield row.keys[1], _record(name, row)
 
 
 def _credentials(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
@@ -126,7 +141,7 @@ def _credentials(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
         rows = storage.find_many([storage.Key(CredentialRow, entry.token_hash) for entry in batch])
         for entry, row in zip(batch, rows, strict=True):
             if row is not None and row.is_active:
-                yield entry.item, {"token_hash": row.token_hash, **_attributes(row, _OWN)}
+                yield entry.item, _record("credential", row)
 
 
 def _conversations(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
@@ -145,16 +160,15 @@ def _conversations(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
             )
 
 
-_DESCRIBED = {"workspace": _workspace, "credential": _credentials, "conversation": _conversations}
+_DESCRIBED = {"credential": _credentials, "conversation": _conversations}
 
 
-def _attributes(row: storage.Row, hidden: set[str]) -> Record:
-    """The attributes of a row but its keys and the hidden ones, as JSON values."""
+def _record(name: str, row: storage.Row) -> Record:
+    """The members of a row of a kind, as JSON values."""
     return {
-        name: _value(row, name, attribute)
-        for name, attribute in sorted(type(row).get_attributes().items())
-        if not (attribute.is_hash_key or attribute.is_range_key or name in hidden)
-        and row.attribute_values.get(name) is not None
+        member: _value(row, member, attribute)
+        for member, attribute in members(name).items()
+        if row.attribute_values.get(member) is not None
     }
 
 

@@ -26,13 +26,11 @@ from chalicelib.credentials import store as credentials
 from chalicelib.storage import keyring
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces import store as workspaces
-from infra.cams import exports, records
+from infra.cams import exports, records, shapes
 from infra.cams.exports import Record
 
 # Lines between two marks of how far the import is. Each may have megabytes.
 _PORTION = 25
-# Bytes. The longest lines are those of conversations, which have up to 6 MiB of turns.
-_MAX_LINE = 32_000_000
 _NO_EXPORT = "The file is no export of a workspace."
 _INCOMPLETE = "The export is incomplete; repeat the command that wrote it."
 
@@ -50,14 +48,14 @@ def import_file(path: Path) -> int:
     """
     file = _check(path)
     keyring.ensure_data_key()
-    with path.open("rb") as lines:
-        next(lines)
-        done = _start(file, json.loads(next(lines)))
-        pending = islice(lines, done, file.records - 1)
+    with path.open("rb") as found:
+        next(found)
+        done = _start(file, json.loads(next(found)))
+        pending = enumerate(islice(found, done, file.records - 1), done + 3)
         with click.progressbar(length=file.records - 1, label="Importing", file=sys.stderr) as bar:
             bar.update(done)
             while portion := [*islice(pending, _PORTION)]:
-                _save(file.workspace_id, map(json.loads, portion))
+                _save(file.workspace_id, ((number, json.loads(line)) for number, line in portion))
                 done += len(portion)
                 _record_progress(file, done)
                 bar.update(len(portion))
@@ -67,45 +65,28 @@ def import_file(path: Path) -> int:
 
 def _check(path: Path) -> _File:
     """Read a file once, before anything is written: it must be a complete export, and each line a record of it."""
-    digest, count, line, header = hashlib.sha256(), 0, Record(), Record()
+    digest, count = hashlib.sha256(), 0
+    header, before = Record(), Record()
+    line: Any = None
     with path.open("rb") as file:
-        for raw in iter(partial(file.readline, _MAX_LINE), b""):
-            if count > 1 and not _is_record(line, count):
-                raise errors.Invalid(f"Line {count} of the file is no record of an export.")
-            line = _parsed(raw)
-            header = header or line
+        for raw in iter(partial(file.readline, shapes.MAX_LINE), b""):
+            if count > 1:
+                if problem := shapes.find_problem(line, count, before):
+                    raise errors.Invalid(f"Line {count} of the file is no record of an export: {problem}.")
+                before = line
+            line = shapes.parse(raw)
             digest.update(raw)
             count += 1
-            if header != exports.header(str(header.get("workspace"))):
-                raise errors.Invalid(_NO_EXPORT)
+            if count == 1:
+                header = line if isinstance(line, dict) else {}
+                if header != exports.header(str(header.get("workspace"))):
+                    raise errors.Invalid(_NO_EXPORT)
     workspace_id = str(header.get("workspace"))
     if not ids.ULID.fullmatch(workspace_id):
         raise errors.Invalid(_NO_EXPORT)
-    if line != {"kind": "end", "records": count - 2} or count < 3:
+    if count < 3 or line != {"kind": "end", "records": count - 2}:
         raise errors.Invalid(_INCOMPLETE)
     return _File(workspace_id, digest.hexdigest(), count - 2)
-
-
-def _is_record(line: Record, number: int) -> bool:
-    """Whether a line has the members of a record, with a key of its kind. The workspace is in the second line only.
-
-    Otherwise a file could write what its kind does not own, or into a workspace that exists.
-    """
-    name, key = str(line.get("kind")), line.get("key")
-    if name not in records.KINDS or (name == "workspace") != (number == 2) or not isinstance(key, str):
-        return False
-    kind = records.KINDS[name]
-    is_of_kind = kind.low < key < kind.high and (name != "workspace" or key == name)
-    return is_of_kind and isinstance(line.get("record"), dict) and isinstance(line.get("agent", ""), str)
-
-
-def _parsed(line: bytes) -> Record:
-    """A line as an object; an empty one if it is cut."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 @storage.in_unit_of_work
@@ -121,7 +102,9 @@ def _start(file: _File, settings: Record) -> int:
     if row.status != workspaces.IMPORTING:
         raise errors.Conflict("The workspace exists already; an import does not change one.")
     if digest != file.digest:
-        raise errors.Conflict("Another file of this workspace is being imported; continue with that one.")
+        raise errors.Conflict(
+            "Another file of this workspace is being imported; continue with that one, or delete the workspace."
+        )
     return int(done)
 
 
@@ -132,32 +115,37 @@ def _record_progress(file: _File, done: int) -> None:
         storage.update(row, [workspaces.WorkspaceRow.imported.set(f"{file.digest} {done}")], is_importing)
 
 
-def _save(workspace_id: str, portion: Iterator[Record]) -> None:
-    for name, found in groupby(portion, lambda record: str(record["kind"])):
+def _save(workspace_id: str, portion: Iterator[tuple[int, Record]]) -> None:
+    for name, found in groupby(portion, lambda numbered: str(numbered[1]["kind"])):
         if name == "credential":
-            for record in found:
+            for _, record in found:
                 _save_credential(workspace_id, record["record"])
         else:
             storage.save_many([*_rows(name, workspace_id, found)])
 
 
-def _rows(name: str, workspace_id: str, found: Iterator[Record]) -> Iterator[storage.Row]:
-    kind = records.KINDS[name]
-    for record in found:
-        agent_id = _identifier(record.get("agent", "-"))
-        if name == "conversation":
-            yield _conversation(workspace_id, agent_id, record["key"], record["record"])
-            continue
-        row = _row(kind.row(kind.partition(workspace_id, agent_id), record["key"]), record["record"])
-        if name == "agent":
-            row.workspace = workspace_id
-        if name in ("agent", "tool"):
-            row.agent_id = agent_id
-        yield row
+def _rows(name: str, workspace_id: str, found: Iterator[tuple[int, Record]]) -> Iterator[storage.Row]:
+    for number, record in found:
+        try:
+            yield _row_of(name, workspace_id, record)
+        except errors.TooLarge as error:
+            raise errors.TooLarge(f"Line {number} of the file cannot be imported: {error.message}") from error
+
+
+def _row_of(name: str, workspace_id: str, record: Record) -> Any:
+    kind, agent_id = records.KINDS[name], record.get("agent", "")
+    if name == "conversation":
+        return _conversation(workspace_id, agent_id, record["key"], record["record"])
+    row: Any = _row(kind.row(kind.partition(workspace_id, agent_id), record["key"]), record["record"])
+    if name == "agent":
+        row.workspace = workspace_id
+    if name in ("agent", "tool"):
+        row.agent_id = agent_id
+    return row
 
 
 def _conversation(workspace_id: str, agent_id: str, created: str, record: Record) -> conversations.ConversationRow:
-    row = conversations.ConversationRow(storage.key(workspace_id, agent_id, _identifier(record["conversation"])))
+    row = conversations.ConversationRow(storage.key(workspace_id, agent_id, record["conversation"]))
     row.agent, row.created = storage.key(workspace_id, agent_id), created
     row.version_tag = record["version_tag"]
     seen = {**record["seen"], "gone": bytes.fromhex(record["seen"]["gone"])}
@@ -171,13 +159,6 @@ def _save_credential(workspace_id: str, record: Record) -> None:
     taken = errors.Conflict("A credential of the file belongs to another workspace of this account.")
     with storage.unit_of_work():
         credentials.restore(row, taken)
-
-
-def _identifier(text: str) -> str:
-    """An id from the file as part of a partition key, which it must not leave."""
-    if not ids.IDENTIFIER.fullmatch(text):
-        raise errors.Invalid(_NO_EXPORT)
-    return text
 
 
 def _row(row: Any, record: Record) -> Any:

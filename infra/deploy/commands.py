@@ -163,7 +163,8 @@ def _check_sample(name: str, key_arn: str) -> None:
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise click.ClickException(done.stderr.strip() or done.stdout.strip())
-    click.echo(f"    {done.stdout.strip()}")
+    for line in done.stdout.splitlines():
+        click.echo(f"    {line}")
 
 
 def _stage_project(stage_name: str) -> Path:

@@ -1,51 +1,91 @@
 """Decrypts a sample of each table of a stage: `python -m infra.deploy.sample`, in the environment of the stage.
 
-Prints the number of records read and the number of attributes decrypted. Fails with one sentence if one does not
-decrypt.
+Prints for each table the number of records read, and of attributes decrypted, by name. Fails with one sentence if one
+does not decrypt.
 """
 
 from __future__ import annotations
 
+import json
 import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-from chalicelib import settings
+from chalicelib import errors, settings
 from chalicelib.conversations import store as conversations
-from chalicelib.storage import encryption, layouts, rows, sdk_client
+from chalicelib.conversations.rows import HEAD
+from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, rows, sdk_client
 from infra.tables import declared, table_name
 
-_RECORDS = 100  # of each table, at most; a scan reads a megabyte
+# The parts of a table that are sampled, by the hash of the partition key: one partition does not fill the sample.
+_SEGMENTS = 10
+# Of each part: it is read until so many of its records have a sealed attribute, and so many megabytes at most.
+_RECORDS, _PAGES = 20, 8
 # The wrapped keys of the keyring, and the parts of a long sealed response.
 _NOT_SEALED = ("wrapped", "piece")
+
+Item = dict[str, dict[str, Any]]
 
 
 def main() -> None:
     """Check every table of the template."""
-    records = attributes = 0
     prefix = settings.table_prefix()
     for properties in declared("AWS::DynamoDB::Table"):
         name = table_name(properties, prefix)
-        names = [one["AttributeName"] for one in properties["KeySchema"]]
-        for item in sdk_client("dynamodb").scan(TableName=name, Limit=_RECORDS)["Items"]:
-            records += 1
-            try:
-                attributes += _decrypt(name.removeprefix(prefix), [item[one]["S"] for one in names], item)
-            except encryption.DecryptionError:
-                sys.exit(f"A record of {name} cannot be decrypted with the keys in {prefix}keyring.")
-            except layouts.UnknownLayout:
-                sys.exit(f"A newer version has stored a record of {name}: restore with that version.")
-    sys.stdout.write(f"{records} records, {attributes} decrypted attributes\n")
+        try:
+            records, decrypted = _check(name.removeprefix(prefix), name, properties["KeySchema"])
+        except encryption.DecryptionError:
+            sys.exit(f"A record of {name} cannot be decrypted with the keys in {prefix}keyring.")
+        except layouts.UnknownLayout:
+            sys.exit(f"A newer version has stored a record of {name}: restore with that version.")
+        except ConditionFailed:
+            sys.exit(f"A conversation of {name} lacks a part of its transcript.")
+        except errors.Unavailable as error:
+            sys.exit(f"A record of {name} cannot be decrypted: {error.message}")
+        found = ", ".join(f"{count} {attribute}" for attribute, count in sorted(decrypted.items()))
+        sys.stdout.write(f"{name}: {records} records, decrypted attributes: {found or 'none'}\n")
 
 
-def _decrypt(table: str, keys: list[str], item: dict[str, Any]) -> int:
-    """Decrypt the sealed attributes of an item; returns their number. Raises DecryptionError."""
-    sealed = {name: value["B"] for name, value in item.items() if "B" in value and name not in _NOT_SEALED}
+def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Counter[str]]:
+    """Decrypt a sample of a table; return its number of records, and that of its decrypted attributes by name."""
+    records, decrypted = 0, Counter[str]()
+    for item in _sample(name):
+        records += 1
+        decrypted.update(_decrypt(table, [item[one["AttributeName"]]["S"] for one in schema], item))
+    return records, decrypted
+
+
+def _sample(name: str) -> Iterator[Item]:
+    scan = sdk_client("dynamodb").get_paginator("scan")
+    for segment in range(_SEGMENTS):
+        sealed = 0
+        for page in islice(scan.paginate(TableName=name, Segment=segment, TotalSegments=_SEGMENTS), _PAGES):
+            yield from page["Items"]
+            sealed += sum(bool(_sealed(item)) for item in page["Items"])
+            if sealed >= _RECORDS:
+                break
+
+
+def _sealed(item: Item) -> dict[str, bytes]:
+    return {name: value["B"] for name, value in item.items() if "B" in value and name not in _NOT_SEALED}
+
+
+def _decrypt(table: str, keys: list[str], item: Item) -> list[str]:
+    """Decrypt the sealed attributes of an item; return their names. Raises DecryptionError."""
+    sealed = _sealed(item)
     for name, value in sealed.items():
         if name == "received":
             conversations.read_received(item)
         else:
             encryption.unseal(rows.split_key(keys[0])[0], rows.associated_data(table, keys, name), value)
-    return len(sealed)
+    if table == "conversations" and keys[1] == HEAD:
+        json.loads(conversations.read_state(conversations.ConversationRow.from_raw_data(item)).turns)
+    if table == "keyring":
+        keyring.find(bytes.fromhex(item["key_id"]["S"]))
+        return ["wrapped"]
+    return [*sealed]
 
 
 if __name__ == "__main__":

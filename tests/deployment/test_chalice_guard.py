@@ -1,9 +1,11 @@
 """`chalice deploy`, `package` and `local` stop at once without what the stage needs. The tests run real processes."""
 
+import http.client
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -48,6 +50,18 @@ def chalice(project: Path, *arguments: str, **variables: str) -> subprocess.Comp
     )
 
 
+def status(port: int, path: str) -> int:
+    """The status of an answer, which does not repeat the credential."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request("GET", path, headers={"Authorization": "Bearer canary"})
+        answer = connection.getresponse()
+        assert b"canary" not in answer.read()
+        return answer.status
+    finally:
+        connection.close()
+
+
 def files(project: Path) -> set[Path]:
     return {path for path in project.rglob("*") if "__pycache__" not in path.parts}
 
@@ -90,21 +104,33 @@ def test_without_an_engine_chalice_local_does_not_serve(project: Path, autoreloa
 
 @whole
 @pytest.mark.parametrize("autoreload", ["--autoreload", "--no-autoreload"])
-def test_with_an_engine_chalice_local_serves(project: Path, tmp_path: Path, autoreload: str) -> None:
-    with (tmp_path / "output").open("wb") as output:
+def test_with_an_engine_chalice_local_serves_and_prints_no_path(project: Path, tmp_path: Path, autoreload: str) -> None:
+    def output() -> str:
+        return (tmp_path / "output").read_text()
+
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with (tmp_path / "output").open("wb") as printed:
         serving = subprocess.Popen(
-            [_CHALICE, "local", autoreload, "--port", "0"],
+            [_CHALICE, "local", autoreload, "--port", str(port)],
             cwd=project,
             env={**children.clean_environment(), **_NOWHERE, "PYTHONUNBUFFERED": "1"},
-            stdout=output,
-            stderr=output,
+            stdout=printed,
+            stderr=printed,
             start_new_session=True,
         )
     try:
         deadline = time.monotonic() + 30
-        while b"Serving on" not in (tmp_path / "output").read_bytes():
-            assert serving.poll() is None and time.monotonic() < deadline, (tmp_path / "output").read_text()
+        while "Serving on" not in output():
+            assert serving.poll() is None and time.monotonic() < deadline, output()
             time.sleep(0.05)
+        statuses = [status(port, path) for path in ("/v3/agents/canary@x.test?canary=1", "/unknown/canary")]
+        assert statuses == [401, 404]
+        while "(no route)" not in output():
+            assert time.monotonic() < deadline, output()
+            time.sleep(0.05)
+        assert '"GET /v3/agents/{agent_id}" 401' in output()
+        assert "canary" not in output()
     finally:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait()

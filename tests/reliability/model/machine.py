@@ -43,6 +43,7 @@ class Workspace:
         self.id, self.key, self.token = made.workspace_id, made.workspace_key, made.access_token
         self.read_only = ""  # a token
         self.key_ends = clock.seconds() + 365 * 86_400
+        self.record = Record({"name": name, "createdAt": clock.iso(clock.seconds())})
         self.kinds: dict[str, dict[Any, Record]] = {}
         self.agent_keys: dict[str, str] = {}
         self.ids: Ids = {}

@@ -28,6 +28,10 @@ _organisations = members(
     lastModified=st.sampled_from([1, 2.5]),
 )
 _leads = members(name=texts, email=texts, phone=texts, channel=st.sampled_from(["voice", "webchat"]))
+# A name cannot be cleared.
+_workspaces = st.fixed_dictionaries(
+    {}, optional={"name": st.sampled_from(["One", "é 😀"]), "retentionDays": st.sampled_from([None, 1, 30, 3650])}
+)
 DAY, YEAR = 86_400, 365 * 86_400
 
 
@@ -170,7 +174,25 @@ class People(Inbox):
         lead_id = self.known("lead", at, pick)
         self.delete_record("DELETE /v3/leads/{lead_id}", at, caller, "lead", lead_id, condition, lead_id=lead_id)
 
-    # ---- credentials ----
+    # ---- the workspace and its credentials ----
+
+    @route("GET /v3/workspace", condition=conditions)
+    def read_workspace(self, at: int, caller: str, condition: str | None) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            shown = {"id": workspace.id, **workspace.record.document}
+            return Expected(success("Workspace retrieved successfully", shown), workspace.record)
+
+        self.ask("GET /v3/workspace", at, caller, expected, None, condition, self.workspace(at).record)
+
+    @route("PATCH /v3/workspace", given=_workspaces, condition=conditions)
+    def change_workspace(self, at: int, caller: str, given: Document, condition: str | None) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.record.save(merged(workspace.record.document, given))
+            shown = {"id": workspace.id, **record.document}
+            return Expected(success("Workspace updated successfully", shown), record)
+
+        body, known = {"workspace": given}, self.workspace(at).record
+        self.ask("PATCH /v3/workspace", at, caller, expected, body, condition, known)
 
     @route(
         "POST /v3/tokens",

@@ -1,0 +1,61 @@
+"""What the HTTP server of `chalice local` prints and answers by itself: no value of a request.
+
+Without `hide_values`, it prints the path of each request, in which an id may be an email, and the traceback of one that
+fails, and answers an unknown route with the Authorization header. `server` and `chalice_guard` call it.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from socketserver import BaseServer
+from typing import Any
+
+from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
+
+from chalicelib import errors
+from infra.local import demonstration
+
+
+def hide_values() -> None:
+    """Replace the methods of the server's classes in this process, before or while it serves."""
+    ChaliceRequestHandler._send_error_response = _answer_unknown_route  # type: ignore[method-assign,assignment]
+    ChaliceRequestHandler.log_request = _log_route
+    ChaliceRequestHandler.log_error = _log_no_message
+    ThreadedHTTPServer.handle_error = _report
+
+
+def _answer_unknown_route(handler: ChaliceRequestHandler, _: LocalGatewayException) -> None:
+    """Answer 404 in our envelope. Chalice's own answer echoes the Authorization header, including the token.
+
+    As with the gateway (`gateway_responses`), any page may read it.
+    """
+    error = errors.NotFound.of("route")
+    headers = {"Content-Type": "application/json", "Access-Control-Allow-Origin": "*"}
+    handler._send_http_response(error.STATUS_CODE, headers, str(error))
+
+
+def _log_route(handler: ChaliceRequestHandler, code: int | str = "-", _: int | str = "-") -> None:
+    """Print the route of a request, not its path: an id in it may be an email. Omits the requests of the run itself."""
+    headers = getattr(handler, "headers", None)  # a refused request may have none
+    if headers and headers.get("User-Agent") == demonstration.USER_AGENT:
+        return
+    try:
+        route = handler.local_gateway.event_converter._route_matcher.match_route(handler.path).route
+    except (AttributeError, ValueError):  # a malformed request line, or no such route
+        route = "(no route)"
+    handler.log_message('"%s %s" %s', handler.command or "-", route, str(int(code)))
+
+
+def _log_no_message(handler: ChaliceRequestHandler, *_: Any) -> None:
+    """Print no message about a refused request: it repeats the request. `_log_route` prints its status."""
+
+
+def _report(server: BaseServer, request: Any, address: Any) -> None:
+    """Print where a request failed, without its values. Nothing if the client has closed the connection."""
+    error = sys.exc_info()[1]
+    if isinstance(error, Exception) and not isinstance(error, ConnectionError):
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        name = Path(where.filename).name
+        sys.stderr.write(f"A request failed: {type(error).__name__} at {name}:{where.lineno}\n")
