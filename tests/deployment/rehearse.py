@@ -95,9 +95,9 @@ class Gateway:
     def __init__(self, address: str, token: str | None = None) -> None:
         self.address, self.token = address, token
 
-    def call(self, method: str, path: str, body: Any = None) -> Any:
+    def call(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Any:
         """The JSON of a response with status 200. Raises Failed on any other status."""
-        answer = self.ask(method, path, body)
+        answer = self.ask(method, path, body, headers)
         if answer.status != 200:
             raise Failed(f"{method} {path} was answered with {answer.status}: {answer.body.decode()}")
         return json.loads(answer.body)
@@ -445,10 +445,14 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; returns the records."""
     restored.enable_recovery(here, _NAME)
-    before, keys = restored.read_tables(here, _NAME), _enabled_keys(here)
-    moment = restored.begin(here, _NAME)
-    _print_steps(_run(here, "-m", "infra.deploy", "restore", "--stage", _STAGE, "--at", moment, "--to", restored.STAGE))
+    for path, body in restored.RECORDS.items():
+        api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # so that an answer is kept
+    keys = _enabled_keys(here)
     try:
+        before = restored.read_settled_tables(here, _NAME)
+        moment = restored.begin(here, _NAME)
+        restore = ["restore", "--stage", _STAGE, "--at", moment, "--to", restored.STAGE]
+        _print_steps(_run(here, "-m", "infra.deploy", *restore))
         found = restored.read_tables(here, restored.NAME)
         records = restored.check_records(before, found, restored.read_tables(here, _NAME))
         restored.check_settings(here, _NAME)

@@ -4,13 +4,30 @@ The emulator restores the current items, whatever the moment.
 """
 
 import json
+import time
 from typing import Any
 
 from infra.deploy import recovery
 from infra.tables import declared, table_name
 from tests.deployment import cloud
 
+_SETTLE_SECONDS = 60
 STAGE, NAME = "restored", "cams-restored"
+
+
+# A record of each kind, since the examples end with deletions. One transcript is in chunks; none of its messages is the
+# user's, because the deliveries of 700 would take minutes.
+RECORDS: dict[str, Any] = {
+    "/v2/agents/filled": {"title": "Filled"},
+    "/agents/filled/interact/ann/state": {
+        "turns": [{"from": "bot", "messages": [{"item": {"text": f"{one} {'x' * 150}"}}]} for one in range(700)],
+        "metadata": {"userName": "Ann"},
+    },
+    "/v2/agents/filled/analytics/ann": {"record": "load"},
+    "/v2/clients/ann": {"name": "Ann"},
+    "/v2/orgs/acme": {"name": "Acme"},
+    "/v3/leads": {"lead": {"agentId": "filled", "name": "Ann"}},
+}
 
 
 def enable_recovery(here: cloud.Cloud, original: str) -> None:
@@ -37,6 +54,22 @@ def read_tables(here: cloud.Cloud, stack: str) -> Tables:
     """Every item of every table, as JSON."""
     names = [table_name(one, "") for one in declared("AWS::DynamoDB::Table")]
     return {name: _items(here, f"{stack}-{name}") for name in names}
+
+
+def read_settled_tables(here: cloud.Cloud, stack: str) -> Tables:
+    """Every item of every table, once deliveries change none for two seconds. Raises AssertionError for empty tables.
+
+    Tallies may follow a minute later.
+    """
+    deadline = time.monotonic() + _SETTLE_SECONDS
+    before, found = None, read_tables(here, stack)
+    while found != before:
+        assert time.monotonic() < deadline, f"The tables still change after {_SETTLE_SECONDS} s."
+        time.sleep(2)
+        before, found = found, read_tables(here, stack)
+    empty = {name for name, items in found.items() if not items} - {"tallies"}
+    assert not empty, f"The restore would compare empty tables: {sorted(empty)}."
+    return found
 
 
 def check_records(before: Tables, restored: Tables, after: Tables) -> int:
