@@ -111,7 +111,7 @@ FUNCTIONS = (
         timeout_seconds=30,
         tables={
             **_READ_KEYRING,
-            "workspaces": "ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents/index/by_workspace": "Query",
@@ -214,7 +214,7 @@ FUNCTIONS = (
         timeout_seconds=60,
         tables={
             **_READ_KEYRING,
-            "workspaces": "BatchWriteItem GetItem PutItem Query",
+            "workspaces": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents": "GetItem",
             "agents/index/by_workspace": "Query",
             "conversations": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",

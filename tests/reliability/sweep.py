@@ -264,9 +264,11 @@ def webhooks(world: World) -> Any:
 
 
 def erasures(world: World) -> Any:
-    """Every erasure. Its message is sent before it is stored (`tests/test_erasures.py`)."""
+    """Every erasure; each must have a slot. Its message is sent before it is stored (`tests/test_erasures.py`)."""
     rows = erasure_rows.list_all(world.workspace.workspace_id)
-    return [[row.open(), row.is_complete] for row in rows]
+    begun = [row for row in rows if row.item.startswith("erasure#")]
+    assert {row.slot for row in begun} == {row.item for row in rows if row not in begun}
+    return [[row.open(), row.is_complete] for row in begun]
 
 
 def conversations_(world: World) -> Any:
