@@ -14,7 +14,7 @@ _given = st.lists(
     st.fixed_dictionaries({"from": st.sampled_from(["human", "bot"]), "item": _items, "mid": _mids}),
     min_size=1,
     max_size=3,
-    unique_by=lambda one: one["mid"],
+    unique_by=lambda one: str(one["mid"]),
 )
 
 
