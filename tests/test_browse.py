@@ -77,7 +77,11 @@ def any_conversation(chance: random.Random, number: int) -> Conversation:
 
 
 def fill(workspace: NewWorkspace, conversations: list[Conversation]) -> None:
-    """Store the conversations as the service does, with many rows per request."""
+    """Store the conversations as the service does, with many rows per request.
+
+    In the order of their creation: moto sorts all items of the table for each query of an index.
+    """
+    conversations = sorted(conversations, key=lambda one: one.created)
     for start in range(0, len(conversations), 250):
         with storage.unit_of_work() as unit:
             rows = []

@@ -18,7 +18,6 @@ from chalicelib.credentials import tokens
 from chalicelib.deletion import cascade, functions, routes
 from chalicelib.http import auth
 from chalicelib.leads import store as leads
-from chalicelib.storage import bulk
 from chalicelib.storage.unit import Unit
 from chalicelib.tools import store as tools
 from chalicelib.workspaces.store import NewWorkspace
@@ -27,6 +26,9 @@ from tests.builders import lead_body
 from tests.conftest import PassTime
 from tests.evidence import refused
 from tests.selection import one_of_each
+from tests.test_retention import clear_deleted
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import stream as stream
 
 LIST = "/v2/agents/support/convos"
 HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
@@ -315,38 +317,14 @@ def test_conversations_that_the_index_does_not_show_yet_are_deleted_by_the_secon
 
 
 def test_received_messages_with_items_of_their_own_are_deleted(
-    api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
+    api: Api, agent_id: str, stream: pipeline.Stream
 ) -> None:
     turns = [{"from": "human", "messages": [{"item": {"text": f"{number}"}} for number in range(1_000)]}]
     assert api.post("/agents/support/interact/ann/state", {"turns": turns}).status == 200
     assert [item for item in items("conversations") if item["item"]["S"].startswith("received#")]
     api.delete("/v3/agents/support")
+    clear_deleted(stream)
     assert items("conversations") == []
-
-
-def test_a_cascade_that_stops_within_a_conversation_deletes_the_rest_later(
-    api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The index has only conversations whose own item exists."""
-    turns = [{"from": "human", "messages": [{"item": {"text": f"{number}"}} for number in range(1_000)]}]
-    api.post("/agents/support/interact/ann/state", {"turns": turns})
-    create(api, 3)
-    monkeypatch.setattr(bulk, "_BATCH", 1)
-    requests = count()
-
-    def refuse_the_second(params: Any, **_: Any) -> None:
-        if b"received#" in params["body"] and next(requests) == 1:
-            raise errors.Unavailable()
-
-    events = storage.sdk_client("dynamodb").meta.events
-    events.register("before-call.dynamodb.BatchWriteItem", refuse_the_second)
-    try:
-        assert api.delete("/v3/agents/support").status == 503
-    finally:
-        events.unregister("before-call.dynamodb.BatchWriteItem", refuse_the_second)
-    assert items("conversations") != []
-    second_run(pass_time)
-    assert items("agents", "conversations") == []
 
 
 def test_a_conversation_that_is_written_while_it_is_deleted_is_left_to_the_second_run(
@@ -355,16 +333,17 @@ def test_a_conversation_that_is_written_while_it_is_deleted_is_left_to_the_secon
     """The writer is a request that read the agent before its deletion."""
     state = "/agents/support/interact/ann/state"
     api.post(state, {"turns": HUMAN})
-    commit, clear_received = Unit.commit, conversations.clear_received
+    commit, delete = Unit.commit, conversations.delete
     answers: list[Any] = []
 
     def delete_the_agent(unit: Unit) -> None:
         def commit_first(row: Any) -> None:
-            monkeypatch.setattr(conversations, "clear_received", clear_received)
+            monkeypatch.setattr(conversations, "delete", delete)
             commit(unit)
+            delete(row)
 
         monkeypatch.setattr(Unit, "commit", commit)
-        monkeypatch.setattr(conversations, "clear_received", commit_first)
+        monkeypatch.setattr(conversations, "delete", commit_first)
         answers.append(api.delete("/v3/agents/support"))
 
     monkeypatch.setattr(Unit, "commit", delete_the_agent)
@@ -674,9 +653,12 @@ def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
     assert Api(key).get("/v2/agents/support").status == 200
 
 
-def test_deleting_a_conversation_deletes_its_received_messages(api: Api, agent_id: str) -> None:
+def test_deleting_a_conversation_deletes_its_received_messages(
+    api: Api, agent_id: str, stream: pipeline.Stream
+) -> None:
     messages = [{"item": {"text": str(number)}} for number in range(1_000)]  # too many for the conversation's own item
     body = {"turns": [{"from": "human", "messages": messages}]}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
     assert api.delete("/v3/agents/support/convos/ann").status == 200
+    clear_deleted(stream)
     assert items("conversations") == []

@@ -19,8 +19,9 @@ from botocore.client import BaseClient
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, storage
+from chalicelib.conversations import parts
 from chalicelib.conversations.rows import PlaceRow
-from chalicelib.erasures import erasing, functions, kinds, receipt
+from chalicelib.erasures import erasing, functions, kinds, receipt, store
 from chalicelib.erasures.person import Person
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
@@ -194,11 +195,42 @@ def test_what_is_searched_for_is_sealed_and_then_removed(api: Api, filled: None,
     assert row.keys() == {"workspace", "item", "document", "version_tag"}
 
 
+def test_a_workspace_has_five_running_erasures(
+    api: Api, filled: None, other_workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    begun = [begin(api, userID=f"user-{number}") for number in range(store.MAX_RUNNING)]
+    refused = api.post("/v3/erasures", {"erasure": ZARA})
+    assert (refused.status, refused.json["limit"]) == (429, {"name": "erasures", "max": 5, "used": 5, "left": 0})
+    assert Api(other_workspace.workspace_key).post("/v3/erasures", {"erasure": ZARA}).status == 200
+    work(pass_time)
+    assert {read(api, one)["status"] for one in begun} == {"complete"}
+    assert erase(api, pass_time, **ZARA)["counts"] == COUNTS
+
+
+def test_two_requests_at_once_do_not_take_one_place(
+    api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = store.new
+    seen: list[bool] = []
+
+    def overtaken(workspace_id: str, person: Any) -> Any:
+        row = real(workspace_id, person)
+        if not seen:
+            seen.append(True)
+            begin(api, userID="another")
+        return row
+
+    monkeypatch.setattr(store, "new", overtaken)
+    for number in range(store.MAX_RUNNING - 1):
+        begin(api, userID=f"user-{number}")
+    assert api.post("/v3/erasures", {"erasure": ZARA}).status == 429
+
+
 # ---- steps ----------------------------------------------------------------------------------------
 
 
 def test_the_message_precedes_the_erasure(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    with refuse_operation("PutItem", "ThrottlingException"):
+    with refuse_operation("TransactWriteItems", "ThrottlingException"):
         assert api.post("/v3/erasures", {"erasure": ZARA}).status == 503
     functions.erase({"Records": messages()}, None)
     assert messages() == []
@@ -398,6 +430,38 @@ def test_a_record_that_cannot_be_decrypted_does_not_stop_an_erasure(
     dynamodb.put_item(TableName=damaged, Item=item)
     found = erase(api, pass_time, **ZARA)
     assert found["receipt"]["counts"]["conversations"] == 2
+
+
+@pytest.mark.parametrize("slow", ["delete", "clear"])
+def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
+    slow: str, api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An invocation that runs out of time within a page, or in the final clearing, continues where it was."""
+    for number in range(25):
+        body = {**state_body("Hello"), "metadata": {"userEmail": "zara@example.com"}}
+        assert api.post(f"/agents/support/interact/{number}/state", body).status == 200
+    erasure_id = begin(api, **ZARA)
+    real, passed = parts.clear, [0]
+
+    def clear(conversation: str) -> None:
+        """Each takes eight seconds: those of the deletion, or the later ones."""
+        real(conversation)
+        is_deletion = passed[0] < 25 if slow == "delete" else passed[0] >= 25
+        passed[0] += 1
+        times.append(times[-1] + (8 if is_deletion else 0))
+
+    times = [0.0]
+    monkeypatch.setattr(parts, "clear", clear)
+    monkeypatch.setattr(clock, "monotonic", lambda: times[-1])
+    longest = 0.0
+    while taken := messages():
+        begun = times[-1]
+        functions.erase({"Records": taken}, None)
+        longest = max(longest, times[-1] - begun)
+        pass_time(90)
+    assert longest == 8 * 10
+    assert read(api, erasure_id)["receipt"]["counts"] == {**NOTHING, "conversations": 25}
+    assert left("zara") == []
 
 
 # ---- the receipt ----------------------------------------------------------------------------------

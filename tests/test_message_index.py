@@ -10,7 +10,10 @@ from chalicelib.conversations import message_index, parts, store, turns
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.requests import counted
+from tests.requests import counted, refuse_operation
+from tests.test_retention import clear_deleted
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import stream as stream
 
 STATE = "/agents/support/interact/ann/state"
 MESSAGES = "/agents/support/interact/ann/messages"
@@ -133,19 +136,36 @@ def test_a_deleted_message_is_stored_again_at_the_end(api: Api, pass_time: Calla
     assert mids(api) == [name for name in names(20) if name != "m2"] + ["m2"]
 
 
-def test_deleting_a_conversation_deletes_its_index(api: Api, workspace: NewWorkspace) -> None:
+# ---- deletion -------------------------------------------------------------------------------------
+
+
+def delete(api: Api, tag: str | None = None) -> int:
+    given = {} if tag is None else {"If-Match": tag}
+    return api.call("DELETE", V3, None, {**api._headers, **given}).status
+
+
+def test_deleting_a_conversation_deletes_its_index(api: Api, workspace: NewWorkspace, stream: pipeline.Stream) -> None:
     grow(api, 20)
     assert index_items(workspace)
+    assert delete(api, api.post(STATE).headers["etag"]) == 200
+    assert row_of(workspace) is None
+    clear_deleted(stream)
+    assert index_items(workspace) == []
+
+
+def test_a_deletion_that_fails_is_repeated_with_the_same_tag(api: Api) -> None:
+    grow(api, 20)
     tag = api.post(STATE).headers["etag"]
-    headers = {**api._headers, "If-Match": tag}
-    assert api.call("DELETE", V3, None, headers).status == 200
-    assert (index_items(workspace), row_of(workspace)) == ([], None)
+    with refuse_operation(TRANSACT, "ThrottlingException"):
+        assert delete(api, tag) == 503
+    assert mids(api) == names(20)
+    assert delete(api, tag) == 200
 
 
 def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its_messages(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
 ) -> None:
-    """An append comes between the deletion of the index and that of the conversation, with an `If-Match`."""
+    """An append comes before the commit of a deletion with an `If-Match`."""
     grow(api, 20)
     real, tag = store.delete, api.post(STATE).headers["etag"]
 
@@ -155,38 +175,71 @@ def test_a_deletion_that_is_overtaken_leaves_a_conversation_that_still_knows_its
         real(row)
 
     monkeypatch.setattr(store, "delete", overtaken)
-    assert api.call("DELETE", V3, None, {**api._headers, "If-Match": tag}).status == 412
-    assert index_items(workspace) == []
+    assert delete(api, tag) == 412
     add(api, 0, 7, 25)
     pass_time(100)
     add(api, 1, 8, 24)
-    assert index_items(workspace) == []
-    add(api, 26)
+    assert mids(api) == names(26)
+
+
+@pytest.mark.parametrize("length", [pytest.param(20, id="with chunks"), pytest.param(3, id="without chunks")])
+def test_an_append_that_a_deletion_overtakes_leaves_no_index(
+    length: int, api: Api, workspace: NewWorkspace, stream: pipeline.Stream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its index items are written before its commit, which fails."""
+    grow(api, length)
+    real = message_index.extend
+
+    def extend(*arguments: Any) -> None:
+        real(*arguments)
+        monkeypatch.setattr(message_index, "extend", real)
+        assert delete(api) == 200
+
+    monkeypatch.setattr(message_index, "extend", extend)
+    more = {"messages": [message(number) for number in range(20, 40)]}
+    assert api.post(f"{V3}/messages", more).status == 404
     assert index_items(workspace)
-    add(api, 0, 7, 25)
-    assert mids(api) == names(27)
+    clear_deleted(stream)
+    assert index_items(workspace) == []
 
 
-def test_the_cascade_and_the_state_route_leave_no_index(api: Api, workspace: NewWorkspace) -> None:
+def test_the_cascade_and_the_state_route_leave_no_index(
+    api: Api, workspace: NewWorkspace, stream: pipeline.Stream
+) -> None:
     grow(api, 20)
     assert api.post(STATE, {"turns": []}).status == 200
     assert index_items(workspace)
     assert api.delete("/v3/agents/support").status == 200
+    clear_deleted(stream)
     assert index_items(workspace) == []
+
+
+def test_the_removal_of_a_conversation_spares_the_index_of_a_later_one_with_its_id(
+    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch, pass_time: Callable[[int], None]
+) -> None:
+    """A change after a mark replaces a chunk. The index items of the messages before the mark name the old one."""
+    monkeypatch.setattr(message_index, "_MAX_ITEMS", 2)
+    grow(api, 20)
+    assert api.patch(f"{V3}/messages/m4", {"message": {"item": {"text": "Changed"}}}).status == 200
+    pass_time(1_000)
+    parts.clear(storage.key(workspace.workspace_id, "support", "ann"))
+    add(api, *range(20))
+    assert mids(api) == names(20)
 
 
 # ---- expiry ---------------------------------------------------------------------------------------
 
 
 def test_the_conversation_that_replaces_an_expired_one_deletes_its_index(
-    api: Api, workspace: NewWorkspace, pass_time: Callable[[int], None]
+    api: Api, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: Callable[[int], None]
 ) -> None:
     api.patch("/v3/agents/support", {"agent": {"retention": {"days": 1}}})
     grow(api, 20)
     pass_time(2 * 86_400)
     add(api, 1)
     assert (mids(api), len(index_items(workspace)) > 1) == (["m1"], True)
-    assert api.delete(V3).status == 200
+    assert delete(api) == 200
+    clear_deleted(stream)
     assert index_items(workspace) == []
 
 

@@ -204,7 +204,7 @@ CASES = [
         {"agent": {"retention": {"days": 30}}},
     ),
     # Erasures
-    Case("erasure create", "POST /v3/erasures", {PUT: 1, SEND: 1}, {"erasure": {"userID": "user-9"}}),
+    Case("erasure create", "POST /v3/erasures", {BATCH: 1, TRANSACT: 1, SEND: 1}, {"erasure": {"userID": "user-9"}}),
     Case("erasure read", "GET /v3/erasures/{erasure_id}", {GET: 1}),
     Case("token create", "POST /v3/tokens", {TRANSACT: 1}, {"token": {"name": "New"}}),
     Case("token list", "GET /v3/tokens", {QUERY: 1, BATCH: 1}),

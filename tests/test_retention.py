@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
+from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import functions as tallying
+from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rows import HEAD, PlaceRow
 from chalicelib.erasures import functions, retention
 from chalicelib.workspaces import store as workspaces
@@ -65,6 +67,12 @@ def expire(stream: pipeline.Stream, *names: str) -> list[dict[str, Any]]:
     records = stream.read("conversations")
     identity = {"principalId": "dynamodb.amazonaws.com", "type": "Service"}
     return [{**one, "userIdentity": identity} for one in records]
+
+
+def clear_deleted(stream: pipeline.Stream) -> None:
+    """Delete what is left of deleted conversations, as the stream and the queue ask for it."""
+    tallying.tally_conversations({"Records": stream.read("conversations")}, None)
+    functions.erase({"Records": messages()}, None)
 
 
 # ---- expiry ---------------------------------------------------------------------------------------
@@ -212,7 +220,8 @@ def test_a_write_during_a_change_is_kept(
     api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(api)
-    find, done = retention.conversations.find, []
+    find = conversations.find
+    done: list[bool] = []
 
     def find_slowly(conversation: str) -> Any:
         row = find(conversation)
@@ -221,7 +230,7 @@ def test_a_write_during_a_change_is_kept(
             write(api, "ann", "Hello", "In between")
         return row
 
-    monkeypatch.setattr(retention.conversations, "find", find_slowly)
+    monkeypatch.setattr(conversations, "find", find_slowly)
     set_days(api, 30, pass_time)
     assert expiries() == {"ann": 30}
     assert len(api.post(STATE).json["turns"]) == 2
@@ -266,12 +275,17 @@ def test_an_expired_conversation_is_deleted_with_its_parts_and_without_a_webhook
     assert len(moto_tables.items()["cams-conversations"]) == 1
 
 
-def test_a_deletion_by_a_caller_is_no_expiry(api: Api, agent_id: str, stream: pipeline.Stream) -> None:
-    write(api)
-    stream.read()
+def test_what_a_deletion_by_a_caller_leaves_is_deleted_when_no_request_can_add_to_it(
+    api: Api, agent_id: str, stream: pipeline.Stream
+) -> None:
+    fill_parts(api)
     assert api.delete("/v3/agents/support/convos/ann").status == 200
+    assert parts_of("ann") == {"received"}
     tallying.tally_conversations({"Records": stream.read("conversations")}, None)
-    assert messages() == []
+    (one,) = sqs_backends["123456789012"]["eu-west-1"].queues["cams-erasures"]._messages
+    assert one.delayed
+    functions.erase({"Records": messages()}, None)
+    assert parts_of("ann") == set()
 
 
 def test_the_parts_of_a_new_conversation_with_the_id_stay(
@@ -329,13 +343,14 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
 
 
 def test_the_index_of_an_expired_conversation_goes_with_the_one_that_replaced_it(
-    api: Api, agent_id: str, pass_time: PassTime
+    api: Api, agent_id: str, stream: pipeline.Stream, pass_time: PassTime
 ) -> None:
     set_days(api, 1, pass_time)
     fill_index(api)
     pass_time(DAY)
     write(api)
     assert api.delete("/v3/agents/support/convos/ann").status == 200
+    clear_deleted(stream)
     assert parts_of("ann") == set()
 
 

@@ -31,8 +31,6 @@ _DELAY_SECONDS = 30
 _MAX_RECORDS = 10_000
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"
-# The principal of a deletion by TTL.
-_TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 
 
 @functions.on_dynamodb_record(
@@ -45,13 +43,14 @@ _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
 def tally_conversations(event: DynamoDBEvent) -> None:
     """Request a count of each quarter hour in which a conversation was created that is new or has been deleted.
 
-    Requests also that the parts of a conversation are deleted that DynamoDB has deleted because it expired.
+    Requests also that what is left of a deleted conversation is deleted (`parts`).
     """
     telemetry.begin_invocation(event)
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
-    expired = {gone for record in event.to_dict()["Records"] if (gone := _expired(record))}
-    for workspace_id, conversations in groupby(sorted(expired), lambda one: storage.split_key(one)[0]):
-        queues.send(queues.ERASURES, [parts.message(one) for one in conversations], workspace_id)
+    deleted = {gone for record in event.to_dict()["Records"] if (gone := _deleted(record))}
+    for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
+        texts = [parts.message(one) for one in conversations]
+        queues.send(queues.ERASURES, texts, workspace_id, parts.CLEAR_DELAY_SECONDS)
     for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one[0])[0]):
         queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
 
@@ -79,12 +78,11 @@ def _count(text: str) -> bool:
     return True
 
 
-def _expired(record: dict[str, Any]) -> str | None:
-    """The partition key of a conversation that was deleted by TTL, otherwise None."""
+def _deleted(record: dict[str, Any]) -> str | None:
+    """The partition key of a conversation that was deleted, by a caller or by TTL, otherwise None."""
     keys = record["dynamodb"]["Keys"]
-    is_expiry = (record.get("userIdentity") or {}).get("principalId") == _TTL_PRINCIPAL
     is_head = record["eventName"] == "REMOVE" and keys["item"]["S"] == HEAD
-    return str(keys["conversation"]["S"]) if is_expiry and is_head else None
+    return str(keys["conversation"]["S"]) if is_head else None
 
 
 def _changed(record: dict[str, Any]) -> tuple[str, str, int] | None:

@@ -6,9 +6,8 @@ the message is. The items are written before the commit that marks them as compl
 the last mark always has one. It may be wrong: left by a write that failed, or by a message that has been deleted. Then
 the whole transcript is read.
 
-A deletion of these items must not meet an append that writes them again. So `clear` first takes the marks from the
-conversation, and leaves one at the beginning: none is added in the next 90 seconds. An append whose commit then fails
-may leave items of a conversation that is gone; a later one with its id does not rely on them.
+The items of a deleted conversation, and those of an append that its deletion has overtaken, are deleted later
+(`parts`). A new conversation with its id does not rely on them.
 """
 
 import hashlib
@@ -16,7 +15,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import accumulate, islice, takewhile
+from itertools import accumulate, takewhile
 
 from chalicelib import clock, storage
 from chalicelib.conversations import turns
@@ -72,7 +71,7 @@ def extend(row: ConversationRow, state: State) -> None:
     never relied on.
     """
     last, in_row = last_mark(row), turns.length(row)
-    if last.end >= in_row or _is_being_cleared(row):
+    if last.end >= in_row:
         return
     first = turns.first_byte(row, state)
     moved = [*takewhile(lambda one: first + one.start < in_row, open_elements(row, state))]
@@ -81,28 +80,8 @@ def extend(row: ConversationRow, state: State) -> None:
     end = first + taken[-1].end if len(taken) < len(moved) else max(in_row, *(first + one.end for one in moved[-1:]))
     text = state.turns[last.end - first : end - first].decode()
     added = turns.Mark(end, last.escaped + len(json.dumps(text)) - 2)
-    turns.set_marks(row, [*(one for one in turns.marks(row) if one.end), added])
+    turns.set_marks(row, [*turns.marks(row), added])
     row.indexed_at = clock.seconds()
-
-
-def clear(row: ConversationRow) -> None:
-    """Delete the items, before the conversation itself is deleted. The row then has another version tag.
-
-    No request if there are none. Raises ConditionFailed if another write comes first.
-    """
-    if row.chunks is None and row.indexed_at is None:
-        return
-    turns.set_marks(row, [_BEGINNING])
-    row.indexed_at, row.received = clock.seconds(), None
-    with storage.unit_of_work():
-        storage.put(row)
-    found = storage.iterate(PlaceRow, row.conversation, PlaceRow.item.startswith(storage.key(_PREFIX, "")))
-    while rows := [*islice(found, _MAX_ITEMS)]:
-        storage.delete_many(rows)
-
-
-def _is_being_cleared(row: ConversationRow) -> bool:
-    return turns.marks(row) == [_BEGINNING] and _has_just_changed(row)
 
 
 def _has_just_changed(row: ConversationRow) -> bool:

@@ -1,7 +1,8 @@
 """The parts of a conversation that is gone: everything in its partition besides its own item.
 
-Nothing deletes them with a conversation that DynamoDB has removed by TTL. The stream reports that, and a queue
-message asks for `clear`. A new conversation may have the same id by then: its parts stay.
+A deletion removes the conversation's own item and its chunks; TTL removes only the item. The stream reports both, and
+90 seconds later, a queue message asks for `clear`. No request that knew the conversation is left then, so an append
+that the deletion has overtaken leaves no index items. A new conversation may have the same id by then: its parts stay.
 """
 
 import json
@@ -9,13 +10,14 @@ from itertools import islice
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, ids, storage
+from chalicelib import ids, storage
 from chalicelib.conversations import turns
 from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
 
 CLEAR = "clear"
+CLEAR_DELAY_SECONDS = 90  # longer than a request lasts
 _BATCH = 50  # a transaction has at most 100 items
-_REQUEST_MILLISECONDS = 90_000  # longer than a request lasts, with clocks that differ
+_SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
 
 
 class PartRow(storage.Row):
@@ -56,16 +58,17 @@ def _delete(conversation: str, batch: list[PartRow]) -> None:
 
 
 def _delete_unnamed(conversation: str, batch: list[PartRow]) -> None:
-    """Delete chunks of an earlier conversation, and their index items.
+    """Delete chunks of an earlier conversation, and their index items: those from before this conversation.
 
-    The head is read after them, so it names those that it still has. Only a request that is running may have written
-    index items for a chunk that the head does not name yet.
+    Its own index items stay, also those of a chunk that it no longer has: an append relies on them (`message_index`).
     """
     head = storage.find(ConversationRow, conversation, HEAD)
-    named = {chunk.write_id for chunk in turns.chunks(head)} if head else set()
-    settled = ids.id_at(clock.milliseconds() - _REQUEST_MILLISECONDS, 0)
+    if head is None:  # the queue repeats the message
+        raise storage.ConditionFailed
+    named = {chunk.write_id for chunk in turns.chunks(head)}
+    began = ids.id_at(ids.timestamp_of(head.created) - _SKEW_MILLISECONDS, 0)
     for part in batch:
-        if part.writing is not None and part.writing not in named and part.writing < settled:
+        if part.writing is not None and part.writing not in named and part.writing < began:
             _delete_if_unchanged(part)
 
 

@@ -145,6 +145,5 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     agent, row = storage.find_many(keys)
     agents.confirm(agent, workspace_id, agent_id)
     found = etag.require_match(store.unless_expired(row), "conversation")
-    store.clear_received(found)
     store.delete(found)
     return messages.success("Conversation deleted successfully")

@@ -61,6 +61,7 @@ class ConversationRow(storage.VersionedRow):
     indexed = UnicodeAttribute(null=True)
     indexed_at = NumberAttribute(null=True)
     received = BinaryAttribute(legacy_encoding=False, null=True)
+    # Only for the release before this one, which deletes these items in the request.
     has_received_items = BooleanAttribute(null=True)
     expires_at = TTLAttribute(null=True)
 

@@ -10,7 +10,6 @@ many for it get items of their own, in the same transaction.
 """
 
 import json
-from itertools import islice
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
@@ -38,7 +37,6 @@ _MAX_NEW_MESSAGES = 60 * received.MAX_MESSAGES
 _WITH_DICTIONARY = 3
 _RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
-_BATCH = 25  # of received items, which may be large, in memory
 # A member of the metadata that no answer shows: the days for which the conversation is kept (`retention`).
 _DAYS = "retentionDays"
 _DAY_SECONDS = 24 * 60 * 60
@@ -132,7 +130,7 @@ def save(row: ConversationRow, before: State, after: State, agent_name: str | No
 
 
 def delete(row: ConversationRow) -> None:
-    """Stage the deletion of a conversation with its turns. `clear_received` deletes its other items."""
+    """Stage the deletion of a conversation with its turns. Its other items are deleted later (`parts`)."""
     storage.delete(row)
     for chunk in turns.chunk_rows(row):
         storage.delete(chunk)
@@ -156,20 +154,6 @@ def read_all(entries: list[ConversationRow]) -> list[ConversationRow]:
     return [row for row in found if row]
 
 
-def clear_received(row: ConversationRow) -> None:
-    """Delete the items of received messages now, instead of when they expire, and those of the index of messages.
-
-    The keys of received messages are never used again. No request if there were never any. A conversation with an index
-    gets another version tag. Raises ConditionFailed if another write comes first.
-    """
-    message_index.clear(row)
-    if not row.has_received_items:
-        return
-    found = storage.iterate(ReceivedRow, row.conversation, ReceivedRow.item.startswith(_RECEIVED))
-    while rows := [*islice(found, _BATCH)]:
-        storage.delete_many(rows)
-
-
 def create(
     workspace_id: str,
     agent_id: str,
@@ -187,9 +171,7 @@ def create(
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
     if expired is not None:
-        row.version_tag = expired.version_tag
-        # Its items stay until this conversation is deleted (`clear_received`).
-        row.has_received_items, row.indexed_at = expired.has_received_items, expired.indexed_at
+        row.version_tag = expired.version_tag  # its other items stay until this conversation is deleted (`parts`)
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     turns.stage(row, NO_TURNS, state)

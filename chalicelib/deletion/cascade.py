@@ -121,7 +121,7 @@ def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
     after = None
     while entries := conversations.batch_to_delete(workspace_id, agent_id, after, _CONVERSATIONS):
         # The index may still contain conversations that were deleted.
-        yield partial(_delete_each, conversations.read_all(entries), _delete_conversation)
+        yield partial(_delete_each, conversations.read_all(entries), conversations.delete)
         after = entries[-1].created
 
 
@@ -129,8 +129,3 @@ def _delete_each(rows: Sequence[_Row], delete_row: Callable[[_Row], None]) -> No
     for row in rows:
         with storage.unit_of_work():
             delete_row(row)
-
-
-def _delete_conversation(row: conversations.ConversationRow) -> None:
-    conversations.clear_received(row)  # before the conversation itself, through which they are found
-    conversations.delete(row)

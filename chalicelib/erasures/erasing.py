@@ -10,16 +10,18 @@ requests that were running, and the events of changes that were still in a strea
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from chalicelib import clock, queues, storage
 from chalicelib.erasures import person, receipt, store
-from chalicelib.erasures.kinds import KINDS, Conversations, Page, Target, clear_parts
+from chalicelib.erasures.kinds import KINDS, Conversations, Target, clear_parts
 from chalicelib.storage import Document
 
 _SECOND_SEARCH_SECONDS = 90
 _MAX_PAGES = 2_000  # of an invocation
 _MAX_DELAY = 900  # of a queue message
+_BATCH = 10  # conversations of which a long one takes many requests
 # Kept answers are searched once: what is written to them during the first search is there for the second one.
 _SEARCHES = (("conversations", "analytics", "leads", "events"), tuple(KINDS))
 
@@ -45,6 +47,14 @@ class _Overtaken(Exception):
     """Another invocation for the same erasure is ahead, and continues it."""
 
 
+@contextmanager
+def _raise_overtaken() -> Iterator[None]:
+    try:
+        yield
+    except storage.ConditionFailed:
+        raise _Overtaken from None
+
+
 class _Work:
     """An erasure at work: its stored row, and its progress `{person, search, startsAt, kind, part, after, found}`."""
 
@@ -57,21 +67,22 @@ class _Work:
     def run(self, seconds: float) -> int | None:
         """Work for up to `seconds`. Returns the seconds until it continues, None when it is complete."""
         end = clock.monotonic() + seconds
-        self._delete_found()
+        if not self._delete_found(end):
+            self._save()
+            return 0
         while self._progress["search"] < len(_SEARCHES):
             wait: int = max(0, self._progress["startsAt"] - clock.seconds())
             if wait:
                 return wait
-            for number, _ in enumerate(self._pages(), 1):
-                if number == _MAX_PAGES or clock.monotonic() > end:
+            for number, page in enumerate(self._pages(), 1):
+                if not self._delete(page, end) or number == _MAX_PAGES or clock.monotonic() > end:
                     self._save()
                     return 0
             self._begin_next_search()
-        self._complete()
-        return None
+        return None if self._complete(end) else 0
 
-    def _pages(self) -> Iterator[Page]:
-        """Do one page after the other, from the stored place to the end of the search."""
+    def _pages(self) -> Iterator[list[Any]]:
+        """Read one page after the other, from the stored place to the end of the search; yield what each has found."""
         kinds = _SEARCHES[self._progress["search"]]
         first = self._progress.get("kind") or kinds[0]
         for name in kinds[kinds.index(first) :]:
@@ -82,48 +93,53 @@ class _Work:
                 self._progress["after"] = page.after
                 if page.after is None:
                     self._progress["part"] = self._next_part(name, part)
-                self._delete(name, page.found)
-                yield page
+                yield page.found
 
     def _next_part(self, kind: str, part: str | None) -> str | None:
         return KINDS[kind].next_part(self._row.workspace, part)
 
-    def _delete(self, kind: str, found: list[Any]) -> None:
-        """Store and count what a page has found, then delete it. Pages without any are not stored."""
+    def _delete(self, found: list[Any], end: float) -> bool:
+        """Store and count what a page has found, then delete it like `_delete_found`. An empty page is not stored."""
         if found:
+            kind = self._progress["kind"]
             self._document["counts"][kind] += len(found)
             self._progress["found"] = [kind, found]
             self._save()
-            self._delete_found()
+        return self._delete_found(end)
 
-    def _delete_found(self) -> None:
-        if self._progress["found"]:
-            kind, found = self._progress["found"]
-            KINDS[kind].delete(self._row.workspace, found)
-            self._progress["found"] = []
+    def _delete_found(self, end: float) -> bool:
+        """Delete what the last page has found; return whether that was done before `end`."""
+        kind, found = self._progress["found"] or ("", [])
+        while found:
+            KINDS[kind].delete(self._row.workspace, found[:_BATCH])
+            found = found[_BATCH:]
+            self._progress["found"] = [kind, found] if found else []
+            if found and clock.monotonic() > end:
+                return False
+        return True
 
     def _begin_next_search(self) -> None:
         search = self._progress["search"] + 1
         self._progress |= {"search": search, "kind": None, "startsAt": clock.seconds() + _SECOND_SEARCH_SECONDS}
         self._save()
 
-    def _complete(self) -> None:
-        """Sign the receipt, and forget the person.
+    def _complete(self, end: float) -> bool:
+        """Forget the person and sign the receipt; return whether that was done before `end`.
 
         A request that was adding messages to a conversation while that was deleted may have left index items.
         """
-        clear_parts(self._row.workspace, self._target.found.pairs)
-        store.forget(self._row)
+        while found := store.batch_found(self._row, _BATCH):
+            clear_parts(self._row.workspace, found)
+            store.forget(found)
+            if clock.monotonic() > end:
+                return False
         made = receipt.make(
             self._row.workspace, self._row.erasure_id, self._document["createdAt"], self._document["counts"]
         )
-        self._write({**self._document, "receipt": made}, None)
+        with _raise_overtaken():
+            store.complete(self._row, {**self._document, "receipt": made})
+        return True
 
     def _save(self) -> None:
-        self._write(self._document, self._progress)
-
-    def _write(self, document: Document, progress: Document | None) -> None:
-        try:
-            store.save(self._row, document, progress)
-        except storage.ConditionFailed:
-            raise _Overtaken from None
+        with _raise_overtaken():
+            store.save(self._row, self._document, self._progress)

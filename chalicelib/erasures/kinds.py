@@ -106,10 +106,10 @@ def _delete_conversations(workspace_id: str, found: Collection[list[str]]) -> No
         parts.clear(key.partition)
 
 
-def clear_parts(workspace_id: str, pairs: Collection[tuple[str, str]]) -> None:
-    """Delete what is left of deleted conversations, named by agent id and id. One request each if there is nothing."""
-    for agent_id, conversation_id in pairs:
-        parts.clear(conversations.key(workspace_id, agent_id, conversation_id).partition)
+def clear_parts(workspace_id: str, found: Collection[store.FoundRow]) -> None:
+    """Delete what is left of these conversations. One request each if there is nothing."""
+    for one in (row.open() for row in found):
+        parts.clear(conversations.key(workspace_id, one["agentId"], one["convoId"]).partition)
 
 
 def _delete_head(key: storage.Key) -> None:

@@ -24,6 +24,7 @@ _START_SECONDS = 30
     body="models.ErasureIn",
     data="models.Erasure",
     creates=True,
+    raises=(errors.LimitReached,),
     examples="erasures.CREATE_ERASURE",
 )
 def create_erasure() -> Response:
@@ -31,6 +32,7 @@ def create_erasure() -> Response:
 
     These are their conversations with all messages and analytics, their leads, the events about them, and kept answers
     of idempotent requests. It starts after 30 seconds and takes at least two minutes; read it for progress and receipt.
+    A workspace may have five running erasures; one more is 429.
     """
     body: models.ErasureIn = messages.body()
     person = body.erasure.merge_into({})

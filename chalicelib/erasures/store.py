@@ -13,12 +13,15 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
 KINDS = ("conversations", "analytics", "leads", "events", "answers")
-_ERASURE, _FOUND = "erasure", "erased"
-_BATCH = 100
+MAX_RUNNING = 5  # in a workspace: each reads all of its records, and the table of kept answers
+_ERASURE, _FOUND, _SLOT = "erasure", "erased", "erasing"
 
 
 class ErasureRow(DocumentRow):
-    """An erasure: `{createdAt, counts, receipt?}`. `search` is its progress, sealed, until it is complete."""
+    """An erasure: `{createdAt, counts, receipt?}`. Until it is complete, `search` is its sealed progress.
+
+    `slot` is the sort key of its `SlotRow` until then.
+    """
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -26,6 +29,7 @@ class ErasureRow(DocumentRow):
     workspace = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     search = BinaryAttribute(legacy_encoding=False, null=True)
+    slot = UnicodeAttribute(null=True)
 
     @property
     def erasure_id(self) -> str:
@@ -48,6 +52,16 @@ class FoundRow(SealedRow):
     item = UnicodeAttribute(range_key=True)
 
 
+class SlotRow(storage.Row):
+    """One of the places for running erasures: it exists as long as an erasure has it."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+
+
 class Conversation(NamedTuple):
     """A conversation of the person."""
 
@@ -57,11 +71,20 @@ class Conversation(NamedTuple):
 
 
 def new(workspace_id: str, person: Document) -> ErasureRow:
-    """Stage an erasure of a person, `{userID?, email?, phone?}`."""
-    row = ErasureRow(workspace_id, _item(ids.new_id()))
+    """Stage an erasure of a person, `{userID?, email?, phone?}`. One request. Raises LimitReached above `MAX_RUNNING`.
+
+    Each running erasure has a slot, so the limit is exact. The commit raises ConditionFailed if another one takes it.
+    """
+    slots = [storage.Key(SlotRow, workspace_id, storage.key(_SLOT, str(number))) for number in range(MAX_RUNNING)]
+    free = [slot.sort for slot, taken in zip(slots, storage.find_many(slots), strict=True) if taken is None]
+    if not free:
+        message = f"A workspace may have {MAX_RUNNING} running erasures; wait until one is complete."
+        raise errors.LimitReached(message, "erasures", MAX_RUNNING, MAX_RUNNING)
+    row = ErasureRow(workspace_id, _item(ids.new_id()), slot=free[0])
     row.seal({"createdAt": clock.seconds(), "counts": dict.fromkeys(KINDS, 0)})
     row.search = storage.seal(row, "search", {"person": person})
     storage.put(row)
+    storage.put(SlotRow(workspace_id, row.slot), SlotRow.item.does_not_exist())
     return row
 
 
@@ -78,12 +101,22 @@ def read(workspace_id: str, erasure_id: str) -> ErasureRow:
     return row
 
 
-def save(row: ErasureRow, document: Document, search: Document | None) -> None:
-    """Write an erasure now; without `search`, it is complete. Raises ConditionFailed if it was written since."""
+def save(row: ErasureRow, document: Document, search: Document) -> None:
+    """Write the progress of an erasure now. Raises ConditionFailed if it was written since."""
     row.seal(document)
-    row.search = storage.seal(row, "search", search) if search else None
+    row.search = storage.seal(row, "search", search)
     with storage.unit_of_work():
         storage.put(row)
+
+
+def complete(row: ErasureRow, document: Document) -> None:
+    """Write a complete erasure now, and free its slot. Raises ConditionFailed if it was written since."""
+    slot = SlotRow(row.workspace, row.slot)
+    row.seal(document)
+    row.search = row.slot = None
+    with storage.unit_of_work():
+        storage.put(row)
+        storage.delete(slot)
 
 
 def remember(row: ErasureRow, found: Iterable[Conversation]) -> None:
@@ -101,20 +134,26 @@ def list_found(row: ErasureRow) -> set[tuple[str, str]]:
     return {(one["agentId"], one["convoId"]) for one in opened}
 
 
-def forget(row: ErasureRow) -> None:
+def batch_found(row: ErasureRow, limit: int) -> list[FoundRow]:
+    """Up to `limit` of the conversations of the person that are left, for `forget`."""
+    return _found(row, limit)
+
+
+def forget(found: list[FoundRow]) -> None:
     """Delete what `remember` has stored."""
-    storage.delete_many(_found(row))
+    storage.delete_many(found)
 
 
 def list_all(workspace_id: str) -> list[ErasureRow]:
     """All rows of erasures of a workspace, to delete them with it."""
-    found = [storage.query(ErasureRow, workspace_id, ErasureRow.item.startswith(one)) for one in (_ERASURE, _FOUND)]
+    kinds = (_ERASURE, _FOUND, _SLOT)
+    found = [storage.query(ErasureRow, workspace_id, ErasureRow.item.startswith(one)) for one in kinds]
     return [row for rows in found for row in rows]
 
 
-def _found(row: ErasureRow) -> list[FoundRow]:
+def _found(row: ErasureRow, limit: int | None = None) -> list[FoundRow]:
     beginning = storage.key(_FOUND, row.erasure_id, "")
-    return storage.query(FoundRow, row.workspace, FoundRow.item.startswith(beginning))
+    return storage.query(FoundRow, row.workspace, FoundRow.item.startswith(beginning), limit=limit)
 
 
 def _item(erasure_id: str) -> str:

@@ -114,7 +114,7 @@ def fill_with_keys(api: Api) -> None:
 
 
 def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
-    """A conversation is created, listed by its tallies, and deleted."""
+    """A conversation is created, listed by its tallies, continued, and deleted."""
     new, stream = workspaces.create("Counted"), pipeline.Stream()
     api = Api(new.workspace_key)
     assert api.post("/v2/agents/support", {}).status == 200
@@ -126,6 +126,9 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
     api.post("/v2/clients/ann", {})
     assert api.post(f"/v3/agents/support/convos/{convo_id}/assign", {"assign": {"to": "ann"}}).status == 200
     assert len(api.get("/v3/convos?inbox=true").data) == 1
+    for _ in range(2):  # a chunk is cut, and its messages get index items
+        long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}
+        assert api.post(f"/v3/agents/support/convos/{convo_id}/messages", long).status == 200
     assert api.delete(f"/v3/agents/support/convos/{convo_id}").status == 200
     _count(new.workspace_id, stream)
 
@@ -133,7 +136,8 @@ def conversations_are_counted(patch: pytest.MonkeyPatch) -> None:
 def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     records = stream.read("conversations")
     counting.tally_conversations({"Records": records}, None)
-    image = records[0]["dynamodb"].get("NewImage") or records[0]["dynamodb"]["OldImage"]
+    own = next(change for one in records if (change := one["dynamodb"])["Keys"]["item"]["S"] == "conversation")
+    image = own.get("NewImage") or own["OldImage"]
     request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
     message = {"messageId": "1", "body": json.dumps(request)}
     assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}

@@ -135,16 +135,22 @@ def changed_state(before: Document, change: Document, now: int, is_new: bool, id
     if same and not (replaced and is_new):
         return before
     if replaced or gone:
-        times = [turn["ts"] for turn in turns if is_human(turn)]
-        counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
-        ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
-        if sent := [turn["messages"] for turn in turns if "messages" in turn]:
-            ends |= {"lastMessage": beginning(sent[-1].get("item"))}
-        named = ("firstMessageTS", "lastMessageTS", "lastMessage")
-        rest = {name: one for name, one in metadata.items() if name not in named}
-        metadata = {**rest, **counts, **ends}
+        metadata = recounted(metadata, turns)
     metadata = {"ts": now, "messagesNum": 0, "interactionsNum": 0, **metadata, "lastModified": now}
     return {"metadata": metadata, "turns": turns}
+
+
+def recounted(metadata: Document, turns: list[Document]) -> Document:
+    """Metadata with the counters and times of other turns."""
+    times = [turn["ts"] for turn in turns if is_human(turn)]
+    counts = {"messagesNum": sum("messages" in turn for turn in turns), "interactionsNum": len(times)}
+    ends = {"firstMessageTS": times[0], "lastMessageTS": times[-1]} if times else {}
+    if sent := [turn["messages"] for turn in turns if "messages" in turn]:
+        ends |= {"lastMessage": beginning(sent[-1].get("item"))}
+    rest = {
+        name: one for name, one in metadata.items() if name not in ("firstMessageTS", "lastMessageTS", "lastMessage")
+    }
+    return {**rest, **counts, **ends}
 
 
 def beginning(item: Any) -> str:

@@ -9,8 +9,8 @@ from tests.operations import ROUTES, scope_of
 from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged
-from tests.reliability.model.inbox import Inbox
 from tests.reliability.model.machine import Workspace, conditions, picks, route
+from tests.reliability.model.said import Said
 
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
@@ -35,7 +35,7 @@ _workspaces = st.fixed_dictionaries(
 DAY, YEAR = 86_400, 365 * 86_400
 
 
-class People(Inbox):
+class People(Said):
     """Clients, organisations, leads and credentials."""
 
     @route("GET /v2/clients", limit=limits)

@@ -1,0 +1,117 @@
+"""Rules for the messages of existing conversations: adding, changing, replacing and deleting them over v3."""
+
+from hypothesis import strategies as st
+
+from tests.reliability.model import forms
+from tests.reliability.model.answers import Document, Expected, Record, missing, success
+from tests.reliability.model.inbox import ONE, Inbox, flat
+from tests.reliability.model.machine import Workspace, conditions, picks, route
+
+_MESSAGES, _MESSAGE = f"{ONE}/messages", f"{ONE}/messages/{{message_id}}"
+_mids = st.sampled_from(["m1", "m2", "m3", "m4", "m5"])
+_items = st.sampled_from([{"text": "Hello"}, {"text": "Again"}, {}])
+_given = st.lists(
+    st.fixed_dictionaries({"from": st.sampled_from(["human", "bot"]), "item": _items, "mid": _mids}),
+    min_size=1,
+    max_size=3,
+    unique_by=lambda one: str(one["mid"]),
+)
+
+
+class Said(Inbox):
+    """Messages. The rules of reads and of the state show what they leave."""
+
+    @route(f"POST {_MESSAGES}", pick=picks, given=_given, condition=conditions)
+    def add(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            before = record.document["turns"]
+            stored = {turn["messages"]["mid"]: turn for turn in before if "messages" in turn}
+            asked = forms.answer_turns(_turns(given), self.seconds(), workspace.ids)
+            new = [turn for turn in asked if turn["messages"]["mid"] not in stored]
+            self.keep(workspace, agent_id, record, [*before, *new] if new else before)
+            shown = [flat([stored.get(turn["messages"]["mid"], turn)])[0] for turn in asked]
+            return Expected(success("Messages added successfully", shown), record)
+
+        self.ask(
+            f"POST {_MESSAGES}", at, caller, expected, {"messages": given}, condition, known,
+            agent_id=agent_id, convo_id=convo_id,
+        )  # fmt: skip
+
+    @route(f"PATCH {_MESSAGES}", pick=picks, given=_given, condition=conditions)
+    def replace(self, at: int, caller: str, pick: int, given: list[Document], condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            turns = forms.answer_turns(_turns(given), self.seconds(), workspace.ids)
+            self.keep(workspace, agent_id, record, turns)
+            shown = flat(record.document["turns"])[::-1]
+            return Expected(success("Messages replaced successfully", shown), record)
+
+        self.ask(
+            f"PATCH {_MESSAGES}", at, caller, expected, {"messages": given}, condition, known,
+            agent_id=agent_id, convo_id=convo_id,
+        )  # fmt: skip
+
+    @route(f"PATCH {_MESSAGE}", pick=picks, mid=_mids, item=_items, condition=conditions)
+    def edit(self, at: int, caller: str, pick: int, mid: str, item: Document, condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            turns = [*record.document["turns"]]
+            index = _find(turns, mid)
+            turns[index] = {**turns[index], "messages": {**turns[index]["messages"], "item": item}}
+            self.keep(workspace, agent_id, record, turns)
+            return Expected(success("Message updated successfully", flat([turns[index]])[0]), record)
+
+        self.ask(
+            f"PATCH {_MESSAGE}", at, caller, expected, {"message": {"item": item}}, condition, known,
+            agent_id=agent_id, convo_id=convo_id, message_id=mid,
+        )  # fmt: skip
+
+    @route(f"DELETE {_MESSAGE}", pick=picks, mid=_mids, condition=conditions)
+    def delete_message(self, at: int, caller: str, pick: int, mid: str, condition: str | None) -> None:
+        agent_id, convo_id = self.known("conversation", at, pick, ("nothing", "nothing"))
+        known = self.state_record(at, agent_id, convo_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("conversation", (agent_id, convo_id))
+            turns = [*record.document["turns"]]
+            del turns[_find(turns, mid)]
+            self.keep(workspace, agent_id, record, turns)
+            return Expected(success("Message deleted successfully"))
+
+        self.ask(
+            f"DELETE {_MESSAGE}", at, caller, expected, None, condition, known,
+            agent_id=agent_id, convo_id=convo_id, message_id=mid,
+        )  # fmt: skip
+
+    def keep(self, workspace: Workspace, agent_id: str, record: Record, turns: list[Document]) -> None:
+        """Save other turns. Raises Refused at a limit of the agent."""
+        document, now = record.document, self.seconds()
+        if forms.canonical_turns(turns) == forms.canonical_turns(document["turns"]):
+            return
+        seen = document.get("received", set())
+        forms.check_limits(workspace.of("agent")[agent_id].document, seen, turns)
+        metadata = {"ts": now, **forms.recounted(document["metadata"], turns), "lastModified": now}
+        received = seen | forms.messages_of(turns)
+        record.document, record.tag = {"metadata": metadata, "turns": turns, "received": received}, None
+
+
+def _turns(given: list[Document]) -> list[Document]:
+    return [{"from": one["from"], "messages": [one]} for one in given]
+
+
+def _find(turns: list[Document], mid: str) -> int:
+    """The index of a message. Raises Refused."""
+    for index, turn in enumerate(turns):
+        if turn.get("messages", {}).get("mid") == mid:
+            return index
+    raise missing("message")
