@@ -94,6 +94,7 @@ CASES = [
     Case("client save, another email", "POST /v2/clients/{client_id}", {"email": "b@x.test"}),
     Case("organisation create", "POST /v2/orgs/{org_id}", {"name": "New"}, {"org_id": "new"}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {"name": "Changed"}),
+    Case("organisation create v3", "POST /v3/orgs", {"organisation": {"name": "New"}}),
     Case("lead create", "POST /v3/leads", lead_body(name="Ann")),
     Case("webhook create", "POST /v3/webhooks", webhook_body("https://example.com/new")),
     Case("webhook change", f"PATCH {WEBHOOK}", {"webhook": {"description": "Changed"}}),

@@ -260,6 +260,14 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"name": "x", "lastModified": CANARY}, "lastModified", NUM),
         ({"name": "x", "unknown": CANARY}, "unknown", UNKNOWN),
     ],
+    "POST /v3/orgs": [
+        ({}, "organisation", MISSING),
+        ({"organisation": CANARY}, "organisation", OBJECT),
+        ({"organisation": {"squarePhotoURL": CANARY}}, "organisation.name", MISSING),
+        ({"organisation": {"name": "x", "widgetIDs": [NUMBER]}}, "organisation.widgetIDs.0", TEXT),
+        ({"organisation": {"name": "x", "unknown": CANARY}}, "organisation.unknown", UNKNOWN),
+        ({"organisation": {"name": "x"}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/tokens": [
         ({}, "token", MISSING),
         ({"token": CANARY}, "token", OBJECT),

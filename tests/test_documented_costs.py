@@ -42,6 +42,8 @@ SHOWN = {
     "client list": "list clients",
     "client save": "save a client",
     "organisation save": "save an organisation",
+    "organisation list v3": "list organisations, a page",
+    "organisation create v3": "create an organisation",
     "lead create": "create a lead",
     "lead list": "list leads",
     "webhook create": "create a webhook",

@@ -148,6 +148,8 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    Case("organisation list v3", "GET /v3/orgs", {QUERY: 1}),
+    Case("organisation create v3", "POST /v3/orgs", {PUT: 1}, {"organisation": {"name": "New"}}),
     # Leads
     Case("lead create", "POST /v3/leads", {GET: 1, PUT: 1}, lead_body(name="Ann")),
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),

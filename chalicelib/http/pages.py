@@ -5,17 +5,24 @@ A list view passes two callables: `fetch(after, limit)` yields up to `limit` row
 with its row, or with None for a record that was deleted in the meantime. Reading stops when the response is full.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from chalice.app import Response
 
 from chalicelib.http import exchange, messages, spliced
-from chalicelib.storage import AnyRow
+from chalicelib.storage import AnyRow, Document, SealedRow
+
+# What a request examines at most: records, and characters of their JSON, which the last record may exceed.
+MAX_EXAMINED = 500
+MAX_OPENED = 6_000_000
+_PORTION = 100  # records per query after the first one
 
 Render = Callable[[AnyRow], dict[str, Any]]
 Found = Iterator[tuple[str, AnyRow | None]]
+AnySealed = TypeVar("AnySealed", bound=SealedRow)
 
 
 def _as_read(rows: Iterable[AnyRow]) -> Found[AnyRow]:
@@ -42,6 +49,37 @@ class Examined(NamedTuple):
     position: str
     record: dict[str, Any] | None
     has_more: bool
+
+
+def examine(rows: Iterator[AnySealed], show: Callable[[AnySealed, Document], Document | None]) -> Iterator[Examined]:
+    """Open rows one after the other: up to 500, or 6 MB of JSON.
+
+    `show` returns the record of a row and its document, or None if it is not listed.
+    """
+    opened = 0
+    following = next(rows, None)
+    for _ in range(MAX_EXAMINED):
+        if following is None or opened > MAX_OPENED:
+            return
+        row, text = following, following.text()
+        opened += len(text)
+        record = show(row, json.loads(text))
+        following = next(rows, None)
+        yield Examined(row.position, record, following is not None)
+
+
+def in_portions(
+    fetch: Callable[[str | None, int], Iterator[AnyRow]], after: str | None, limit: int
+) -> Iterator[AnyRow]:
+    """The rows of `fetch` after a position: a page and one more row at first, then 100 at a time."""
+    portion = limit + 1
+    while True:
+        rows = [*fetch(after, portion)]
+        yield from rows
+        if len(rows) < portion:
+            return
+        after = rows[-1].position
+        portion = _PORTION
 
 
 def bounded_page(

@@ -1,18 +1,22 @@
 """Organisations over HTTP (§4.2)."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors
-from chalicelib.http import auth, etag, messages
+from chalicelib import errors, ids
+from chalicelib.http import auth, etag, messages, pages, privileges
 from chalicelib.http.operation import operation
 from chalicelib.organisations import store
+from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.organisations import models
 
 routes = Blueprint(__name__)
+
+_LISTED = "Organizations retrieved successfully"
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
@@ -24,10 +28,8 @@ routes = Blueprint(__name__)
 )
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
-    workspace_id = auth.caller().workspace_id
-    row = store.read(workspace_id, org_id)
-    rendered = {"ID": org_id, "userId": workspace_id, **row.open()}
-    return etag.tagged(messages.success("Organization retrieved successfully", rendered), row)
+    row = store.read(auth.caller().workspace_id, org_id)
+    return etag.tagged(messages.success("Organization retrieved successfully", _render(row, row.open())), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
@@ -47,9 +49,50 @@ def save_organisation(org_id: str) -> Response:
     return etag.tagged(messages.success("Organization updated successfully"), row)
 
 
+@routes.route("/v3/orgs", methods=["GET"])
+@operation(
+    data="list[models.Organisation]",
+    query=("limit", "cursor"),
+    bounded=True,
+    examples="organisations.LIST_ORGANISATIONS_V3",
+)
+def list_organisations_v3() -> Response:
+    """List the organisations of the workspace, ordered by id.
+
+    `hasMore` says whether there are more; continue with `nextCursor` as `cursor`.
+    """
+    limit, cursor = messages.limit(), messages.cursor()
+    rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
+    return pages.bounded_page(_LISTED, pages.examine(rows, _render), limit)
+
+
+@routes.route("/v3/orgs", methods=["POST"])
+@operation(
+    body="models.OrganisationIn",
+    data="models.Organisation",
+    creates=True,
+    raises=(errors.TooLarge,),
+    examples="organisations.CREATE_ORGANISATION",
+)
+def create_organisation() -> Response:
+    """Create an organisation. The service generates its id."""
+    body: models.OrganisationIn = messages.body()
+    return _create(body.organisation)
+
+
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
     return messages.success("Organization deleted successfully")
+
+
+def _create(given: "models.Organisation") -> Response:
+    row = store.new(auth.caller().workspace_id, ids.new_id())
+    document = store.save(row, {}, given.merge_into({}))
+    return etag.tagged(messages.success("Organization created successfully", _render(row, document)), row)
+
+
+def _render(row: store.OrganisationRow, document: Document) -> Document:
+    return privileges.visible({"ID": row.org_id, "userId": row.workspace, **document})

@@ -3,6 +3,7 @@
 from chalicelib.openapi.examples.shared import (
     AGENT,
     CLIENT,
+    NEW_ORGANISATION_ID,
     NOW,
     ORGANISATION,
     WORKSPACE_ID,
@@ -26,4 +27,16 @@ SAVE_ORGANISATION: Examples = {
 }
 READ_ORGANISATION: Examples = {
     "organisation": Example("The organisation", success("Organization retrieved successfully", _SHOWN))
+}
+LIST_ORGANISATIONS_V3: Examples = {
+    "organisations": Example(
+        "The first page", {**success("Organizations retrieved successfully", [_SHOWN]), "hasMore": False}
+    )
+}
+CREATE_ORGANISATION: Examples = {
+    "organisation": Example(
+        "An organisation; the service makes its id",
+        success("Organization created successfully", {**_SHOWN, "ID": NEW_ORGANISATION_ID}),
+        {"organisation": _GIVEN},
+    )
 }

@@ -127,6 +127,27 @@ class People(Inbox):
         body = {"name": name, **given}
         self.ask("POST /v2/orgs/{org_id}", at, caller, expected, body, condition, known, org_id=org_id)
 
+    @route("GET /v3/orgs", limit=limits)
+    def list_organisations(self, at: int, caller: str, limit: int) -> None:
+        def whole(workspace: Workspace) -> list[Document]:
+            found = sorted(workspace.of("organisation").items())
+            return [{"ID": key, "userId": workspace.id, **one.document} for key, one in found]
+
+        self.bounded("GET /v3/orgs", at, caller, limit, whole, "", "Organizations retrieved successfully")
+
+    @route("POST /v3/orgs", name=texts, given=_organisations)
+    def create_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
+        record = Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            record.document = {"lastModified": self.seconds(), **merged({}, {"name": name, **given})}
+            shown = {"ID": MADE, "userId": workspace.id, **record.document}
+            return Expected(success("Organization created successfully", shown), record)
+
+        answer = self.ask("POST /v3/orgs", at, caller, expected, {"organisation": {"name": name, **given}})
+        if answer.status == 200:
+            self.workspace(at).of("organisation")[answer.data["ID"]] = record
+
     @route("DELETE /v3/orgs/{org_id}", org_id=names, condition=conditions)
     def delete_organisation(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
         self.delete_record("DELETE /v3/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
