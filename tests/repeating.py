@@ -1,4 +1,4 @@
-"""Every POST and PATCH in each distinct situation, for tests that send requests twice.
+"""Every POST, PUT and PATCH in each distinct situation, for tests that send requests twice.
 
 A world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock is
 stopped, and random values come from one seed.
@@ -94,6 +94,7 @@ CASES = [
     Case("client save, another email", "POST /v2/clients/{client_id}", {"email": "b@x.test"}),
     Case("organisation create", "POST /v2/orgs/{org_id}", {"name": "New"}, {"org_id": "new"}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {"name": "Changed"}),
+    Case("organisation create, put", "PUT /v2/orgs", {"name": "New"}),
     Case("organisation create v3", "POST /v3/orgs", {"organisation": {"name": "New"}}),
     Case("lead create", "POST /v3/leads", lead_body(name="Ann")),
     Case("webhook create", "POST /v3/webhooks", webhook_body("https://example.com/new")),

@@ -260,6 +260,11 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"name": "x", "lastModified": CANARY}, "lastModified", NUM),
         ({"name": "x", "unknown": CANARY}, "unknown", UNKNOWN),
     ],
+    "PUT /v2/orgs": [
+        ({"squarePhotoURL": CANARY}, "name", MISSING),
+        ({"name": NUMBER}, "name", TEXT),
+        ({"name": "x", "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/orgs": [
         ({}, "organisation", MISSING),
         ({"organisation": CANARY}, "organisation", OBJECT),

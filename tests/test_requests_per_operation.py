@@ -148,6 +148,8 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    Case("organisation list", "GET /v2/orgs", {QUERY: 1}),
+    Case("organisation create", "PUT /v2/orgs", {PUT: 1}, {"name": "New"}),
     Case("organisation list v3", "GET /v3/orgs", {QUERY: 1}),
     Case("organisation create v3", "POST /v3/orgs", {PUT: 1}, {"organisation": {"name": "New"}}),
     # Leads
@@ -183,6 +185,7 @@ CASES = [
         values={"convo_id": "old"},
     ),
     Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),
+    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "older"}),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "old"}),
     Case(
         "agent delete",
@@ -247,7 +250,8 @@ def service() -> Iterator[Service]:
         api.post("/v2/agents/old", {})
         api.post("/agents/support/interact/old/state", state_body("old"))
         api.post("/v2/clients/old", {"email": "old@x.test"})
-        api.post("/v2/orgs/old", {"name": "Old"})
+        for org_id in ("old", "older"):
+            api.post(f"/v2/orgs/{org_id}", {"name": "Old"})
         new_lead, old_lead = (api.post("/v3/leads", lead_body(name=name)).data["id"] for name in ("Bo", "Old"))
         new_webhook, old_webhook = (api.post("/v3/webhooks", webhook_body()).data["id"] for _ in range(2))
         values = {

@@ -74,11 +74,12 @@ def in_portions(
     """The rows of `fetch` after a position: a page and one more row at first, then 100 at a time."""
     portion = limit + 1
     while True:
-        rows = [*fetch(after, portion)]
-        yield from rows
-        if len(rows) < portion:
+        taken = 0
+        for row in fetch(after, portion):
+            taken, after = taken + 1, row.position
+            yield row
+        if taken < portion:
             return
-        after = rows[-1].position
         portion = _PORTION
 
 

@@ -19,6 +19,31 @@ routes = Blueprint(__name__)
 _LISTED = "Organizations retrieved successfully"
 
 
+@routes.route("/v2/orgs", methods=["GET"])
+@operation(data="list[models.Organisation]", query=("limit", "cursor"), examples="organisations.LIST_ORGANISATIONS")
+def list_organisations() -> Response:
+    """List the organisations of the workspace, ordered by id.
+
+    Without `limit` and `cursor` the response has all organisations. With either it has a page, and `nextCursor` unless
+    it is the last page.
+    """
+    fetch = partial(store.list_page, auth.caller().workspace_id)
+    return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
+
+
+@routes.route("/v2/orgs", methods=["PUT"])
+@operation(
+    body="models.Organisation",
+    data="models.Organisation",
+    creates=True,
+    raises=(errors.TooLarge,),
+    examples="organisations.PUT_ORGANISATION",
+)
+def put_organisation() -> Response:
+    """Create an organisation. The service generates its id, so each request creates one."""
+    return _create(messages.body())
+
+
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
 @operation(
     data="models.Organisation",
@@ -47,6 +72,13 @@ def save_organisation(org_id: str) -> Response:
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
     store.save(row, before, change.merge_into(before))
     return etag.tagged(messages.success("Organization updated successfully"), row)
+
+
+@routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+def delete_organisation_v2(org_id: str) -> Response:
+    """Delete an organisation. Its agents and clients stay."""
+    return _delete(org_id)
 
 
 @routes.route("/v3/orgs", methods=["GET"])
@@ -84,14 +116,18 @@ def create_organisation() -> Response:
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
-    store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
-    return messages.success("Organization deleted successfully")
+    return _delete(org_id)
 
 
 def _create(given: "models.Organisation") -> Response:
     row = store.new(auth.caller().workspace_id, ids.new_id())
     document = store.save(row, {}, given.merge_into({}))
     return etag.tagged(messages.success("Organization created successfully", _render(row, document)), row)
+
+
+def _delete(org_id: str) -> Response:
+    store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
+    return messages.success("Organization deleted successfully")
 
 
 def _render(row: store.OrganisationRow, document: Document) -> Document:

@@ -52,6 +52,7 @@ EVERY = [
     Case("tool delete", "DELETE /v3/tools/{tool_id}"),
     Case("client delete", "DELETE /v3/clients/{client_id}"),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}"),
+    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}"),
     Case("lead delete", "DELETE /v3/leads/{lead_id}"),
     Case("webhook delete", "DELETE /v3/webhooks/{webhook_id}"),
     Case("token delete", "DELETE /v3/tokens/{token_id}"),
@@ -74,6 +75,7 @@ NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
     "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
     "visitor token create", "visitor token create, edge", "organisation create v3",
+    "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.

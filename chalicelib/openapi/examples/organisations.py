@@ -6,6 +6,7 @@ from chalicelib.openapi.examples.shared import (
     NEW_ORGANISATION_ID,
     NOW,
     ORGANISATION,
+    SECOND_ORGANISATION_ID,
     WORKSPACE_ID,
     Example,
     Examples,
@@ -28,6 +29,9 @@ SAVE_ORGANISATION: Examples = {
 READ_ORGANISATION: Examples = {
     "organisation": Example("The organisation", success("Organization retrieved successfully", _SHOWN))
 }
+LIST_ORGANISATIONS: Examples = {
+    "organisations": Example("All organisations", success("Organizations retrieved successfully", [_SHOWN]))
+}
 LIST_ORGANISATIONS_V3: Examples = {
     "organisations": Example(
         "The first page", {**success("Organizations retrieved successfully", [_SHOWN]), "hasMore": False}
@@ -38,5 +42,12 @@ CREATE_ORGANISATION: Examples = {
         "An organisation; the service makes its id",
         success("Organization created successfully", {**_SHOWN, "ID": NEW_ORGANISATION_ID}),
         {"organisation": _GIVEN},
+    )
+}
+PUT_ORGANISATION: Examples = {
+    "organisation": Example(
+        "An organisation; the service makes its id",
+        success("Organization created successfully", {**_SHOWN, "ID": SECOND_ORGANISATION_ID}),
+        _GIVEN,
     )
 }

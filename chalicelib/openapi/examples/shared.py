@@ -40,6 +40,7 @@ KEY_ID = "06fgz0x9w4v4h6y1c9w3f7s5kh"
 LEAD_ID = "k7q2m9x4v1h06fgz0x9w4w3p8b5r1n6t9y4dm"
 ERASURE_ID = "06fgz0x9w4w7d3s9k2c6q8x1vm"
 NEW_ORGANISATION_ID = "06fgz0x9w4w9f2c6m3r8t5y1bn"
+SECOND_ORGANISATION_ID = "06fgz0x9w4wbg5x1k7d4s9z3qp"
 WEBHOOK_ID = "06fgz0x9w4x5k2n7d9q4t1v8zc"
 EVENT_ID = "06fgz0x9w4y1t6b3m8r5h2w7gj"
 DELIVERY_ID = "06fgz0x9w4z8d4v1k6p9n3c5xq"
@@ -75,6 +76,7 @@ GENERATED = frozenset(
         LEAD_ID,
         ERASURE_ID,
         NEW_ORGANISATION_ID,
+        SECOND_ORGANISATION_ID,
         WEBHOOK_ID,
         EVENT_ID,
         DELIVERY_ID,

@@ -129,28 +129,45 @@ class People(Inbox):
 
     @route("GET /v3/orgs", limit=limits)
     def list_organisations(self, at: int, caller: str, limit: int) -> None:
-        def whole(workspace: Workspace) -> list[Document]:
-            found = sorted(workspace.of("organisation").items())
-            return [{"ID": key, "userId": workspace.id, **one.document} for key, one in found]
+        message = "Organizations retrieved successfully"
+        self.bounded("GET /v3/orgs", at, caller, limit, organisations, "", message)
 
-        self.bounded("GET /v3/orgs", at, caller, limit, whole, "", "Organizations retrieved successfully")
+    @route("GET /v2/orgs", limit=limits)
+    def list_organisations_v2(self, at: int, caller: str, limit: int) -> None:
+        message = "Organizations retrieved successfully"
+        self.ask("GET /v2/orgs", at, caller, lambda workspace: Expected(success(message, organisations(workspace))))
+        self.pages("GET /v2/orgs", at, caller, message, limit, organisations)
 
     @route("POST /v3/orgs", name=texts, given=_organisations)
     def create_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
+        body = {"name": name, **given}
+        self.create_organisation_by("POST /v3/orgs", at, caller, body, {"organisation": body})
+
+    @route("PUT /v2/orgs", name=texts, given=_organisations)
+    def put_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
+        body = {"name": name, **given}
+        self.create_organisation_by("PUT /v2/orgs", at, caller, body, body)
+
+    def create_organisation_by(self, route: str, at: int, caller: str, given: Document, body: Document) -> None:
+        """Create an organisation with a generated id."""
         record = Record({})
 
         def expected(workspace: Workspace) -> Expected:
-            record.document = {"lastModified": self.seconds(), **merged({}, {"name": name, **given})}
+            record.document = {"lastModified": self.seconds(), **merged({}, given)}
             shown = {"ID": MADE, "userId": workspace.id, **record.document}
             return Expected(success("Organization created successfully", shown), record)
 
-        answer = self.ask("POST /v3/orgs", at, caller, expected, {"organisation": {"name": name, **given}})
+        answer = self.ask(route, at, caller, expected, body)
         if answer.status == 200:
             self.workspace(at).of("organisation")[answer.data["ID"]] = record
 
     @route("DELETE /v3/orgs/{org_id}", org_id=names, condition=conditions)
     def delete_organisation(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
         self.delete_record("DELETE /v3/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
+
+    @route("DELETE /v2/orgs/{org_id}", org_id=names, condition=conditions)
+    def delete_organisation_v2(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
+        self.delete_record("DELETE /v2/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
 
     # ---- leads ----
 
@@ -288,6 +305,12 @@ class People(Inbox):
 
 _OPEN_TO_TOKENS = {scope_of(name) for name, one in ROUTES.items() if one["credential"] == "v3"}
 _READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_TOKENS})
+
+
+def organisations(workspace: Workspace) -> list[Document]:
+    """All organisations, ordered by id."""
+    found = sorted(workspace.of("organisation").items())
+    return [{"ID": key, "userId": workspace.id, **one.document} for key, one in found]
 
 
 def _email(record: Record) -> str:
