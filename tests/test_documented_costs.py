@@ -42,6 +42,8 @@ SHOWN = {
     "client list": "list clients",
     "client save": "save a client",
     "organisation save": "save an organisation",
+    "client list v3": "list clients with v3, a page",
+    "client create v3 with an email": "create a client",
     "organisation list v3": "list organisations, a page",
     "organisation create v3": "create an organisation",
     "lead create": "create a lead",

@@ -139,7 +139,7 @@ ADDRESSED_READS = {name: one for name, one in READS.items() if one[0] != "worksp
 ADDRESSED_SAVES = {name: one for name, one in SAVES.items() if name not in ("workspace", "message")}
 
 each_save = pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
-DELETED_BY_V2 = {"organisation": "DELETE /v2/orgs/{org_id}"}
+DELETED_BY_V2 = {"client": "DELETE /v2/clients/{client_id}", "organisation": "DELETE /v2/orgs/{org_id}"}
 DELETIONS = [*((name, one.deleted_by or "") for name, one in DELETES.items()), *DELETED_BY_V2.items()]
 each_deletion = pytest.mark.parametrize(("name", "operation"), DELETIONS, ids=[name for _, name in DELETIONS])
 each_read = pytest.mark.parametrize(("name", "operation"), READS.values(), ids=READS)

@@ -148,6 +148,11 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    Case("client list v3", "GET /v3/clients", {QUERY: 1}),
+    Case("client list with filters", "GET /v3/clients", {QUERY: 1}, query="?orgId=none&q=none"),
+    Case("client create v3", "POST /v3/clients", {PUT: 1}, {"client": {"name": "New"}}),
+    Case("client create v3 with an email", "POST /v3/clients", {TRANSACT: 1}, {"client": {"email": "v3@x.test"}}),
+    Case("client create, put", "PUT /v2/clients", {PUT: 1}, {"name": "New"}),
     Case("organisation list", "GET /v2/orgs", {QUERY: 1}),
     Case("organisation create", "PUT /v2/orgs", {PUT: 1}, {"name": "New"}),
     Case("organisation list v3", "GET /v3/orgs", {QUERY: 1}),
@@ -184,6 +189,7 @@ CASES = [
         {BATCH: 1, DELETE: 1},
         values={"convo_id": "old"},
     ),
+    Case("client delete v2", "DELETE /v2/clients/{client_id}", {GET: 1, DELETE: 1}, values={"client_id": "older"}),
     Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),
     Case("organisation delete v2", "DELETE /v2/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "older"}),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "old"}),
@@ -250,6 +256,7 @@ def service() -> Iterator[Service]:
         api.post("/v2/agents/old", {})
         api.post("/agents/support/interact/old/state", state_body("old"))
         api.post("/v2/clients/old", {"email": "old@x.test"})
+        api.post("/v2/clients/older", {"name": "Old"})
         for org_id in ("old", "older"):
             api.post(f"/v2/orgs/{org_id}", {"name": "Old"})
         new_lead, old_lead = (api.post("/v3/leads", lead_body(name=name)).data["id"] for name in ("Bo", "Old"))

@@ -51,6 +51,7 @@ EVERY = [
     Case("conversation delete, second page", f"DELETE {CONVERSATION}"),
     Case("tool delete", "DELETE /v3/tools/{tool_id}"),
     Case("client delete", "DELETE /v3/clients/{client_id}"),
+    Case("client delete v2", "DELETE /v2/clients/{client_id}"),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}"),
     Case("organisation delete v2", "DELETE /v2/orgs/{org_id}"),
     Case("lead delete", "DELETE /v3/leads/{lead_id}"),
@@ -74,7 +75,8 @@ _BEFORE = {
 NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
     "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
-    "visitor token create", "visitor token create, edge", "organisation create v3",
+    "visitor token create", "visitor token create, edge", "client create v3", "client create, put",
+    "organisation create v3",
     "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip

@@ -8,13 +8,14 @@ from chalicelib import clock
 from tests.operations import ROUTES, scope_of
 from tests.reliability.model.agents import limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
-from tests.reliability.model.forms import merged
+from tests.reliability.model.forms import merged, visible
 from tests.reliability.model.inbox import Inbox
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
     name=texts,
+    dashboardPassword=texts,
     email=st.sampled_from(["a@x.test", " A@X.test ", "b@x.test", ""]),
     canAccess=st.lists(texts, max_size=2),
     isOrgAdmin=st.booleans(),
@@ -48,7 +49,7 @@ class People(Inbox):
         self.ask("GET /v2/clients", at, caller, lambda workspace: Expected(success(message, whole(workspace))))
         self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
-    def client(self, workspace: Workspace, client_id: str, record: Record) -> Document:
+    def client(self, workspace: Workspace, client_id: Any, record: Record) -> Document:
         """A client as rendered in an answer."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
@@ -69,15 +70,62 @@ class People(Inbox):
         def expected(workspace: Workspace) -> Expected:
             record = known or Record({})
             after = merged(record.document, given)
-            others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
-            if _email(Record(after)) in others:
-                raise Refused(
-                    409, "email belongs to another client of this workspace; use a different email.", code="EMAIL_TAKEN"
-                )
+            self.require_free_email(workspace, Record(after), client_id)
             workspace.of("client")[client_id] = record.save(after)
             return Expected(success("Client updated successfully"), record)
 
         self.ask("POST /v2/clients/{client_id}", at, caller, expected, given, condition, known, client_id=client_id)
+
+    @route("GET /v3/clients", limit=limits, words=st.sampled_from(["", "B@X"]))
+    def search_clients(self, at: int, caller: str, limit: int, words: str) -> None:
+        def whole(workspace: Workspace) -> list[Document]:
+            of_all = sorted(workspace.of("client").items())
+            found = [visible(self.client(workspace, key, one), "client", caller) for key, one in of_all]
+            return [one for one in found if words.lower() in f"{one.get('name', '')}\n{one.get('email', '')}".lower()]
+
+        message = "Clients retrieved successfully"
+        if not words:
+            self.bounded("GET /v3/clients", at, caller, limit, whole, "", message)
+            return
+
+        def expected(workspace: Workspace) -> Expected:
+            return Expected(success(message, whole(workspace), hasMore=False))
+
+        self.ask("GET /v3/clients", at, caller, expected, None, None, None, f"?limit=100&q={words}")
+
+    @route("POST /v3/clients", given=_clients)
+    def create_client(self, at: int, caller: str, given: Document) -> None:
+        self.create_client_by("POST /v3/clients", at, caller, given, {"client": given})
+
+    @route("PUT /v2/clients", given=_clients)
+    def put_client(self, at: int, caller: str, given: Document) -> None:
+        self.create_client_by("PUT /v2/clients", at, caller, given, given)
+
+    def create_client_by(self, name: str, at: int, caller: str, given: Document, body: Document) -> None:
+        """Create a client with a generated id."""
+        record = Record(merged({}, given))
+
+        def expected(workspace: Workspace) -> Expected:
+            self.require_free_email(workspace, record)
+            return Expected(success("Client created successfully", self.client(workspace, MADE, record)), record)
+
+        answer = self.ask(name, at, caller, expected, body)
+        if answer.status == 200:
+            self.workspace(at).of("client")[answer.data["ID"]] = record
+
+    def require_free_email(self, workspace: Workspace, record: Record, client_id: str = "") -> None:
+        """Raise Refused if another client has the email of this one."""
+        others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
+        if _email(record) in others:
+            raise Refused(
+                409, "email belongs to another client of this workspace; use a different email.", code="EMAIL_TAKEN"
+            )
+
+    @route("DELETE /v2/clients/{client_id}", client_id=names, condition=conditions)
+    def delete_client_v2(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
+        self.delete_record(
+            "DELETE /v2/clients/{client_id}", at, caller, "client", client_id, condition, client_id=client_id
+        )
 
     @route("DELETE /v3/clients/{client_id}", client_id=names, condition=conditions)
     def delete_client(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
