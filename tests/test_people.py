@@ -1,5 +1,6 @@
 """Lists and creation of organisations, clients and leads with generated ids, and what their records name."""
 
+import json
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,8 +9,9 @@ import pytest
 from chalicelib.http import pages
 from chalicelib.ids import ULID
 from chalicelib.workspaces.store import NewWorkspace
-from tests.api import Api
+from tests.api import Answer, Api
 from tests.evidence import refused, stored
+from tests.requests import counted
 
 
 def walk(api: Api, path: str, limit: int) -> list[list[Any]]:
@@ -123,3 +125,142 @@ def test_a_token_with_scopes_sees_no_password(api: Api) -> None:
     assert listed == made
     assert "dashboardPassword" not in made
     assert api.get("/v3/clients").data == [{**made, "dashboardPassword": "secret"}]
+
+
+# ---- what belongs to an organisation --------------------------------------------------------------
+
+
+def test_the_agents_of_an_organisation_are_those_that_exist(api: Api) -> None:
+    for agent_id in ("b", "a", "c", "other"):
+        api.post(f"/v2/agents/{agent_id}", {"title": agent_id})
+    api.delete("/v3/agents/c")
+    named = ["b", "gone", "a", "b", "c", "", "not an id", "a#b", "x" * 2_000]
+    assert api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": named}).status == 200
+    assert [[one["ID"] for one in page] for page in walk(api, "/v3/orgs/acme/agents", 1)] == [["a"], ["b"], []]
+    listed = api.get("/v3/orgs/acme/agents").data
+    assert listed == [one for one in api.get("/v3/agents").data if one["ID"] in "ab"]
+
+
+def test_an_organisation_without_agents_lists_none_and_an_unknown_one_is_not_found(api: Api) -> None:
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    for kind in ("agents", "clients"):
+        assert api.get(f"/v3/orgs/acme/{kind}").data == []
+        assert refused(api.get(f"/v3/orgs/unknown/{kind}"), 404) == "There is no such organisation."
+
+
+def test_a_request_looks_up_a_bounded_number_of_agents(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    api.post("/v2/agents/z", {})
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [f"g{number:03}" for number in range(140)] + ["z"]})
+    monkeypatch.setattr(pages, "MAX_EXAMINED", 60)
+    with counted() as requests:
+        found = walk(api, "/v3/orgs/acme/agents", 20)
+    assert [len(page) for page in found] == [0, 0, 1]
+    assert requests == {"GetItem": 3, "BatchGetItem": 3 + 3 + 2}
+
+
+def test_a_page_of_agents_reads_no_more_than_it_shows(api: Api) -> None:
+    for number in range(25):
+        api.post(f"/v2/agents/a{number:02}", {})
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [f"a{number:02}" for number in range(25)]})
+    with counted() as requests:
+        assert len(api.get("/v3/orgs/acme/agents?limit=20").data) == 20
+    assert requests == {"GetItem": 1, "BatchGetItem": 1}
+
+
+def test_the_clients_of_an_organisation_have_its_id(api: Api) -> None:
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    for client_id, organisation in {"a": "acme", "b": "other", "c": "acme", "d": None}.items():
+        api.post(f"/v2/clients/{client_id}", {"orgId": organisation})
+    assert [[one["ID"] for one in page] for page in walk(api, "/v3/orgs/acme/clients", 1)] == [["a"], ["c"], []]
+
+
+@pytest.mark.parametrize(("scope", "kind"), [("agents:read", "agents"), ("clients:read", "clients")])
+def test_the_scope_of_a_list_is_that_of_its_records(scope: str, kind: str, api: Api) -> None:
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    for given, status in ((scope, 200), ("organisations:read", 403)):
+        token = api.post("/v3/tokens", {"token": {"name": "x", "scopes": [given]}}).data["token"]
+        assert Api(token).get(f"/v3/orgs/acme/{kind}").status == status
+
+
+# ---- warnings -------------------------------------------------------------------------------------
+
+
+def warned(answer: Answer) -> list[str]:
+    """The paths of the warnings of an answer, which is a success."""
+    assert answer.status == 200, answer.text
+    messages = {one["message"] for one in answer.json.get("warnings", ())}
+    assert not messages - {f"names no {kind} of this workspace; it is stored as sent" for kind in KINDS}
+    return [one["path"] for one in answer.json.get("warnings", ())]
+
+
+KINDS = ("agent", "client", "organisation")
+
+
+@pytest.mark.parametrize("is_v2", [True, False], ids=["v2", "v3"])
+def test_ids_of_an_organisation_that_name_nothing_are_warned_of(
+    is_v2: bool, api: Api, other_workspace: NewWorkspace
+) -> None:
+    other = Api(other_workspace.workspace_key)
+    for agent_id, owner in {"a": api, "deleted": api, "theirs": other}.items():
+        owner.post(f"/v2/agents/{agent_id}", {})
+    api.delete("/v3/agents/deleted")
+    api.post("/v2/clients/ann", {})
+    given = {
+        "name": "Acme",
+        "widgetIDs": ["a", "gone", "deleted", "theirs", "", "a", "gone", "not an id", "a#a", "x" * 2_000],
+        "adminIDs": ["ann", "a"],
+    }
+    calls = (
+        [("POST", "/v2/orgs/acme", given), ("PUT", "/v2/orgs", given)]
+        if is_v2
+        else [("POST", "/v3/orgs", {"organisation": given})]
+    )
+    for method, path, body in calls:
+        prefix = "" if is_v2 else "organisation."
+        answer = api.call(method, path, body)
+        paths = [f"widgetIDs.{number}" for number in (1, 2, 3, 4, 6, 7, 8, 9)] + ["adminIDs.1"]
+        assert warned(answer) == [f"{prefix}{one}" for one in paths]
+        assert "gone" not in json.dumps(answer.json["warnings"])
+    assert all(one["widgetIDs"] == given["widgetIDs"] for one in api.get("/v3/orgs").data)
+
+
+@pytest.mark.parametrize(("method", "path", "prefix"), [
+    ("POST", "/v2/clients/ann", ""), ("PUT", "/v2/clients", ""), ("POST", "/v3/clients", "client."),
+])  # fmt: skip
+def test_an_organisation_of_a_client_that_does_not_exist_is_warned_of(
+    method: str, path: str, prefix: str, api: Api
+) -> None:
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    for organisation, expected in {"acme": [], "gone": [f"{prefix}orgId"], "": [f"{prefix}orgId"], None: []}.items():
+        given = {"orgId": organisation}
+        assert warned(api.call(method, path, {"client": given} if prefix else given)) == expected
+
+
+def test_only_what_is_named_is_looked_up_and_once(api: Api) -> None:
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    many = [f"g{number}" for number in range(5_000)]
+    for body, requests in (
+        ({"name": "New"}, {"GetItem": 1, "PutItem": 1}),
+        ({"name": "New", "widgetIDs": [], "adminIDs": None}, {"GetItem": 1, "PutItem": 1}),
+        ({"name": "New", "widgetIDs": many, "adminIDs": many}, {"GetItem": 1, "BatchGetItem": 1, "PutItem": 1}),
+        ({"name": "New", "widgetIDs": ["", "no id"]}, {"GetItem": 1, "PutItem": 1}),
+    ):
+        with counted() as found:
+            assert api.post("/v2/orgs/acme", body).status == 200
+        assert found == requests
+
+
+def test_new_ids_are_looked_up_before_those_that_were_stored(api: Api) -> None:
+    stored_before = [f"g{number}" for number in range(60)]
+    first = api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": stored_before})
+    assert warned(first) == [f"widgetIDs.{number}" for number in range(20)]
+    api.post("/v2/agents/good", {})
+    again = api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [*stored_before, "good", "new"]})
+    # 20 warnings of those that were looked up, in the order of the body.
+    assert warned(again) == [f"widgetIDs.{number}" for number in range(20)]
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [f"a{number}" for number in range(40)]})
+    for number in range(40):
+        api.post(f"/v2/agents/a{number}", {})
+    named = [f"a{number}" for number in range(40)]
+    assert warned(api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": named})) == []
+    assert warned(api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [*named, "new"]})) == ["widgetIDs.40"]

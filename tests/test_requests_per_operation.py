@@ -152,10 +152,21 @@ CASES = [
     Case("client list with filters", "GET /v3/clients", {QUERY: 1}, query="?orgId=none&q=none"),
     Case("client create v3", "POST /v3/clients", {PUT: 1}, {"client": {"name": "New"}}),
     Case("client create v3 with an email", "POST /v3/clients", {TRANSACT: 1}, {"client": {"email": "v3@x.test"}}),
+    Case(
+        "client save with its organisation", "POST /v2/clients/{client_id}", {GET: 1, BATCH: 1, PUT: 1}, {"orgId": "a"}
+    ),
     Case("client create, put", "PUT /v2/clients", {PUT: 1}, {"name": "New"}),
     Case("organisation list", "GET /v2/orgs", {QUERY: 1}),
     Case("organisation create", "PUT /v2/orgs", {PUT: 1}, {"name": "New"}),
     Case("organisation list v3", "GET /v3/orgs", {QUERY: 1}),
+    Case(
+        "organisation save with agents",
+        "POST /v2/orgs/{org_id}",
+        {GET: 1, BATCH: 1, PUT: 1},
+        {"name": "Changed", "widgetIDs": ["support", "gone"], "adminIDs": ["ann"]},
+    ),
+    Case("organisation's agents", "GET /v3/orgs/{org_id}/agents", {GET: 1, BATCH: 1}),
+    Case("organisation's clients", "GET /v3/orgs/{org_id}/clients", {GET: 1, QUERY: 1}),
     Case("organisation create v3", "POST /v3/orgs", {PUT: 1}, {"organisation": {"name": "New"}}),
     # Leads
     Case("lead create", "POST /v3/leads", {GET: 1, PUT: 1}, lead_body(name="Ann")),
@@ -250,7 +261,7 @@ def service() -> Iterator[Service]:
         api.post("/agents/support/interact/talk/messages", {"messages": [message("Hello", mid="m1")]})
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
-        api.post("/v2/orgs/acme", {"name": "Acme"})
+        api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "gone"]})
         token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
         old_tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Old"}}).data["id"]
         api.post("/v2/agents/old", {})

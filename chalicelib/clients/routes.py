@@ -7,8 +7,11 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.clients import store
-from chalicelib.http import auth, etag, messages, pages, privileges, query
+from chalicelib.http import auth, etag, messages, pages, privileges, query, references
 from chalicelib.http.operation import operation
+
+# Upward, because a client names its organisation: its warning and a list need to know whether that exists.
+from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -37,12 +40,16 @@ def list_clients() -> Response:
     body="models.Client",
     data="models.Client",
     creates=True,
+    warns=True,
     raises=(store.EmailTaken, errors.TooLarge),
     examples="clients.PUT_CLIENT",
 )
 def put_client() -> Response:
-    """Create a client. The service generates its id, so each request creates one."""
-    return _create(messages.body())
+    """Create a client. The service generates its id, so each request creates one.
+
+    `warnings` says if `orgId` names no organisation.
+    """
+    return _create(messages.body(), "")
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
@@ -56,6 +63,7 @@ def read_client(client_id: str) -> Response:
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
 @operation(
     body="models.Client",
+    warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, store.EmailTaken, errors.TooLarge),
     examples="clients.SAVE_CLIENT",
@@ -63,14 +71,14 @@ def read_client(client_id: str) -> Response:
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email address can belong to only one client of a workspace.
+    An email address can belong to only one client of a workspace. `warnings` says if `orgId` names no organisation.
     """
     change: models.Client = messages.body()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, client_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, client_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Client updated successfully"), row)
+    return etag.tagged(messages.success("Client updated successfully", None, _warnings(change)), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["DELETE"])
@@ -97,18 +105,41 @@ def list_clients_v3() -> Response:
     return _search(limit, cursor, organisation, text)
 
 
+@routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
+@operation(
+    data="list[models.Client]",
+    query=("limit", "cursor"),
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="clients.LIST_ORGANISATION_CLIENTS",
+)
+def list_organisation_clients(org_id: str) -> Response:
+    """List the clients of an organisation, those with its `orgId`, ordered by id.
+
+    A request examines up to 500 clients. So a page may be short, or empty: as long as `hasMore` is true, continue with
+    `nextCursor` as `cursor`.
+    """
+    limit, cursor = messages.limit(), messages.cursor()
+    organisations.read(auth.caller().workspace_id, org_id)
+    return _search(limit, cursor, org_id, "")
+
+
 @routes.route("/v3/clients", methods=["POST"])
 @operation(
     body="models.ClientIn",
     data="models.Client",
     creates=True,
+    warns=True,
     raises=(store.EmailTaken, errors.TooLarge),
     examples="clients.CREATE_CLIENT",
 )
 def create_client() -> Response:
-    """Create a client. The service generates its id. An email address can belong to only one client of a workspace."""
+    """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
+
+    `warnings` says if `orgId` names no organisation.
+    """
     body: models.ClientIn = messages.body()
-    return _create(body.client)
+    return _create(body.client, "client.")
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
@@ -129,10 +160,19 @@ def _search(limit: int, cursor: str | None, organisation: str | None, text: str)
     return pages.bounded_page(_LISTED, pages.examine(rows, show), limit)
 
 
-def _create(given: "models.Client") -> Response:
+def _create(given: "models.Client", path: str) -> Response:
     row, document = store.new(auth.caller().workspace_id, ids.new_id()), given.merge_into({})
     store.save(row, {}, document)
-    return etag.tagged(messages.success("Client created successfully", _render(row, document)), row)
+    success = messages.success("Client created successfully", _render(row, document), _warnings(given, path))
+    return etag.tagged(success, row)
+
+
+def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
+    """The warning about an organisation that does not exist; `path` is that of the client in the body."""
+    ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
+    return references.find_missing(
+        references.Named(ids, "organisation", partial(organisations.key, auth.caller().workspace_id))
+    )
 
 
 def _delete(client_id: str) -> Response:

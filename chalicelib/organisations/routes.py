@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
-from chalicelib.http import auth, etag, messages, pages, privileges
+
+# Upward, because an organisation names agents: only its warnings need to know whether they exist.
+from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
+from chalicelib.http import auth, etag, messages, pages, privileges, references
 from chalicelib.http.operation import operation
 from chalicelib.organisations import store
 from chalicelib.storage import Document
@@ -36,12 +40,16 @@ def list_organisations() -> Response:
     body="models.Organisation",
     data="models.Organisation",
     creates=True,
+    warns=True,
     raises=(errors.TooLarge,),
     examples="organisations.PUT_ORGANISATION",
 )
 def put_organisation() -> Response:
-    """Create an organisation. The service generates its id, so each request creates one."""
-    return _create(messages.body())
+    """Create an organisation. The service generates its id, so each request creates one.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
+    return _create(messages.body(), "")
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
@@ -60,18 +68,22 @@ def read_organisation(org_id: str) -> Response:
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
 @operation(
     body="models.Organisation",
+    warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, errors.TooLarge),
     examples="organisations.SAVE_ORGANISATION",
 )
 def save_organisation(org_id: str) -> Response:
-    """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member."""
+    """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
     change: models.Organisation = messages.body()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, org_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Organization updated successfully"), row)
+    return etag.tagged(messages.success("Organization updated successfully", None, _warnings(change, before)), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
@@ -103,13 +115,17 @@ def list_organisations_v3() -> Response:
     body="models.OrganisationIn",
     data="models.Organisation",
     creates=True,
+    warns=True,
     raises=(errors.TooLarge,),
     examples="organisations.CREATE_ORGANISATION",
 )
 def create_organisation() -> Response:
-    """Create an organisation. The service generates its id."""
+    """Create an organisation. The service generates its id.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
     body: models.OrganisationIn = messages.body()
-    return _create(body.organisation)
+    return _create(body.organisation, "organisation.")
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
@@ -119,10 +135,31 @@ def delete_organisation(org_id: str) -> Response:
     return _delete(org_id)
 
 
-def _create(given: "models.Organisation") -> Response:
+def _create(given: "models.Organisation", path: str) -> Response:
     row = store.new(auth.caller().workspace_id, ids.new_id())
     document = store.save(row, {}, given.merge_into({}))
-    return etag.tagged(messages.success("Organization created successfully", _render(row, document)), row)
+    warnings = _warnings(given, {}, path)
+    return etag.tagged(messages.success("Organization created successfully", _render(row, document), warnings), row)
+
+
+def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.Issue]:
+    """The warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
+    workspace_id = auth.caller().workspace_id
+    return references.find_missing(
+        references.Named(
+            references.in_list(f"{path}widgetIDs", change.widgetIDs),
+            "agent",
+            partial(agents.key, workspace_id),
+            {*before.get("widgetIDs", ())},
+            agents.is_active,
+        ),
+        references.Named(
+            references.in_list(f"{path}adminIDs", change.adminIDs),
+            "client",
+            partial(clients.key, workspace_id),
+            {*before.get("adminIDs", ())},
+        ),
+    )
 
 
 def _delete(org_id: str) -> Response:

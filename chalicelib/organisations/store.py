@@ -31,6 +31,11 @@ def read(workspace_id: str, org_id: str) -> OrganisationRow:
     return row
 
 
+def key(workspace_id: str, org_id: str) -> storage.Key:
+    """The key of an organisation, for `storage.find_many`."""
+    return storage.Key(OrganisationRow, workspace_id, org_id)
+
+
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
     """Up to `limit` organisations after the id `after`, ordered by id; None for all. One request per MB."""
     condition = OrganisationRow.org_id > after if after else None

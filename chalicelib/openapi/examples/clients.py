@@ -28,18 +28,23 @@ LIST_CLIENTS: Examples = {"clients": Example("All clients", success("Clients ret
 LIST_CLIENTS_V3: Examples = {
     "clients": Example("The first page", {**success("Clients retrieved successfully", [_SHOWN]), "hasMore": False})
 }
-_NEW, _SECOND = {**_GIVEN, "email": "kim@example.com"}, {**_GIVEN, "email": "lee@example.com"}
+LIST_ORGANISATION_CLIENTS: Examples = {
+    "clients": Example("The first page", {**success("Clients retrieved successfully", [_SHOWN]), "hasMore": False})
+}
+_NEW = {"name": "Kim Example", "email": "kim@example.com"}
+_SECOND = {"name": "Lee Example", "email": "lee@example.com"}
+_MADE = {"ownerID": WORKSPACE_ID, "orgUsers": []}
 CREATE_CLIENT: Examples = {
     "client": Example(
         "A client; the service makes its id",
-        success("Client created successfully", {**_SHOWN, **_NEW, "ID": NEW_CLIENT_ID}),
+        success("Client created successfully", {**_MADE, **_NEW, "ID": NEW_CLIENT_ID}),
         {"client": _NEW},
     )
 }
 PUT_CLIENT: Examples = {
     "client": Example(
         "A client; the service makes its id",
-        success("Client created successfully", {**_SHOWN, **_SECOND, "ID": SECOND_CLIENT_ID}),
+        success("Client created successfully", {**_MADE, **_SECOND, "ID": SECOND_CLIENT_ID}),
         _SECOND,
     )
 }

@@ -1,8 +1,8 @@
 """Examples of the organisation operations."""
 
+from chalicelib.openapi.examples.agents import SUPPORT_V3_FINAL
 from chalicelib.openapi.examples.shared import (
     AGENT,
-    CLIENT,
     NEW_ORGANISATION_ID,
     NOW,
     ORGANISATION,
@@ -17,7 +17,6 @@ _GIVEN = {
     "name": "Example Shop",
     "preferredLanguage": "en",
     "widgetIDs": [AGENT],
-    "adminIDs": [CLIENT],
     "canSelfEdit": True,
     "dashboardLayout": "vertical",
 }
@@ -49,5 +48,10 @@ PUT_ORGANISATION: Examples = {
         "An organisation; the service makes its id",
         success("Organization created successfully", {**_SHOWN, "ID": SECOND_ORGANISATION_ID}),
         _GIVEN,
+    )
+}
+LIST_ORGANISATION_AGENTS: Examples = {
+    "agents": Example(
+        "The first page", {**success("Agents retrieved successfully", [SUPPORT_V3_FINAL]), "hasMore": False}
     )
 }

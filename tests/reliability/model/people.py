@@ -1,12 +1,13 @@
 """Rules for clients, organisations and leads, for tokens and the workspace's key."""
 
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import strategies as st
 
 from chalicelib import clock
 from tests.operations import ROUTES, scope_of
-from tests.reliability.model.agents import limits, members, texts
+from tests.reliability.model.agents import agent_names, limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
 from tests.reliability.model.forms import merged, visible
 from tests.reliability.model.inbox import Inbox
@@ -16,6 +17,7 @@ names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
     name=texts,
     dashboardPassword=texts,
+    orgId=st.sampled_from(["x1", "x2", "no identifier"]),
     email=st.sampled_from(["a@x.test", " A@X.test ", "b@x.test", ""]),
     canAccess=st.lists(texts, max_size=2),
     isOrgAdmin=st.booleans(),
@@ -23,7 +25,7 @@ _clients = members(
 )
 _organisations = members(
     preferredLanguage=st.sampled_from(["de", "en"]),
-    widgetIDs=st.lists(texts, max_size=2),
+    widgetIDs=st.lists(st.one_of(agent_names, texts), max_size=3),
     canSelfEdit=st.booleans(),
     dashboardLayout=st.sampled_from(["vertical", "horizontal"]),
     lastModified=st.sampled_from([1, 2.5]),
@@ -72,7 +74,7 @@ class People(Inbox):
             after = merged(record.document, given)
             self.require_free_email(workspace, Record(after), client_id)
             workspace.of("client")[client_id] = record.save(after)
-            return Expected(success("Client updated successfully"), record)
+            return Expected(success("Client updated successfully", **missing_of_client(workspace, given)), record)
 
         self.ask("POST /v2/clients/{client_id}", at, caller, expected, given, condition, known, client_id=client_id)
 
@@ -103,11 +105,14 @@ class People(Inbox):
 
     def create_client_by(self, name: str, at: int, caller: str, given: Document, body: Document) -> None:
         """Create a client with a generated id."""
+        path = "" if body is given else "client."
         record = Record(merged({}, given))
 
         def expected(workspace: Workspace) -> Expected:
             self.require_free_email(workspace, record)
-            return Expected(success("Client created successfully", self.client(workspace, MADE, record)), record)
+            warnings = missing_of_client(workspace, given, path)
+            shown = self.client(workspace, MADE, record)
+            return Expected(success("Client created successfully", shown, **warnings), record)
 
         answer = self.ask(name, at, caller, expected, body)
         if answer.status == 200:
@@ -170,7 +175,8 @@ class People(Inbox):
             workspace.of("organisation")[org_id] = record.save(merged(record.document, {"name": name, **given}))
             if record.tag is None and record.document.get("lastModified") in (None, before):
                 record.document["lastModified"] = self.seconds()
-            return Expected(success("Organization updated successfully"), record)
+            warnings = missing_of_organisation(workspace, given)
+            return Expected(success("Organization updated successfully", **warnings), record)
 
         body = {"name": name, **given}
         self.ask("POST /v2/orgs/{org_id}", at, caller, expected, body, condition, known, org_id=org_id)
@@ -186,6 +192,27 @@ class People(Inbox):
         self.ask("GET /v2/orgs", at, caller, lambda workspace: Expected(success(message, organisations(workspace))))
         self.pages("GET /v2/orgs", at, caller, message, limit, organisations)
 
+    @route("GET /v3/orgs/{org_id}/clients", org_id=names, limit=limits)
+    def list_organisation_clients(self, at: int, caller: str, org_id: str, limit: int) -> None:
+        def whole(workspace: Workspace) -> list[Document]:
+            workspace.get("organisation", org_id)
+            found = sorted(workspace.of("client").items())
+            own = [(key, one) for key, one in found if one.document.get("orgId") == org_id]
+            return [visible(self.client(workspace, key, one), "client", caller) for key, one in own]
+
+        message = "Clients retrieved successfully"
+        self.bounded("GET /v3/orgs/{org_id}/clients", at, caller, limit, whole, "", message, org_id=org_id)
+
+    @route("GET /v3/orgs/{org_id}/agents", org_id=names)
+    def list_organisation_agents(self, at: int, caller: str, org_id: str) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            known = workspace.of("agent")
+            named = workspace.get("organisation", org_id).document.get("widgetIDs", ())
+            found = [self.shown(key, known[key].document, caller) for key in sorted({*named}) if key in known]
+            return Expected(success("Agents retrieved successfully", found, hasMore=False))
+
+        self.ask("GET /v3/orgs/{org_id}/agents", at, caller, expected, org_id=org_id)
+
     @route("POST /v3/orgs", name=texts, given=_organisations)
     def create_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
         body = {"name": name, **given}
@@ -198,12 +225,14 @@ class People(Inbox):
 
     def create_organisation_by(self, route: str, at: int, caller: str, given: Document, body: Document) -> None:
         """Create an organisation with a generated id."""
+        path = "" if body is given else "organisation."
         record = Record({})
 
         def expected(workspace: Workspace) -> Expected:
             record.document = {"lastModified": self.seconds(), **merged({}, given)}
             shown = {"ID": MADE, "userId": workspace.id, **record.document}
-            return Expected(success("Organization created successfully", shown), record)
+            warnings = missing_of_organisation(workspace, given, path)
+            return Expected(success("Organization created successfully", shown, **warnings), record)
 
         answer = self.ask(route, at, caller, expected, body)
         if answer.status == 200:
@@ -353,6 +382,24 @@ class People(Inbox):
 
 _OPEN_TO_TOKENS = {scope_of(name) for name, one in ROUTES.items() if one["credential"] == "v3"}
 _READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_TOKENS})
+
+
+def missing_of_client(workspace: Workspace, given: Document, path: str = "") -> Document:
+    """The warnings of an answer to a client whose organisation does not exist."""
+    ids = {f"{path}orgId": given["orgId"]} if given.get("orgId") is not None else {}
+    return _missing(ids, "organisation", workspace.of("organisation"))
+
+
+def missing_of_organisation(workspace: Workspace, given: Document, path: str = "") -> Document:
+    """The warnings of an answer to an organisation whose agents do not exist."""
+    ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(given.get("widgetIDs") or ())}
+    return _missing(ids, "agent", workspace.of("agent"))
+
+
+def _missing(ids: dict[str, str], kind: str, known: Collection[str]) -> Document:
+    message = f"names no {kind} of this workspace; it is stored as sent"
+    found = [{"path": path, "message": message} for path, one in ids.items() if one not in known]
+    return {"warnings": found} if found else {}
 
 
 def organisations(workspace: Workspace) -> list[Document]:
