@@ -125,7 +125,7 @@ def named(case_id: str) -> Case:
 
 
 # The records that exist before a case.
-BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
+BEFORE = ("agent_id", "lead_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
 class World:

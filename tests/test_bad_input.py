@@ -366,6 +366,14 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"lead": {"agentId": "support", "unknown": CANARY}}, "lead.unknown", UNKNOWN),
         ({"lead": {"agentId": "support"}, "unknown": CANARY}, "unknown", UNKNOWN),
     ],
+    "PATCH /v3/leads/{lead_id}": [
+        ({}, "lead", MISSING),
+        ({"lead": [CANARY]}, "lead", OBJECT),
+        ({"lead": {"name": NUMBER}}, "lead.name", TEXT),
+        ({"lead": {"channel": CANARY}}, "lead.channel", one_of(LeadChannel.__value__)),
+        ({"lead": {"unknown": CANARY}}, "lead.unknown", UNKNOWN),
+        ({"lead": {}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/webhooks": [
         ({}, "webhook", MISSING),
         ({"webhook": [CANARY]}, "webhook", OBJECT),

@@ -50,6 +50,7 @@ SHOWN = {
     "organisation's clients": "list the clients of an organisation, a page",
     "organisation create v3": "create an organisation",
     "lead create": "create a lead",
+    "lead change": "change a lead",
     "lead list": "list leads",
     "webhook create": "create a webhook",
     "webhook save": "change a webhook",

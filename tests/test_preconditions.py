@@ -112,6 +112,7 @@ SAVES = {
     "client": Save("client", "POST /v2/clients/{client_id}", {"name": "1"}, {"name": "2"}),
     "email": Save("client", "POST /v2/clients/{client_id}", {"email": "1@x.test"}, {"email": "2@x.test"}),
     "organisation": Save("organisation", "POST /v2/orgs/{org_id}", {"name": "1"}, {"name": "2"}),
+    "lead": Save("lead", "PATCH /v3/leads/{lead_id}", {"lead": {"name": "1"}}, {"lead": {"name": "2"}}),
     "webhook": Save(
         "webhook",
         "PATCH /v3/webhooks/{webhook_id}",

@@ -170,6 +170,8 @@ CASES = [
     Case("organisation create v3", "POST /v3/orgs", {PUT: 1}, {"organisation": {"name": "New"}}),
     # Leads
     Case("lead create", "POST /v3/leads", {GET: 1, PUT: 1}, lead_body(name="Ann")),
+    Case("lead change", "PATCH /v3/leads/{lead_id}", {GET: 1, PUT: 1}, {"lead": {"name": "Changed"}}),
+    Case("lead change of nothing", "PATCH /v3/leads/{lead_id}", {GET: 1}, {"lead": {}}),
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),

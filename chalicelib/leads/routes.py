@@ -1,4 +1,4 @@
-"""Leads over HTTP. The specification has no routes for leads (§6). Leads are immutable."""
+"""Leads over HTTP. The specification has no routes for leads (§6)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -54,6 +54,24 @@ def read_lead(lead_id: str) -> Response:
     return etag.tagged(messages.success("Lead retrieved successfully", _render(row)), row)
 
 
+@routes.route("/v3/leads/{lead_id}", methods=["PATCH"])
+@operation(
+    body="models.LeadChangeIn",
+    data="models.Lead",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="leads.CHANGE_LEAD",
+)
+def change_lead(lead_id: str) -> Response:
+    """Change a lead: members that you leave out keep their values, and `null` clears a member. It sends no webhook."""
+    body: models.LeadChangeIn = messages.body()
+    row = etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead")
+    before = row.open()
+    after = {**_DEFAULTS, **body.lead.merge_into(before)}
+    store.save(row, before, after)
+    return etag.tagged(messages.success("Lead updated successfully", _render(row, after)), row)
+
+
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_LEAD")
 def delete_lead(lead_id: str) -> Response:
@@ -68,5 +86,5 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
     return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
-def _render(row: store.LeadRow) -> Document:
-    return {"id": row.lead_id, **row.open()}
+def _render(row: store.LeadRow, document: Document | None = None) -> Document:
+    return {"id": row.lead_id, **(document or row.open())}

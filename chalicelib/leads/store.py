@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, parent_scoped_ids
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
 
 class LeadRow(DocumentRow):
@@ -44,6 +44,13 @@ def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
     row.seal({**document, "createdAt": clock.milliseconds()})
     storage.put(row)
     return row
+
+
+def save(row: LeadRow, before: Document, after: Document) -> None:
+    """Stage a changed lead. An unchanged document is not written."""
+    if not json_equal(after, before):
+        row.seal(after)
+        storage.put(row)
 
 
 def delete(row: LeadRow) -> None:

@@ -273,6 +273,19 @@ class People(Inbox):
 
         self.ask("GET /v3/leads/{lead_id}", at, caller, expected, None, condition, known, lead_id=lead_id)
 
+    @route("PATCH /v3/leads/{lead_id}", pick=picks, given=_leads, condition=conditions)
+    def change_lead(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+        lead_id = self.known("lead", at, pick)
+        known = self.workspace(at).of("lead").get(lead_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("lead", lead_id)
+            record.save({"channel": "web-chat", **merged(record.document, given)})
+            return Expected(success("Lead updated successfully", {"id": lead_id, **record.document}), record)
+
+        body = {"lead": given}
+        self.ask("PATCH /v3/leads/{lead_id}", at, caller, expected, body, condition, known, lead_id=lead_id)
+
     @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=limits)
     def list_leads(self, at: int, caller: str, pick: int, limit: int) -> None:
         agent_id = self.agent(at, pick)
