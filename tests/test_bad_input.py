@@ -493,7 +493,7 @@ INVALID_IDENTIFIERS = {
 STATE = "/agents/support/interact/user-1/state"
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
-TEXTS = ["orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
+TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
 TIMES = ["from", "to", "activeSince"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 

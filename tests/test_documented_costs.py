@@ -51,6 +51,7 @@ SHOWN = {
     "organisation create v3": "create an organisation",
     "lead create": "create a lead",
     "lead change": "change a lead",
+    "leads of an agent": "list leads of an agent with filters, a page",
     "lead list": "list leads",
     "webhook create": "create a webhook",
     "webhook save": "change a webhook",

@@ -1,15 +1,18 @@
 """Lists and creation of organisations, clients and leads with generated ids, and what their records name."""
 
 import json
+from itertools import chain
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.http import pages
 from chalicelib.ids import ULID
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
+from tests.builders import lead_body
 from tests.evidence import refused, stored
 from tests.requests import counted
 
@@ -264,3 +267,100 @@ def test_new_ids_are_looked_up_before_those_that_were_stored(api: Api) -> None:
     named = [f"a{number}" for number in range(40)]
     assert warned(api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": named})) == []
     assert warned(api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": [*named, "new"]})) == ["widgetIDs.40"]
+
+
+# ---- leads ----------------------------------------------------------------------------------------
+
+LEADS = {"b": 3, "a": 2, "c": 0, "z": 1}
+HOUR = 3600
+START = 1_790_000_000
+
+
+@pytest.fixture
+def leads(api: Api, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """The names of leads by agent, newest first: one each hour, of the agents in turn."""
+    now = [START]
+    monkeypatch.setattr(clock, "milliseconds", lambda: now[0] * 1000)
+    found: dict[str, list[str]] = {agent_id: [] for agent_id in sorted(LEADS)}
+    for agent_id in LEADS:
+        api.post(f"/v2/agents/{agent_id}", {"title": f"Agent {agent_id.upper()}"})
+    for number in range(max(LEADS.values())):
+        for agent_id in [one for one, count in LEADS.items() if count > number]:
+            now[0] += HOUR
+            name = f"{agent_id}{number}"
+            members = {"name": name, "email": f"{name}@X.test", "phone": "+31 20 55"}
+            assert api.post("/v3/leads", lead_body(agent_id, **members)).status == 200
+            found[agent_id].insert(0, name)
+    return found
+
+
+def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:
+    """The names of the leads in all pages."""
+    return [one["name"] for one in flat(walk(api, f"/v3/leads?{urlencode(query)}", limit))]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 100])
+def test_all_leads_are_listed_agent_by_agent_newest_first(limit: int, leads: dict[str, list[str]], api: Api) -> None:
+    assert found_leads(api, limit) == ["a1", "a0", "b2", "b1", "b0", "z0"]
+    assert [*chain(*leads.values())] == found_leads(api, limit)
+
+
+def test_a_list_of_leads_queries_the_agents_and_each_once(leads: dict[str, list[str]], api: Api) -> None:
+    for query, queries in {"": 1 + 4, "?agentId=b": 1, "?agentId=b&from=5&to=4": 0, "?limit=2": 1 + 2 - 1}.items():
+        with counted() as requests:
+            assert api.get(f"/v3/leads{query}").status == 200
+        assert requests["Query"] == queries
+
+
+def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api: Api) -> None:
+    assert found_leads(api, agentId="b") == leads["b"]
+    assert found_leads(api, agentId="unknown") == []
+    assert (found_leads(api, q="B1@x"), found_leads(api, q="agent z"), found_leads(api, q="55", agentId="a")) == (
+        ["b1"], ["z0"], ["a1", "a0"],
+    )  # fmt: skip
+    created = {one["name"]: one["createdAt"] // 1000 for one in api.get("/v3/leads").data}
+    assert sorted(created, key=lambda name: created[name]) == ["b0", "a0", "z0", "b1", "a1", "b2"]
+    since, until = created["a0"], created["a1"]
+    expected = ["a0", "b1", "z0"]  # from is included, to is not
+    assert found_leads(api, **{"from": since, "to": until}) == expected
+    assert found_leads(api, **{"from": since, "to": until, "agentId": "b"}) == ["b1"]
+    assert found_leads(api, **{"from": until, "to": since}) == []
+
+
+def test_the_leads_of_one_agent_are_listed_alike_by_both_routes(leads: dict[str, list[str]], api: Api) -> None:
+    assert api.get("/v3/leads?agentId=b").data == api.get("/v3/agents/b/leads").data
+
+
+def test_a_cursor_survives_the_deletion_of_its_lead_and_its_agent(leads: dict[str, list[str]], api: Api) -> None:
+    first = api.get("/v3/leads?limit=3").json
+    (*_, last) = first["data"]
+    assert last["name"] == "b2"
+    api.delete(f"/v3/leads/{last['id']}")
+    path = f"/v3/leads?cursor={first['nextCursor']}"
+    assert [one["name"] for one in api.get(path).data] == ["b1", "b0", "z0"]
+    api.delete("/v3/agents/b")
+    assert [one["name"] for one in api.get(path).data] == ["z0"]
+
+
+def test_a_request_lists_the_leads_of_a_bounded_number_of_agents(api: Api) -> None:
+    for number in range(45):
+        api.post(f"/v2/agents/n{number:02}", {})
+    api.post("/v3/leads", lead_body("n44", name="last"))
+    with counted() as requests:
+        found = walk(api, "/v3/leads", 20)
+    assert [len(page) for page in found] == [0, 0, 1]
+    assert requests["Query"] <= 3 * 23
+
+
+def test_the_longest_agent_id_fits_into_a_cursor(api: Api) -> None:
+    longest = "|" * 128
+    api.post(f"/v2/agents/{longest}", {})
+    for name in ("one", "two"):
+        api.post("/v3/leads", lead_body(longest, name=name))
+    assert found_leads(api, 1) == ["two", "one"]
+
+
+@pytest.mark.parametrize("cursor", ["x", "0" * 26, "0" * 25 + "u" + "support", "~" * 30])
+def test_a_cursor_of_leads_has_a_ulid_and_an_agent(cursor: str, api: Api) -> None:
+    message = refused(api.get(f"/v3/leads?cursor={cursor}"), 400, "cursor")
+    assert message == "cursor must be the nextCursor of an earlier response."

@@ -10,7 +10,7 @@ from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages
 from chalicelib.http.operation import operation
-from chalicelib.leads import store
+from chalicelib.leads import browse, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"channel": "web-chat"}
+# That a request examines: the end of each counts as 25 of the 500 leads.
+_MAX_AGENTS = 20
 
 
 @routes.route("/v3/leads", methods=["POST"])
@@ -44,6 +46,21 @@ def create_lead() -> Response:
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
+
+
+@routes.route("/v3/leads", methods=["GET"])
+@operation(
+    data="list[models.Lead]", query=("limit", "cursor", *browse.NAMES), bounded=True, examples="leads.LIST_ALL_LEADS"
+)
+def list_all_leads() -> Response:
+    """List the leads that match all given filters: of one agent newest first, or of all agents, ordered by agent.
+
+    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads, and
+    fewer of many agents: 20 agents without leads. So a page may be short, or empty: as long as `hasMore` is true,
+    continue with `nextCursor` as `cursor`.
+    """
+    limit, asked = messages.limit(), browse.requested()
+    return pages.bounded_page("Leads retrieved successfully", _examine(asked, limit), limit)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
@@ -84,6 +101,18 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
     workspace_id = auth.caller().workspace_id
     rows = store.list_page(workspace_id, agent_id, before, limit)
     return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
+
+
+def _examine(asked: browse.Asked, limit: int) -> Iterator[pages.Examined]:
+    """What a request examines of the leads of one agent, or of all."""
+    workspace_id = auth.caller().workspace_id
+    if asked.agent_id is not None:
+        found = browse.of_agent(workspace_id, asked.agent_id, asked, limit)
+    else:
+        after = asked.after and asked.after[0]
+        entries = agents.list_entries(workspace_id, after, _MAX_AGENTS + 2)
+        found = browse.of_agents(workspace_id, (one.agent_id for one in entries), asked, limit)
+    return pages.examine(found, lambda row, lead: _render(row, lead) if asked.lists(lead) else None)
 
 
 def _render(row: store.LeadRow, document: Document | None = None) -> Document:

@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.http import etag, idempotency, messages, query
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
+from chalicelib.leads import browse as leads
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 
@@ -42,6 +43,7 @@ _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum
 # By the name of the component, which is that of the parameter unless it has a `name`.
 _QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
+    "agentId": {"description": "Only what belongs to this agent.", "schema": _TEXT},
     "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
     "boundedLimit": {
         "name": "limit",
@@ -51,7 +53,7 @@ _QUERY: dict[str, Schema] = {
     },
     "cursor": {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
     },
     "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
     "inbox": {

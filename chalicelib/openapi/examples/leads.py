@@ -21,6 +21,9 @@ CREATE_LEAD: Examples = {
 }
 LIST_LEADS: Examples = {"leads": Example("The agent's leads", success("Leads retrieved successfully", [_SHOWN]))}
 READ_LEAD: Examples = {"lead": Example("The lead", success("Lead retrieved successfully", _SHOWN))}
+LIST_ALL_LEADS: Examples = {
+    "leads": Example("The first page", {**success("Leads retrieved successfully", [_SHOWN]), "hasMore": False})
+}
 CHANGE_LEAD: Examples = {
     "merge": Example(
         "Omitted members keep their values; null clears a member",

@@ -273,6 +273,18 @@ class People(Inbox):
 
         self.ask("GET /v3/leads/{lead_id}", at, caller, expected, None, condition, known, lead_id=lead_id)
 
+    @route("GET /v3/leads", limit=limits)
+    def list_all_leads(self, at: int, caller: str, limit: int) -> None:
+        """Agent by agent, newest first. A page may end with its agent, so only one of the rest is compared."""
+
+        def expected(workspace: Workspace) -> Expected:
+            newest = reversed(workspace.of("lead").items())
+            found = sorted(newest, key=lambda pair: str(pair[1].document["agentId"]))
+            shown = [{"id": key, **one.document} for key, one in found]
+            return Expected(success("Leads retrieved successfully", shown, hasMore=False))
+
+        self.ask("GET /v3/leads", at, caller, expected, query="?limit=100")
+
     @route("PATCH /v3/leads/{lead_id}", pick=picks, given=_leads, condition=conditions)
     def change_lead(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
         lead_id = self.known("lead", at, pick)
