@@ -1,14 +1,16 @@
 """Lists and creation of organisations, clients and leads with generated ids, and what their records name."""
 
+import csv
+import io
 import json
 from itertools import chain
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.http import pages
+from chalicelib.http import files, pages
 from chalicelib.ids import ULID
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -364,3 +366,61 @@ def test_the_longest_agent_id_fits_into_a_cursor(api: Api) -> None:
 def test_a_cursor_of_leads_has_a_ulid_and_an_agent(cursor: str, api: Api) -> None:
     message = refused(api.get(f"/v3/leads?cursor={cursor}"), 400, "cursor")
     assert message == "cursor must be the nextCursor of an earlier response."
+
+
+def exported(api: Api, form: str, **query: Any) -> list[str]:
+    """The pages of an export, by its links."""
+    address, texts = f"/v3/leads/export?{urlencode({'format': form, **query})}", []
+    while True:
+        answer = api.get(address)
+        assert (answer.status, answer.headers["content-type"]) == (200, files.MEDIA[form])
+        texts.append(answer.text)
+        if "link" not in answer.headers:
+            return texts
+        target, _, parameters = answer.headers["link"].partition(">;")
+        assert parameters.strip() == 'rel="next"'
+        address = urljoin(address, target[1:])
+
+
+@pytest.mark.parametrize("query", [{}, {"agentId": "b"}, {"q": "0@x"}, {"from": 1, "to": START + 3 * HOUR}], ids=str)
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_an_export_has_the_listed_leads_once(
+    limit: int, query: dict[str, Any], leads: dict[str, list[str]], api: Api
+) -> None:
+    expected = flat(walk(api, f"/v3/leads?{urlencode(query)}", 100))
+    texts = exported(api, "ndjson", limit=limit, **query)
+    assert [json.loads(line) for line in "".join(texts).splitlines()] == expected
+    assert max(text.count("\n") for text in texts) <= limit
+    (*rows,) = csv.DictReader(io.StringIO("".join(exported(api, "csv", limit=limit, **query)), newline=""))
+    assert [(row["id"], row["name"], row["agentName"]) for row in rows] == [
+        (one["id"], one["name"], one["agentName"]) for one in expected
+    ]
+
+
+def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: START * 1000)
+    api.post("/v2/agents/support", {"title": "=title()"})
+    given = {"name": '=HYPERLINK("x")', "email": "@sum, a\nb", "phone": "+31 (20) 55-1"}
+    made = api.post("/v3/leads", lead_body(**given)).data
+    (text,) = exported(api, "csv")
+    (row,) = csv.DictReader(io.StringIO(text, newline=""))
+    assert row == {
+        "id": made["id"],
+        "agentId": "support",
+        "agentName": "'=title()",
+        "name": '\'=HYPERLINK("x")',
+        "email": "'@sum, a\nb",
+        "phone": "+31 (20) 55-1",
+        "channel": "web-chat",
+        "createdAt": clock.iso(START),
+    }
+
+
+def test_a_page_of_an_export_fits_a_response(api: Api) -> None:
+    api.post("/v2/agents/support", {})
+    for _ in range(4):
+        assert api.post("/v3/leads", lead_body(name='"\n' * 300_000)).status == 200
+    for form in files.MEDIA:
+        texts = exported(api, form)
+        assert len(texts) > 1
+        assert all(len(json.dumps(text)) < 6_000_000 for text in texts)

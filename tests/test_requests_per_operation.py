@@ -173,6 +173,7 @@ CASES = [
     Case("lead change", "PATCH /v3/leads/{lead_id}", {GET: 1, PUT: 1}, {"lead": {"name": "Changed"}}),
     Case("lead change of nothing", "PATCH /v3/leads/{lead_id}", {GET: 1}, {"lead": {}}),
     Case("leads of an agent", "GET /v3/leads", {QUERY: 1}, query="?agentId=support&q=none&from=1"),
+    Case("lead export", "GET /v3/leads/export", {QUERY: 1}, query="?format=csv&agentId=support"),
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),

@@ -8,9 +8,9 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http import auth, etag, files, messages, pages
 from chalicelib.http.operation import operation
-from chalicelib.leads import browse, store
+from chalicelib.leads import browse, export, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -61,6 +61,25 @@ def list_all_leads() -> Response:
     """
     limit, asked = messages.limit(), browse.requested()
     return pages.bounded_page("Leads retrieved successfully", _examine(asked, limit), limit)
+
+
+@routes.route("/v3/leads/export", methods=["GET"])
+@operation(
+    files=tuple(files.MEDIA.values()),
+    query=("format", "limit", "cursor", *browse.NAMES),
+    requires=("format",),
+    bounded=True,
+)
+def export_leads() -> Response:
+    """Export the leads that `GET /v3/leads` lists as text; the pages, one after the other, are one file.
+
+    As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
+    next page; a page may be short, or empty.
+    """
+    limit, asked, form = messages.limit(), browse.requested(), files.requested_format()
+    records, position = pages.take_bounded(_examine(asked, limit), limit)
+    heading = files.heading(form, export.COLUMNS) if asked.after is None else ""
+    return files.response(form, heading + export.text(records, form), position)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
