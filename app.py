@@ -7,6 +7,7 @@ from functools import partial
 from chalice.app import Chalice
 
 from chalicelib import telemetry
+from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
@@ -55,6 +56,7 @@ resources = (
     conversations_v3,
     transcripts,
     organisations,
+    organisation_agents,
     leads,
     workspaces,
     deletion,

@@ -13,6 +13,9 @@ from chalicelib import clock
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
+# No identifier is higher.
+HIGHEST = "~"
+
 ULID = re.compile(r"[0-7][0-9a-hjkmnp-tv-z]{25}")
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -35,6 +38,11 @@ def timestamp_of(identifier: str) -> int:
     for digit in identifier:
         number = number << 5 | _CROCKFORD.index(digit)
     return number >> 80
+
+
+def highest_before(position: str) -> str:
+    """The highest text that is lower than a position, among those of the characters of identifiers."""
+    return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST
 
 
 def random_text(length: int) -> str:

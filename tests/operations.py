@@ -52,6 +52,11 @@ CREATED_WHEN_NAMED = {name: {variable} for variable, name in CREATED_BY.items() 
 CREATED_WHEN_NAMED[MESSAGES] = {"user_id", "message_id"}  # the first message creates the conversation
 CREATED_WHEN_NAMED["POST /agents/{agent_id}/interact/{user_id}/visitor-tokens"] = {"user_id"}  # needs no conversation
 CREATED_WHEN_NAMED["PATCH /v3/agents/{agent_id}/convos/{convo_id}/messages"] = {"message_id"}
+# A client and an organisation may name what does not exist.
+for _name in ("POST /v2/clients/{client_id}", "PUT /v2/clients", "POST /v3/clients"):
+    CREATED_WHEN_NAMED[_name] = {"client_id", "org_id"}
+for _name in ("POST /v2/orgs/{org_id}", "PUT /v2/orgs", "POST /v3/orgs"):
+    CREATED_WHEN_NAMED[_name] = {"org_id", "agent_id", "client_id"}
 
 # The resource of a v3 operation, which its scopes name: the last of these in its path.
 _RESOURCES = {

@@ -1,4 +1,4 @@
-"""Every POST and PATCH in each distinct situation, for tests that send requests twice.
+"""Every POST, PUT and PATCH in each distinct situation, for tests that send requests twice.
 
 A world is a populated workspace. Two worlds are byte for byte equal, except for encrypted values: the clock is
 stopped, and random values come from one seed.
@@ -90,10 +90,15 @@ CASES = [
     Case("analytics write", "POST /v2/agents/{agent_id}/analytics/{convo_id}", {"record": "convo", "browser": "B"}),
     Case("client create", "POST /v2/clients/{client_id}", {"name": "New", "email": "new@x.test"}, {"client_id": "new"}),
     Case("client create, bare", "POST /v2/clients/{client_id}", {}, {"client_id": "new"}),
+    Case("client create, put", "PUT /v2/clients", {"name": "New"}),
+    Case("client create v3", "POST /v3/clients", {"client": {"name": "New"}}),
+    Case("client create v3, email", "POST /v3/clients", {"client": {"email": "new@x.test"}}),
     Case("client save", "POST /v2/clients/{client_id}", {"name": "Changed"}),
     Case("client save, another email", "POST /v2/clients/{client_id}", {"email": "b@x.test"}),
     Case("organisation create", "POST /v2/orgs/{org_id}", {"name": "New"}, {"org_id": "new"}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {"name": "Changed"}),
+    Case("organisation create, put", "PUT /v2/orgs", {"name": "New"}),
+    Case("organisation create v3", "POST /v3/orgs", {"organisation": {"name": "New"}}),
     Case("lead create", "POST /v3/leads", lead_body(name="Ann")),
     Case("webhook create", "POST /v3/webhooks", webhook_body("https://example.com/new")),
     Case("webhook change", f"PATCH {WEBHOOK}", {"webhook": {"description": "Changed"}}),
@@ -120,7 +125,7 @@ def named(case_id: str) -> Case:
 
 
 # The records that exist before a case.
-BEFORE = ("agent_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
+BEFORE = ("agent_id", "lead_id", "webhook_id", "tool_id", "delivery_id", "user_id", "client_id", "org_id")
 
 
 class World:

@@ -260,6 +260,32 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"name": "x", "lastModified": CANARY}, "lastModified", NUM),
         ({"name": "x", "unknown": CANARY}, "unknown", UNKNOWN),
     ],
+    "PUT /v2/clients": [
+        ({"email": NUMBER}, "email", TEXT),
+        ({"dashboardPassword": NUMBER}, "dashboardPassword", TEXT),
+        ({"password": CANARY}, "password", UNKNOWN),
+    ],
+    "POST /v3/clients": [
+        ({}, "client", MISSING),
+        ({"client": CANARY}, "client", OBJECT),
+        ({"client": {"email": NUMBER}}, "client.email", TEXT),
+        ({"client": {"dashboardPassword": NUMBER}}, "client.dashboardPassword", TEXT),
+        ({"client": {"password": CANARY}}, "client.password", UNKNOWN),
+        ({"client": {}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "PUT /v2/orgs": [
+        ({"squarePhotoURL": CANARY}, "name", MISSING),
+        ({"name": NUMBER}, "name", TEXT),
+        ({"name": "x", "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "POST /v3/orgs": [
+        ({}, "organisation", MISSING),
+        ({"organisation": CANARY}, "organisation", OBJECT),
+        ({"organisation": {"squarePhotoURL": CANARY}}, "organisation.name", MISSING),
+        ({"organisation": {"name": "x", "widgetIDs": [NUMBER]}}, "organisation.widgetIDs.0", TEXT),
+        ({"organisation": {"name": "x", "unknown": CANARY}}, "organisation.unknown", UNKNOWN),
+        ({"organisation": {"name": "x"}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/tokens": [
         ({}, "token", MISSING),
         ({"token": CANARY}, "token", OBJECT),
@@ -339,6 +365,14 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"lead": {"agentId": "support", "channel": CANARY}}, "lead.channel", one_of(LeadChannel.__value__)),
         ({"lead": {"agentId": "support", "unknown": CANARY}}, "lead.unknown", UNKNOWN),
         ({"lead": {"agentId": "support"}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
+    "PATCH /v3/leads/{lead_id}": [
+        ({}, "lead", MISSING),
+        ({"lead": [CANARY]}, "lead", OBJECT),
+        ({"lead": {"name": NUMBER}}, "lead.name", TEXT),
+        ({"lead": {"channel": CANARY}}, "lead.channel", one_of(LeadChannel.__value__)),
+        ({"lead": {"unknown": CANARY}}, "lead.unknown", UNKNOWN),
+        ({"lead": {}, "unknown": CANARY}, "unknown", UNKNOWN),
     ],
     "POST /v3/webhooks": [
         ({}, "webhook", MISSING),
@@ -459,7 +493,7 @@ INVALID_IDENTIFIERS = {
 STATE = "/agents/support/interact/user-1/state"
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
-TEXTS = ["state", "tag", "origin", "assignedTo", "userID", "q"]
+TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
 TIMES = ["from", "to", "activeSince"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 
@@ -876,7 +910,7 @@ def test_an_unknown_resource_gets_a_404_envelope(service: Service) -> None:
     assert_refused(service.api.post(f"/agents/{CANARY}/interact/user-1/state", {}), INTERACTION, status=404)
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "OPTIONS", "HEAD"])
+@pytest.mark.parametrize("method", ["PATCH", "DELETE", "OPTIONS", "HEAD"])
 def test_an_unsupported_method_gets_a_405_envelope(method: str, service: Service) -> None:
     assert_refused(service.api.call(method, "/v2/clients"), PLAIN, status=405)
     assert_refused(service.api.call(method, STATE), INTERACTION, status=405)

@@ -67,9 +67,11 @@ def pages_of(api: Api) -> list[list[str]]:
     ("make", "body", "read", "delete"),
     [
         ("/v2/clients/ann", {"email": "a@x.test"}, "/v2/clients/ann", "/v3/clients/ann"),
+        ("/v2/clients/ann", {"email": "a@x.test"}, "/v2/clients/ann", "/v2/clients/ann"),
         ("/v2/orgs/acme", {"name": "Acme"}, "/v2/orgs/acme", "/v3/orgs/acme"),
+        ("/v2/orgs/acme", {"name": "Acme"}, "/v2/orgs/acme", "/v2/orgs/acme"),
     ],
-    ids=["client", "organisation"],
+    ids=["client", "client v2", "organisation", "organisation v2"],
 )
 def test_a_deleted_record_is_gone_and_leaves_no_item(api: Api, make: str, body: Any, read: str, delete: str) -> None:
     api.post(make, body)

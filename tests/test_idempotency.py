@@ -51,7 +51,7 @@ pytestmark = pytest.mark.promise("repeated")
 # ---- repeated requests ----------------------------------------------------------------------------
 
 
-def test_the_table_has_every_post_and_patch() -> None:
+def test_the_table_has_every_operation_that_takes_a_key() -> None:
     wanted = {f"{one['method']} {one['path']}" for one in OPERATIONS if one["method"] in idempotency.METHODS}
     assert {case.operation for case in CASES} == wanted
 

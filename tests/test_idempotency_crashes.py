@@ -1,7 +1,7 @@
 """A keyed request that crashes at any point and is retried has one effect and one answer.
 
-Every POST and PATCH crashes before and after each request that it sends, and is sent again at once. The stored records,
-the events, the queue and the answer must equal those of a run without a crash.
+Every POST, PUT and PATCH crashes before and after each request that it sends, and is sent again at once. The stored
+records, the events, the queue and the answer must equal those of a run without a crash.
 """
 
 import copy

@@ -15,6 +15,7 @@ from tests.conftest import PassTime
 from tests.evidence import refused, stored
 from tests.requests import counted, lose_first_answer
 from tests.selection import one_of_each
+from tests.webhooks import pipeline
 
 ANN = {"name": "Ann", "email": "ann@x.test", "phone": "+31 20 5550100"}
 
@@ -172,11 +173,40 @@ def test_a_lead_id_needs_no_encoding_in_a_path(api: Api, agent_id: str) -> None:
     assert all(messages.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
 
 
-def test_a_lead_cannot_be_changed(api: Api, agent_id: str) -> None:
+# ---- changing -------------------------------------------------------------------------------------
+
+
+def test_a_change_merges_and_null_clears(api: Api, agent_id: str) -> None:
+    lead = capture(api, **ANN, channel="voice")
+    answer = api.patch(f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve", "phone": None, "channel": None}})
+    after = {**{name: value for name, value in lead.items() if name != "phone"}, "name": "Eve", "channel": "web-chat"}
+    assert answer.json == {"success": True, "message": "Lead updated successfully", "data": after}
+    assert api.get(f"/v3/leads/{lead['id']}").data == after
+    assert listed(api) == [after]
+
+
+def test_a_change_moves_no_lead_and_sends_no_webhook(api: Api, agent_id: str) -> None:
     lead = capture(api, **ANN)
-    for method in ("PATCH", "PUT", "POST"):
-        refused(api.call(method, f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve"}}), 405)
-    assert api.get(f"/v3/leads/{lead['id']}").data == lead
+    stream = pipeline.Stream()
+    stream.read("leads")
+    api.post("/v2/agents/other", {})
+    forged = {"id": "mine", "agentId": "other", "agentName": "Mine", "createdAt": 5}
+    assert api.patch(f"/v3/leads/{lead['id']}", {"lead": {**forged, "name": "Eve"}}).data == {**lead, "name": "Eve"}
+    assert pipeline.events_of(stream.read("leads")) == []
+    assert listed(api, agent_id="other") == []
+
+
+def test_a_change_of_nothing_writes_nothing(api: Api, agent_id: str) -> None:
+    lead = capture(api, **ANN)
+    before = stored()
+    assert api.patch(f"/v3/leads/{lead['id']}", {"lead": lead}).data == lead
+    assert stored() == before
+
+
+def test_a_lead_of_another_workspace_is_not_changed(api: Api, agent_id: str, other_workspace: NewWorkspace) -> None:
+    lead = capture(api, **ANN)
+    refused(Api(other_workspace.workspace_key).patch(f"/v3/leads/{lead['id']}", {"lead": {"name": "Eve"}}), 404)
+    assert listed(api) == [lead]
 
 
 def test_a_too_large_lead_is_refused_and_not_stored(api: Api, agent_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Clients and tools: lists that are complete by default, and come in pages with `limit` or `cursor`.
+"""Clients, organisations and tools: lists that are complete by default, and come in pages with `limit` or `cursor`.
 
 `tests/test_bad_input.py` tests invalid values of `limit` and `cursor` for every list.
 """
@@ -16,7 +16,7 @@ from tests.evidence import refused
 from tests.requests import counted
 from tests.selection import each_value_once
 
-CLIENTS, TOOLS = "/v2/clients", "/v3/agents/support/tools"
+CLIENTS, ORGS, TOOLS = "/v2/clients", "/v2/orgs", "/v3/agents/support/tools"
 
 
 class Listed(NamedTuple):
@@ -29,13 +29,15 @@ class Listed(NamedTuple):
         """Create a record; records created in the order of their numbers are listed in that order."""
         if self.path == CLIENTS:
             answer = self.api.post(f"{CLIENTS}/c{number:03}", {"name": text})
+        elif self.path == ORGS:
+            answer = self.api.post(f"{ORGS}/o{number:03}", {"name": text})
         else:
             answer = self.api.post(TOOLS, {"tool": {"name": str(number), "description": text}})
         assert answer.status == 200
 
     def delete(self, record: Any) -> None:
-        path = f"/v3/clients/{record['ID']}" if self.path == CLIENTS else f"/v3/tools/{record['id']}"
-        assert self.api.delete(path).status == 200
+        path = f"/v3/tools/{record['id']}" if self.path == TOOLS else f"{self.path}/{record['ID']}"
+        assert self.api.delete(path.replace("/v2/", "/v3/")).status == 200
 
     def get(self, query: str = "") -> Answer:
         return self.api.get(f"{self.path}{query}")
@@ -52,7 +54,7 @@ class Listed(NamedTuple):
         raise AssertionError("the list does not end")
 
 
-@pytest.fixture(params=[CLIENTS, TOOLS], ids=["clients", "tools"])
+@pytest.fixture(params=[CLIENTS, ORGS, TOOLS], ids=["clients", "organisations", "tools"])
 def listed(request: pytest.FixtureRequest, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Listed:
     ticks = count(1_790_000_000_000)
     monkeypatch.setattr(clock, "milliseconds", lambda: next(ticks))
@@ -87,14 +89,14 @@ def test_a_cursor_stays_valid_during_creations_and_deletions(listed: Listed) -> 
     whole = listed.get().data
     page = listed.get("?limit=2")
     assert page.data == whole[:2]
-    listed.create(0)  # a client's id sorts before the cursor
+    listed.create(0)  # the id of a client or an organisation sorts before the cursor
     listed.create(6)
     for gone in (whole[1], whole[2]):  # the record that the cursor names, and the next one
         listed.delete(gone)
     rest = listed.get(f"?limit=100&cursor={page.json['nextCursor']}").data
     assert rest[:2] == whole[3:]
     assert rest == [one for one in listed.get().data if one in rest]
-    assert len(rest) == (3 if listed.path == CLIENTS else 4)  # tools are ordered by creation, not by name
+    assert len(rest) == (4 if listed.path == TOOLS else 3)  # tools are ordered by creation, not by name
 
 
 def test_a_list_that_exceeds_an_answer_is_refused_unless_paged(listed: Listed) -> None:

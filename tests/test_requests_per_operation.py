@@ -148,8 +148,32 @@ CASES = [
     Case("client create", "POST /v2/clients/{client_id}", {GET: 1, PUT: 1}, {}, values={"client_id": "new"}),
     Case("organisation read", "GET /v2/orgs/{org_id}", {GET: 1}),
     Case("organisation save", "POST /v2/orgs/{org_id}", {GET: 1, PUT: 1}, {"name": "Changed"}),
+    Case("client list v3", "GET /v3/clients", {QUERY: 1}),
+    Case("client list with filters", "GET /v3/clients", {QUERY: 1}, query="?orgId=none&q=none"),
+    Case("client create v3", "POST /v3/clients", {PUT: 1}, {"client": {"name": "New"}}),
+    Case("client create v3 with an email", "POST /v3/clients", {TRANSACT: 1}, {"client": {"email": "v3@x.test"}}),
+    Case(
+        "client save with its organisation", "POST /v2/clients/{client_id}", {GET: 1, BATCH: 1, PUT: 1}, {"orgId": "a"}
+    ),
+    Case("client create, put", "PUT /v2/clients", {PUT: 1}, {"name": "New"}),
+    Case("organisation list", "GET /v2/orgs", {QUERY: 1}),
+    Case("organisation create", "PUT /v2/orgs", {PUT: 1}, {"name": "New"}),
+    Case("organisation list v3", "GET /v3/orgs", {QUERY: 1}),
+    Case(
+        "organisation save with agents",
+        "POST /v2/orgs/{org_id}",
+        {GET: 1, BATCH: 1, PUT: 1},
+        {"name": "Changed", "widgetIDs": ["support", "gone"], "adminIDs": ["ann"]},
+    ),
+    Case("organisation's agents", "GET /v3/orgs/{org_id}/agents", {GET: 1, BATCH: 1}),
+    Case("organisation's clients", "GET /v3/orgs/{org_id}/clients", {GET: 1, QUERY: 1}),
+    Case("organisation create v3", "POST /v3/orgs", {PUT: 1}, {"organisation": {"name": "New"}}),
     # Leads
     Case("lead create", "POST /v3/leads", {GET: 1, PUT: 1}, lead_body(name="Ann")),
+    Case("lead change", "PATCH /v3/leads/{lead_id}", {GET: 1, PUT: 1}, {"lead": {"name": "Changed"}}),
+    Case("lead change of nothing", "PATCH /v3/leads/{lead_id}", {GET: 1}, {"lead": {}}),
+    Case("leads of an agent", "GET /v3/leads", {QUERY: 1}, query="?agentId=support&q=none&from=1"),
+    Case("lead export", "GET /v3/leads/export", {QUERY: 1}, query="?format=csv&agentId=support"),
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
@@ -180,7 +204,9 @@ CASES = [
         {BATCH: 1, DELETE: 1},
         values={"convo_id": "old"},
     ),
+    Case("client delete v2", "DELETE /v2/clients/{client_id}", {GET: 1, DELETE: 1}, values={"client_id": "older"}),
     Case("client delete", "DELETE /v3/clients/{client_id}", {GET: 1, TRANSACT: 1}, values={"client_id": "old"}),
+    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "older"}),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}", {GET: 1, DELETE: 1}, values={"org_id": "old"}),
     Case(
         "agent delete",
@@ -239,13 +265,15 @@ def service() -> Iterator[Service]:
         api.post("/agents/support/interact/talk/messages", {"messages": [message("Hello", mid="m1")]})
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
-        api.post("/v2/orgs/acme", {"name": "Acme"})
+        api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "gone"]})
         token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data
         old_tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Old"}}).data["id"]
         api.post("/v2/agents/old", {})
         api.post("/agents/support/interact/old/state", state_body("old"))
         api.post("/v2/clients/old", {"email": "old@x.test"})
-        api.post("/v2/orgs/old", {"name": "Old"})
+        api.post("/v2/clients/older", {"name": "Old"})
+        for org_id in ("old", "older"):
+            api.post(f"/v2/orgs/{org_id}", {"name": "Old"})
         new_lead, old_lead = (api.post("/v3/leads", lead_body(name=name)).data["id"] for name in ("Bo", "Old"))
         new_webhook, old_webhook = (api.post("/v3/webhooks", webhook_body()).data["id"] for _ in range(2))
         values = {

@@ -234,7 +234,7 @@ def client_errors(api: Api) -> Iterator[Answer]:
         yield answer
     yield api.post("/v2/clients/ann", f'{{"dashboardPassword": "{CANARY}"'.encode())
     yield api.call("POST", "/v2/clients/ann", CANARY.encode(), {**api._headers, "Content-Type": "text/plain"})
-    yield api.call("PUT", "/v2/clients", CANARY.encode())
+    yield api.call("PATCH", "/v2/clients", CANARY.encode())
     yield api.post("/v2/agents/unknown%FF", {"SECRET_API_KEY": CANARY})
     yield api.patch("/v3/tools/unknown", {"tool": {"serverUrlSecret": CANARY}})
     yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})

@@ -20,11 +20,11 @@ LEAVES = ("settings", "clock", "ids", "errors")
 RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients", "organisations", "workspaces")
 LAYERS = (
     ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues"), ("credentials",), ("http",),
-    ("tools", "clients", "organisations", "workspaces"), ("agents",), ("conversations", "leads", "analytics"),
+    ("tools", "clients", "workspaces"), ("organisations",), ("agents",), ("conversations", "leads", "analytics"),
     ("deletion", "webhooks"), ("erasures",), ("openapi",),
 )  # fmt: skip
 # A comment at the import says why it leads up.
-UPWARD = {("tools", "agents")}
+UPWARD = {("tools", "agents"), ("clients", "organisations"), ("organisations", "agents")}
 MODELS = {"models", "record", "voice", "nodes", "options", "forms"}
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from chalicelib import clock
 from chalicelib.conversations import export, search
+from chalicelib.http import files
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import conversations
 from infra.cams.commands import cams
@@ -154,7 +155,7 @@ def exported(api: Api, form: str, **query: Any) -> list[str]:
     while True:
         answer = api.get(address)
         assert answer.status == 200, answer.text
-        assert answer.headers["content-type"] == export.MEDIA[form]
+        assert answer.headers["content-type"] == files.MEDIA[form]
         texts.append(answer.text)
         if "link" not in answer.headers:
             return texts
@@ -209,7 +210,7 @@ def run(workspace: NewWorkspace, file: Path, form: str = "ndjson") -> Result:
     return CliRunner().invoke(cams, ["conversations", "export", *arguments])
 
 
-@pytest.mark.parametrize("form", [*export.MEDIA])
+@pytest.mark.parametrize("form", [*files.MEDIA])
 def test_the_command_writes_what_the_pages_have(form: str, workspace: NewWorkspace, api: Api, tmp_path: Path) -> None:
     for number in range(5):
         say(api, f"u{number}", "hello")
@@ -220,7 +221,7 @@ def test_the_command_writes_what_the_pages_have(form: str, workspace: NewWorkspa
     assert (tmp_path / "file").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.parametrize("form", [*export.MEDIA])
+@pytest.mark.parametrize("form", [*files.MEDIA])
 @pytest.mark.parametrize("complete", range(4))
 def test_an_interrupted_command_continues(
     complete: int,

@@ -48,7 +48,7 @@ def list_agents() -> Response:
     new or changed agent may appear in the list a second later.
     """
     fetch = partial(store.list_entries, auth.caller().workspace_id)
-    return pages.page("Agents retrieved successfully", fetch, _render, store.read_entries)
+    return pages.page("Agents retrieved successfully", fetch, render, store.read_entries)
 
 
 @routes.route("/v3/agents", methods=["POST"])
@@ -158,7 +158,7 @@ def _success(
     return etag.tagged(spliced.success(message, whole or agent, warnings), row, shown)
 
 
-def _render(row: store.AgentRow) -> Document:
+def render(row: store.AgentRow) -> Document:
     """The v3 form in a list, which has no tools."""
     return {**_ids(row.agent_id), **privileges.visible(row.open())}
 

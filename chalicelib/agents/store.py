@@ -90,6 +90,11 @@ def require_found(row: AgentRow | None) -> AgentRow:
     return row
 
 
+def is_active(row: AgentRow | None) -> bool:
+    """Whether `row` is an agent, and not the tombstone of one."""
+    return row is not None and not row.is_tombstone
+
+
 def display_name(agent: Document) -> str | None:
     """The title for leads, conversations and events, cut to 1,000 characters; None without a title."""
     title: str | None = agent.get("title")
@@ -112,6 +117,11 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 def key(workspace_id: str, agent_id: str) -> storage.Key:
     """The key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
     return storage.Key(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
+
+
+def keyed(workspace_id: str, agent_id: str) -> AgentRow:
+    """A row with the key of an agent, for `read_entries`."""
+    return AgentRow(*rows.key(workspace_id, agent_id), agent_id=agent_id)
 
 
 def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:

@@ -24,3 +24,9 @@ class Client(Wire):
     canAccess: OptionalTexts = None
     isOrgAdmin: OptionalFlag = None
     notificationsSettings: NotificationsSettings | None = None
+
+
+class ClientIn(Wire):
+    """The body of POST /v3/clients."""
+
+    client: Client

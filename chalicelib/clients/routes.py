@@ -5,16 +5,22 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors
+from chalicelib import errors, ids
 from chalicelib.clients import store
-from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http import auth, etag, messages, pages, privileges, query, references
 from chalicelib.http.operation import operation
+
+# Upward, because a client names its organisation: its warning and a list need to know whether that exists.
+from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.clients import models
 
 routes = Blueprint(__name__)
+
+_LISTED = "Clients retrieved successfully"
+_SEARCHED = ("name", "email")
 
 
 @routes.route("/v2/clients", methods=["GET"])
@@ -26,7 +32,24 @@ def list_clients() -> Response:
     the last page.
     """
     fetch = partial(store.list_page, auth.caller().workspace_id)
-    return pages.all_or_page("Clients retrieved successfully", fetch, lambda row: _render(row.client_id, row.open()))
+    return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
+
+
+@routes.route("/v2/clients", methods=["PUT"])
+@operation(
+    body="models.Client",
+    data="models.Client",
+    creates=True,
+    warns=True,
+    raises=(store.EmailTaken, errors.TooLarge),
+    examples="clients.PUT_CLIENT",
+)
+def put_client() -> Response:
+    """Create a client. The service generates its id, so each request creates one.
+
+    `warnings` says if `orgId` names no organisation.
+    """
+    return _create(messages.body(), "")
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
@@ -34,12 +57,13 @@ def list_clients() -> Response:
 def read_client(client_id: str) -> Response:
     """Read a client. The response contains `dashboardPassword` as it was sent."""
     row = store.read(auth.caller().workspace_id, client_id)
-    return etag.tagged(messages.success("Client retrieved successfully", _render(client_id, row.open())), row)
+    return etag.tagged(messages.success("Client retrieved successfully", _render(row, row.open())), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
 @operation(
     body="models.Client",
+    warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, store.EmailTaken, errors.TooLarge),
     examples="clients.SAVE_CLIENT",
@@ -47,23 +71,114 @@ def read_client(client_id: str) -> Response:
 def save_client(client_id: str) -> Response:
     """Create or change a client. Members that you leave out keep their values, and `null` clears a member.
 
-    An email address can belong to only one client of a workspace.
+    An email address can belong to only one client of a workspace. `warnings` says if `orgId` names no organisation.
     """
     change: models.Client = messages.body()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, client_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, client_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Client updated successfully"), row)
+    return etag.tagged(messages.success("Client updated successfully", None, _warnings(change)), row)
+
+
+@routes.route("/v2/clients/{client_id}", methods=["DELETE"])
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
+def delete_client_v2(client_id: str) -> Response:
+    """Delete a client. Another client can then use its email."""
+    return _delete(client_id)
+
+
+@routes.route("/v3/clients", methods=["GET"])
+@operation(
+    data="list[models.Client]",
+    query=("limit", "cursor", "orgId", "q"),
+    bounded=True,
+    examples="clients.LIST_CLIENTS_V3",
+)
+def list_clients_v3() -> Response:
+    """List the clients of the workspace that match all given filters, ordered by id.
+
+    `q` is found in the name and the email. A request examines up to 500 clients. So a page may be short, or empty: as
+    long as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    """
+    limit, cursor, organisation, text = messages.limit(), messages.cursor(), query.text("orgId"), query.folded("q")
+    return _search(limit, cursor, organisation, text)
+
+
+@routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
+@operation(
+    data="list[models.Client]",
+    query=("limit", "cursor"),
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="clients.LIST_ORGANISATION_CLIENTS",
+)
+def list_organisation_clients(org_id: str) -> Response:
+    """List the clients of an organisation, those with its `orgId`, ordered by id.
+
+    A request examines up to 500 clients. So a page may be short, or empty: as long as `hasMore` is true, continue with
+    `nextCursor` as `cursor`.
+    """
+    limit, cursor = messages.limit(), messages.cursor()
+    organisations.read(auth.caller().workspace_id, org_id)
+    return _search(limit, cursor, org_id, "")
+
+
+@routes.route("/v3/clients", methods=["POST"])
+@operation(
+    body="models.ClientIn",
+    data="models.Client",
+    creates=True,
+    warns=True,
+    raises=(store.EmailTaken, errors.TooLarge),
+    examples="clients.CREATE_CLIENT",
+)
+def create_client() -> Response:
+    """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
+
+    `warnings` says if `orgId` names no organisation.
+    """
+    body: models.ClientIn = messages.body()
+    return _create(body.client, "client.")
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
 def delete_client(client_id: str) -> Response:
     """Delete a client. Another client can then use its email."""
+    return _delete(client_id)
+
+
+def _search(limit: int, cursor: str | None, organisation: str | None, text: str) -> Response:
+    """A page of the clients of an organisation with a text, None and empty for all."""
+
+    def show(row: store.ClientRow, document: Document) -> Document | None:
+        is_listed = organisation in (None, document.get("orgId")) and query.contains(document, _SEARCHED, text)
+        return _render(row, document) if is_listed else None
+
+    rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
+    return pages.bounded_page(_LISTED, pages.examine(rows, show), limit)
+
+
+def _create(given: "models.Client", path: str) -> Response:
+    row, document = store.new(auth.caller().workspace_id, ids.new_id()), given.merge_into({})
+    store.save(row, {}, document)
+    success = messages.success("Client created successfully", _render(row, document), _warnings(given, path))
+    return etag.tagged(success, row)
+
+
+def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
+    """The warning about an organisation that does not exist; `path` is that of the client in the body."""
+    ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
+    return references.find_missing(
+        references.Named(ids, "organisation", partial(organisations.key, auth.caller().workspace_id))
+    )
+
+
+def _delete(client_id: str) -> Response:
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, client_id), "client"))
     return messages.success("Client deleted successfully")
 
 
-def _render(client_id: str, document: Document) -> Document:
-    return {"ID": client_id, "ownerID": auth.caller().workspace_id, "orgUsers": [], **document}
+def _render(row: store.ClientRow, document: Document) -> Document:
+    return privileges.visible({"ID": row.client_id, "ownerID": row.workspace, "orgUsers": [], **document})

@@ -16,7 +16,7 @@ MAX_EXAMINED = 500
 PORTION = 100
 # Of these, the ones whose metadata is too long for the index: each is read with its turns.
 MAX_LONG = 20
-_LOWEST, _HIGHEST = "0", "~"  # no ULID is lower or higher
+_LOWEST = "0"  # no ULID is lower
 
 
 class Examined(NamedTuple):
@@ -70,7 +70,7 @@ def _created(agent: str, since: int | None, before: str, limit: int) -> list[Con
 
 
 def _latest(until: int | None, cursor: str | None) -> str:
-    return min(_HIGHEST if until is None else _before(ids.id_at(until * 1000, 0)), _before(cursor))
+    return min(ids.HIGHEST if until is None else _before(ids.id_at(until * 1000, 0)), _before(cursor))
 
 
 def _examine(
@@ -100,5 +100,5 @@ def _affordable(entries: list[ConversationRow], most: int) -> list[ConversationR
 
 
 def _before(position: str | None) -> str:
-    """The highest text that is lower than a position, among those of the characters of positions; None is the end."""
-    return position[:-1] + chr(ord(position[-1]) - 1) + _HIGHEST if position else _HIGHEST
+    """The highest text that is lower than a position; None is the end."""
+    return ids.highest_before(position) if position else ids.HIGHEST

@@ -3,20 +3,15 @@
 The pages, one after the other, are one file: only the first page of a CSV has the names of the columns.
 """
 
-import csv
-import io
 import json
-import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import received, transcript, transcripts
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.transcripts import Transcript
+from chalicelib.http import files
 
-NDJSON, CSV = "ndjson", "csv"
-MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
 # Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
 _MAX_PAGE = 5_900_000
 # Bytes of JSON of the turns that are read for a page, which the last conversation may exceed: a CSV shows few of them.
@@ -25,9 +20,6 @@ _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone"
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
 # Characters that a spreadsheet keeps of a cell.
 _MAX_CELL = 32_000
-# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?[0-9 ().-]*")
 
 
 class Page(NamedTuple):
@@ -62,7 +54,7 @@ def page(entries: list[ConversationRow], form: str) -> Page:
 
 def heading(form: str) -> str:
     """The line before the first conversation of a file; empty for a form without one."""
-    return _csv(_COLUMNS) if form == CSV else ""
+    return files.heading(form, _COLUMNS)
 
 
 def _line(one: Transcript) -> str:
@@ -83,20 +75,7 @@ def _row(one: Transcript) -> str:
         "tags": ", ".join(conversation.get("tags", ())),
         "transcript": "\n".join(spoken)[:_MAX_CELL],
     }
-    return _csv([_cell(cells.get(name)) for name in _COLUMNS])
+    return files.csv_line(cells.get(name) for name in _COLUMNS)
 
 
-_WRITERS = {NDJSON: _line, CSV: _row}
-
-
-def _cell(value: object) -> object:
-    """A value as a cell that a spreadsheet shows and does not run."""
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
-
-
-def _csv(cells: Iterable[object]) -> str:
-    line = io.StringIO()
-    csv.writer(line).writerow(cells)
-    return line.getvalue()
+_WRITERS = {files.NDJSON: _line, files.CSV: _row}

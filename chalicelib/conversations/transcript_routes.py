@@ -2,14 +2,13 @@
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, export, filters, search
-from chalicelib.http import auth, exchange, messages, pages
+from chalicelib.http import auth, files, messages, pages
 from chalicelib.http.operation import operation
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ def search_conversations(agent_id: str) -> Response:
 
 @routes.route("/v3/agents/{agent_id}/convos/export", methods=["GET"])
 @operation(
-    files=tuple(export.MEDIA.values()),
+    files=tuple(files.MEDIA.values()),
     query=("format", "from", "to", "limit", "cursor"),
     requires=("format",),
     bounded=True,
@@ -64,31 +63,16 @@ def export_conversations(agent_id: str) -> Response:
     row has the metadata of a conversation, and of its transcript up to 32,000 characters. The header `Link` has the
     next page.
     """
-    limit, cursor, wanted, form = messages.limit(), messages.cursor(), filters.requested(), _format()
+    limit, cursor, wanted, form = messages.limit(), messages.cursor(), filters.requested(), files.requested_format()
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)
     page = export.page(entries[:limit], form)
     text = page.text if cursor else export.heading(form) + page.text
-    return Response(text, {"Content-Type": export.MEDIA[form], **_link(page, len(entries))})
+    return files.response(form, text, page.position if page.conversations < len(entries) else None)
 
 
 def _examined(found: Iterator[search.Examined], entries: list[Any]) -> Iterator[pages.Examined]:
     for number, one in enumerate(found, start=1):
         record = {"conversation": one.conversation, "messages": one.messages} if one.messages else None
         yield pages.Examined(one.position, record, number < len(entries))
-
-
-def _format() -> str:
-    form = exchange.query_value("format")
-    if form not in export.MEDIA:
-        raise errors.Invalid.member("format", f"must be {' or '.join(export.MEDIA)}")
-    return form
-
-
-def _link(page: export.Page, found: int) -> dict[str, str]:
-    """The header that leads to the next page, relative to the request: none behind the last of the entries `found`."""
-    if page.conversations == found:
-        return {}
-    query = {name: value for name in ("format", "from", "to", "limit") if (value := exchange.query_value(name))}
-    return {"Link": f'<?{urlencode({**query, "cursor": page.position})}>; rel="next"'}

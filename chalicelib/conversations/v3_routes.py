@@ -38,6 +38,8 @@ _LISTED = "Conversations retrieved successfully"
 def list_agent_conversations(agent_id: str) -> Response:
     """List the conversations of an agent that match all given filters, newest first.
 
+    `q` is found in the user's name, email or phone, in the title, or in the beginning of the newest message.
+
     With `inbox=true`, lists those that wait for a person: with the state `requested_chat` or `human-chatting`. The
     latest activity comes first.
 

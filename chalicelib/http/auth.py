@@ -36,7 +36,7 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/v2/clients", frozenset({tokens.WORKSPACE})),
-    ("/v2/orgs/", frozenset({tokens.WORKSPACE})),
+    ("/v2/orgs", frozenset({tokens.WORKSPACE})),
 )
 
 

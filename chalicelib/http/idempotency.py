@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: stored responses, with which a repeated POST or PATCH takes effect once (`http.commit`).
+"""`Idempotency-Key`: stored responses, with which a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
 A response is stored encrypted for 24 hours, with a fingerprint of the request and the queue messages that a replay
 sends again. A long response is written in pieces before the commit that refers to them; unreferenced pieces expire.
@@ -18,7 +18,8 @@ from chalicelib.storage.answers import AnswerRow as AnswerRow
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
-METHODS = frozenset({"POST", "PATCH"})
+# A `PUT` of ours creates a record with a generated id.
+METHODS = frozenset({"POST", "PUT", "PATCH"})
 KEY = re.compile(r"[!-~]{1,255}")
 
 _KEPT_SECONDS = 24 * 60 * 60
@@ -51,7 +52,7 @@ class Key(NamedTuple):
 
 
 def requested_key(request: Request) -> Key | None:
-    """The key of a POST or PATCH, None without one. Raises Invalid for a malformed key."""
+    """The key of a POST, PUT or PATCH, None without one. Raises Invalid for a malformed key."""
     key = request.headers.get(HEADER)
     if key is None or request.method not in METHODS:
         return None

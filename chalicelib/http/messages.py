@@ -112,13 +112,13 @@ def limit() -> int:
     return min(int(value), MAX_PAGE_SIZE)
 
 
-def cursor() -> str | None:
+def cursor(form: re.Pattern[str] = IDENTIFIER) -> str | None:
     """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid.
 
-    A position is the sort key of the last item read, so any identifier is one.
+    A position is the sort key of the last item read, so any identifier is one, unless a list has another `form`.
     """
     value = exchange.query_value("cursor")
-    if value and not IDENTIFIER.fullmatch(value):
+    if value and not form.fullmatch(value):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
     return value or None
 

@@ -5,17 +5,25 @@ A list view passes two callables: `fetch(after, limit)` yields up to `limit` row
 with its row, or with None for a record that was deleted in the meantime. Reading stops when the response is full.
 """
 
+import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from chalice.app import Response
 
 from chalicelib.http import exchange, messages, spliced
-from chalicelib.storage import AnyRow
+from chalicelib.storage import AnyRow, Document, SealedRow
+
+# What a request examines at most: records, and characters of their JSON, which the last record may exceed.
+MAX_EXAMINED = 500
+MAX_OPENED = 6_000_000
+_PORTION = 100  # records per query after the first one
+_PARTITION = 25
 
 Render = Callable[[AnyRow], dict[str, Any]]
 Found = Iterator[tuple[str, AnyRow | None]]
+AnySealed = TypeVar("AnySealed", bound=SealedRow)
 
 
 def _as_read(rows: Iterable[AnyRow]) -> Found[AnyRow]:
@@ -44,6 +52,38 @@ class Examined(NamedTuple):
     has_more: bool
 
 
+def examine(found: Found[AnySealed], show: Callable[[AnySealed, Document], Document | None]) -> Iterator[Examined]:
+    """Open rows one after the other: up to 500, or 6 MB of JSON.
+
+    `show` returns the record of a row and its document, or None if it is not listed. A position without a row is the
+    end of a partition. Its query took a request, so it counts as 25 rows.
+    """
+    examined = opened = 0
+    following = next(found, None)
+    while following is not None and examined < MAX_EXAMINED and opened <= MAX_OPENED:
+        (position, row), record = following, None
+        if row is not None:
+            text = row.text()
+            opened += len(text)
+            record = show(row, json.loads(text))
+        examined += 1 if row is not None else _PARTITION
+        following = next(found, None)
+        yield Examined(position, record, following is not None)
+
+
+def in_portions(fetch: Callable[[str | None, int], Iterator[AnyRow]], after: str | None, limit: int) -> Found[AnyRow]:
+    """The rows of `fetch` after a position, with theirs: a page and one more row at first, then 100 at a time."""
+    portion = limit + 1
+    while True:
+        taken = 0
+        for row in fetch(after, portion):
+            taken, after = taken + 1, row.position
+            yield row.position, row
+        if taken < portion:
+            return
+        portion = _PORTION
+
+
 def bounded_page(
     message: str,
     examined: Iterator[Examined],
@@ -55,6 +95,12 @@ def bounded_page(
     `nextCursor` is the position of the last entry that was examined, so an empty page may have one; `describe` returns
     further members of the answer for it, or for None at the end of the list.
     """
+    records, position = take_bounded(examined, limit)
+    return spliced.list_response(message, records, position, hasMore=position is not None, **describe(position))
+
+
+def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
+    """The records of a bounded list as JSON texts, and the position where it continues, None at its end."""
     last = Examined("", None, False)
 
     def until_full() -> Found[Any]:
@@ -67,9 +113,7 @@ def bounded_page(
                 return
 
     taken = _take(until_full(), dict)
-    position = taken.last if taken.is_full or last.has_more else None
-    members = {"hasMore": position is not None, **describe(position)}
-    return spliced.list_response(message, taken.records, position, **members)
+    return taken.records, taken.last if taken.is_full or last.has_more else None
 
 
 def all_or_page(

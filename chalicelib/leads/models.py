@@ -28,6 +28,25 @@ class Lead(Wire):
     createdAt: OptionalNumber = read_only()
 
 
+class LeadChange(Wire):
+    """A change of a lead, which stays with its agent."""
+
+    id: OptionalText = read_only()
+    agentId: OptionalText = read_only()
+    agentName: OptionalText = read_only()
+    name: OptionalText = None
+    email: OptionalText = None
+    phone: OptionalText = None
+    channel: LeadChannel | None = None
+    createdAt: OptionalNumber = read_only()
+
+
+class LeadChangeIn(Wire):
+    """The body of PATCH /v3/leads/{lead_id}."""
+
+    lead: LeadChange
+
+
 class LeadIn(Wire):
     """The body of POST /v3/leads."""
 

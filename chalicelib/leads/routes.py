@@ -1,4 +1,4 @@
-"""Leads over HTTP. The specification has no routes for leads (§6). Leads are immutable."""
+"""Leads over HTTP. The specification has no routes for leads (§6)."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,9 +8,9 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http import auth, etag, files, messages, pages
 from chalicelib.http.operation import operation
-from chalicelib.leads import store
+from chalicelib.leads import browse, export, store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"channel": "web-chat"}
+# That a request examines: the end of each counts as 25 of the 500 leads.
+_MAX_AGENTS = 20
 
 
 @routes.route("/v3/leads", methods=["POST"])
@@ -46,12 +48,64 @@ def list_leads(agent_id: str) -> Response:
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
 
 
+@routes.route("/v3/leads", methods=["GET"])
+@operation(
+    data="list[models.Lead]", query=("limit", "cursor", *browse.NAMES), bounded=True, examples="leads.LIST_ALL_LEADS"
+)
+def list_all_leads() -> Response:
+    """List the leads that match all given filters: of one agent newest first, or of all agents, ordered by agent.
+
+    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads, and
+    fewer of many agents: 20 agents without leads. So a page may be short, or empty: as long as `hasMore` is true,
+    continue with `nextCursor` as `cursor`.
+    """
+    limit, asked = messages.limit(), browse.requested()
+    return pages.bounded_page("Leads retrieved successfully", _examine(asked, limit), limit)
+
+
+@routes.route("/v3/leads/export", methods=["GET"])
+@operation(
+    files=tuple(files.MEDIA.values()),
+    query=("format", "limit", "cursor", *browse.NAMES),
+    requires=("format",),
+    bounded=True,
+)
+def export_leads() -> Response:
+    """Export the leads that `GET /v3/leads` lists as text; the pages, one after the other, are one file.
+
+    As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
+    next page; a page may be short, or empty.
+    """
+    limit, asked, form = messages.limit(), browse.requested(), files.requested_format()
+    records, position = pages.take_bounded(_examine(asked, limit), limit)
+    heading = files.heading(form, export.COLUMNS) if asked.after is None else ""
+    return files.response(form, heading + export.text(records, form), position)
+
+
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
 @operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,), examples="leads.READ_LEAD")
 def read_lead(lead_id: str) -> Response:
     """Read a lead. `agentName` is the title of the agent when the lead was captured."""
     row = store.read(auth.caller().workspace_id, lead_id)
     return etag.tagged(messages.success("Lead retrieved successfully", _render(row)), row)
+
+
+@routes.route("/v3/leads/{lead_id}", methods=["PATCH"])
+@operation(
+    body="models.LeadChangeIn",
+    data="models.Lead",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="leads.CHANGE_LEAD",
+)
+def change_lead(lead_id: str) -> Response:
+    """Change a lead: members that you leave out keep their values, and `null` clears a member. It sends no webhook."""
+    body: models.LeadChangeIn = messages.body()
+    row = etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead")
+    before = row.open()
+    after = {**_DEFAULTS, **body.lead.merge_into(before)}
+    store.save(row, before, after)
+    return etag.tagged(messages.success("Lead updated successfully", _render(row, after)), row)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
@@ -68,5 +122,17 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
     return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
-def _render(row: store.LeadRow) -> Document:
-    return {"id": row.lead_id, **row.open()}
+def _examine(asked: browse.Asked, limit: int) -> Iterator[pages.Examined]:
+    """What a request examines of the leads of one agent, or of all."""
+    workspace_id = auth.caller().workspace_id
+    if asked.agent_id is not None:
+        found = browse.of_agent(workspace_id, asked.agent_id, asked, limit)
+    else:
+        after = asked.after and asked.after[0]
+        entries = agents.list_entries(workspace_id, after, _MAX_AGENTS + 2)
+        found = browse.of_agents(workspace_id, (one.agent_id for one in entries), asked, limit)
+    return pages.examine(found, lambda row, lead: _render(row, lead) if asked.lists(lead) else None)
+
+
+def _render(row: store.LeadRow, document: Document | None = None) -> Document:
+    return {"id": row.lead_id, **(document or row.open())}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, parent_scoped_ids
+from chalicelib import errors, ids, storage
+from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
 
 class LeadRow(DocumentRow):
@@ -38,12 +38,37 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
 
 
+def list_between(
+    workspace_id: str, agent_id: str, since: int | None, until: int | None, before: str | None, limit: int
+) -> Iterator[LeadRow]:
+    """Up to `limit` leads of an agent before the id `before`, newest first. One request per MB.
+
+    They were captured from `since` on and before `until`, both in Unix seconds; None is no bound.
+    """
+    lowest = parent_scoped_ids.id_at(agent_id, ids.id_at((since or 0) * 1000, 0))
+    end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
+    highest = ids.highest_before(min(parent_scoped_ids.id_at(agent_id, end), before or ids.HIGHEST))
+    if highest < lowest:
+        return iter(())
+    partition = parent_scoped_ids.partition(workspace_id, agent_id)
+    within = LeadRow.lead_id.between(lowest, highest)
+    return storage.iterate(LeadRow, partition, within, limit=limit, newest_first=True)
+
+
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
     """Stage a new lead of an existing agent."""
-    row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.new_id(agent_id))
-    row.seal({**document, "createdAt": clock.milliseconds()})
+    ulid = ids.new_id()
+    row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.id_at(agent_id, ulid))
+    row.seal({**document, "createdAt": ids.timestamp_of(ulid)})
     storage.put(row)
     return row
+
+
+def save(row: LeadRow, before: Document, after: Document) -> None:
+    """Stage a changed lead. An unchanged document is not written."""
+    if not json_equal(after, before):
+        row.seal(after)
+        storage.put(row)
 
 
 def delete(row: LeadRow) -> None:

@@ -224,7 +224,8 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
         properties["warnings"] = {
             "type": "array",
             "items": reference("Issue"),
-            "description": "Members that are unknown, were not applied or outlive the token; absent if there are none.",
+            "description": "Members that are unknown, were not applied, name no record or outlive the token; absent if "
+            "there are none.",
         }
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 

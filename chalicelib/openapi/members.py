@@ -99,6 +99,12 @@ _AGENT_V3: dict[str, Note] = {
     "nodes": note("Merged into the stored nodes by `id`."),
     "retention": note("How long conversations are kept, instead of the workspace's `retentionDays`."),
 }
+_LEAD = {
+    "name": note("The name of the person; `leadName` in the event `lead_captured`, and so on."),
+    "agentName": note("The title of the agent when the lead was captured."),
+    "channel": note("`web-chat` by default."),
+    "createdAt": _MILLISECONDS,
+}
 
 NOTES: dict[str, dict[str, Note]] = {
     "AgentV2": {
@@ -199,12 +205,8 @@ NOTES: dict[str, dict[str, Note]] = {
         "createdAt": _MOMENT,
         "previousKeyExpiresAt": _MOMENT,
     },
-    "Lead": {
-        "name": note("The name of the person; `leadName` in the event `lead_captured`, and so on."),
-        "agentName": note("The title of the agent when the lead was captured."),
-        "channel": note("`web-chat` by default."),
-        "createdAt": _MILLISECONDS,
-    },
+    "Lead": _LEAD,
+    "LeadChange": _LEAD,
     "NewWebhook": _WEBHOOK,
     "WebhookChange": _WEBHOOK,
     "Webhook": {

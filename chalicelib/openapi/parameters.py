@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib.conversations import filters
-from chalicelib.http import etag, idempotency, messages
+from chalicelib.http import etag, idempotency, messages, query
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
+from chalicelib.leads import browse as leads
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 
@@ -37,12 +37,13 @@ _PATH: dict[str, Schema] = {
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
-_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": filters.MAX_TEXT}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": query.MAX_TEXT}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
 # By the name of the component, which is that of the parameter unless it has a `name`.
 _QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
+    "agentId": {"description": "Only what belongs to this agent.", "schema": _TEXT},
     "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
     "boundedLimit": {
         "name": "limit",
@@ -52,7 +53,7 @@ _QUERY: dict[str, Schema] = {
     },
     "cursor": {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
     },
     "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
     "inbox": {
@@ -68,14 +69,15 @@ _QUERY: dict[str, Schema] = {
             "default": messages.PAGE_SIZE,
         },
     },
+    "orgId": {"description": "Only what belongs to this organisation.", "schema": _TEXT},
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": 1},
     },
     "origin": {"description": "Only what has this origin.", "schema": _TEXT},
     "q": {
-        "description": "Only what has this text in the user's name, email or phone, in the title, or in the beginning "
-        "of the newest message. Upper and lower case are the same.",
+        "description": "Only what has this text, in the members that the operation names. Upper and lower case are the "
+        "same.",
         "schema": _TEXT,
     },
     "requiredFormat": {

@@ -24,3 +24,9 @@ class Organisation(Wire):
     disallowAnyTags: OptionalFlag = None
     dashboardLayout: DashboardLayout | None = None
     lastModified: OptionalNumber = None
+
+
+class OrganisationIn(Wire):
+    """The body of POST /v3/orgs."""
+
+    organisation: Organisation

@@ -1,18 +1,55 @@
 """Organisations over HTTP (§4.2)."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors
-from chalicelib.http import auth, etag, messages
+from chalicelib import errors, ids
+
+# Upward, because an organisation names agents: only its warnings need to know whether they exist.
+from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
+from chalicelib.http import auth, etag, messages, pages, privileges, references
 from chalicelib.http.operation import operation
 from chalicelib.organisations import store
+from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.organisations import models
 
 routes = Blueprint(__name__)
+
+_LISTED = "Organizations retrieved successfully"
+
+
+@routes.route("/v2/orgs", methods=["GET"])
+@operation(data="list[models.Organisation]", query=("limit", "cursor"), examples="organisations.LIST_ORGANISATIONS")
+def list_organisations() -> Response:
+    """List the organisations of the workspace, ordered by id.
+
+    Without `limit` and `cursor` the response has all organisations. With either it has a page, and `nextCursor` unless
+    it is the last page.
+    """
+    fetch = partial(store.list_page, auth.caller().workspace_id)
+    return pages.all_or_page(_LISTED, fetch, lambda row: _render(row, row.open()))
+
+
+@routes.route("/v2/orgs", methods=["PUT"])
+@operation(
+    body="models.Organisation",
+    data="models.Organisation",
+    creates=True,
+    warns=True,
+    raises=(errors.TooLarge,),
+    examples="organisations.PUT_ORGANISATION",
+)
+def put_organisation() -> Response:
+    """Create an organisation. The service generates its id, so each request creates one.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
+    return _create(messages.body(), "")
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
@@ -24,32 +61,111 @@ routes = Blueprint(__name__)
 )
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
-    workspace_id = auth.caller().workspace_id
-    row = store.read(workspace_id, org_id)
-    rendered = {"ID": org_id, "userId": workspace_id, **row.open()}
-    return etag.tagged(messages.success("Organization retrieved successfully", rendered), row)
+    row = store.read(auth.caller().workspace_id, org_id)
+    return etag.tagged(messages.success("Organization retrieved successfully", _render(row, row.open())), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
 @operation(
     body="models.Organisation",
+    warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.Stale, errors.TooLarge),
     examples="organisations.SAVE_ORGANISATION",
 )
 def save_organisation(org_id: str) -> Response:
-    """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member."""
+    """Create or change an organisation. Members that you leave out keep their values, and `null` clears a member.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
     change: models.Organisation = messages.body()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, org_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Organization updated successfully"), row)
+    return etag.tagged(messages.success("Organization updated successfully", None, _warnings(change, before)), row)
+
+
+@routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
+@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+def delete_organisation_v2(org_id: str) -> Response:
+    """Delete an organisation. Its agents and clients stay."""
+    return _delete(org_id)
+
+
+@routes.route("/v3/orgs", methods=["GET"])
+@operation(
+    data="list[models.Organisation]",
+    query=("limit", "cursor"),
+    bounded=True,
+    examples="organisations.LIST_ORGANISATIONS_V3",
+)
+def list_organisations_v3() -> Response:
+    """List the organisations of the workspace, ordered by id.
+
+    `hasMore` says whether there are more; continue with `nextCursor` as `cursor`.
+    """
+    limit, cursor = messages.limit(), messages.cursor()
+    rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
+    return pages.bounded_page(_LISTED, pages.examine(rows, _render), limit)
+
+
+@routes.route("/v3/orgs", methods=["POST"])
+@operation(
+    body="models.OrganisationIn",
+    data="models.Organisation",
+    creates=True,
+    warns=True,
+    raises=(errors.TooLarge,),
+    examples="organisations.CREATE_ORGANISATION",
+)
+def create_organisation() -> Response:
+    """Create an organisation. The service generates its id.
+
+    `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
+    """
+    body: models.OrganisationIn = messages.body()
+    return _create(body.organisation, "organisation.")
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
 @operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
+    return _delete(org_id)
+
+
+def _create(given: "models.Organisation", path: str) -> Response:
+    row = store.new(auth.caller().workspace_id, ids.new_id())
+    document = store.save(row, {}, given.merge_into({}))
+    warnings = _warnings(given, {}, path)
+    return etag.tagged(messages.success("Organization created successfully", _render(row, document), warnings), row)
+
+
+def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.Issue]:
+    """The warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
+    workspace_id = auth.caller().workspace_id
+    return references.find_missing(
+        references.Named(
+            references.in_list(f"{path}widgetIDs", change.widgetIDs),
+            "agent",
+            partial(agents.key, workspace_id),
+            {*before.get("widgetIDs", ())},
+            agents.is_active,
+        ),
+        references.Named(
+            references.in_list(f"{path}adminIDs", change.adminIDs),
+            "client",
+            partial(clients.key, workspace_id),
+            {*before.get("adminIDs", ())},
+        ),
+    )
+
+
+def _delete(org_id: str) -> Response:
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
     return messages.success("Organization deleted successfully")
+
+
+def _render(row: store.OrganisationRow, document: Document) -> Document:
+    return privileges.visible({"ID": row.org_id, "userId": row.workspace, **document})

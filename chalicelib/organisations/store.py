@@ -1,5 +1,7 @@
 """Organisations in the database: one sealed document each."""
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
@@ -29,19 +31,31 @@ def read(workspace_id: str, org_id: str) -> OrganisationRow:
     return row
 
 
+def key(workspace_id: str, org_id: str) -> storage.Key:
+    """The key of an organisation, for `storage.find_many`."""
+    return storage.Key(OrganisationRow, workspace_id, org_id)
+
+
+def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
+    """Up to `limit` organisations after the id `after`, ordered by id; None for all. One request per MB."""
+    condition = OrganisationRow.org_id > after if after else None
+    return storage.iterate(OrganisationRow, workspace_id, condition, limit=limit)
+
+
 def new(workspace_id: str, org_id: str) -> OrganisationRow:
     """A new organisation, not stored yet."""
     return OrganisationRow(workspace_id, org_id)
 
 
-def save(row: OrganisationRow, before: Document, after: Document) -> None:
-    """Stage an organisation. An unchanged document is not written."""
+def save(row: OrganisationRow, before: Document, after: Document) -> Document:
+    """Stage an organisation and return its document. An unchanged document is not written."""
     if json_equal(after, before):
-        return
+        return before
     if after.get("lastModified") in (None, before.get("lastModified")):
         after = {**after, "lastModified": clock.seconds()}
     row.seal(after)
     storage.put(row)
+    return after
 
 
 def delete(row: OrganisationRow) -> None:

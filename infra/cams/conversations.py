@@ -16,6 +16,7 @@ from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, tallies
 from chalicelib.conversations import export as exports
+from chalicelib.http import files
 from infra.cams import options
 
 _PAGE = 100  # conversations
@@ -36,8 +37,8 @@ def conversations() -> None:
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*exports.MEDIA]),
-    default=exports.NDJSON,
+    type=click.Choice([*files.MEDIA]),
+    default=files.NDJSON,
     show_default=True,
     help="Of the file.",
 )

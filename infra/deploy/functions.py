@@ -121,7 +121,7 @@ FUNCTIONS = (
             "tallies": "BatchGetItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
             "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
-            "organisations": "DeleteItem GetItem PutItem",
+            "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "webhooks": "DeleteItem GetItem PutItem Query",
             "events": "GetItem PutItem",

@@ -52,7 +52,9 @@ EVERY = [
     Case("conversation delete, second page", f"DELETE {CONVERSATION}"),
     Case("tool delete", "DELETE /v3/tools/{tool_id}"),
     Case("client delete", "DELETE /v3/clients/{client_id}"),
+    Case("client delete v2", "DELETE /v2/clients/{client_id}"),
     Case("organisation delete", "DELETE /v3/orgs/{org_id}"),
+    Case("organisation delete v2", "DELETE /v2/orgs/{org_id}"),
     Case("lead delete", "DELETE /v3/leads/{lead_id}"),
     Case("webhook delete", "DELETE /v3/webhooks/{webhook_id}"),
     Case("token delete", "DELETE /v3/tokens/{token_id}"),
@@ -76,7 +78,9 @@ _BEFORE = {
 NOT_IDEMPOTENT = {
     "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
     "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
-    "visitor token create", "visitor token create, edge",
+    "visitor token create", "visitor token create, edge", "client create v3", "client create, put",
+    "organisation create v3",
+    "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
@@ -251,8 +255,8 @@ def clients(world: World) -> Any:
 
 
 def organisations(world: World) -> Any:
-    """The organisations that may exist."""
-    return [_got(world, f"/v2/orgs/{name}") for name in ("acme", "new")]
+    """Every organisation."""
+    return world.api.get("/v3/orgs").data
 
 
 def webhooks(world: World) -> Any:

@@ -10,6 +10,7 @@ _SHOWN = {
     "channel": "web-chat",
     "createdAt": NOW_MILLISECONDS,
 }
+_NAMED = {"name": "Sam Example-Jones"}
 
 CREATE_LEAD: Examples = {
     "lead": Example(
@@ -20,3 +21,15 @@ CREATE_LEAD: Examples = {
 }
 LIST_LEADS: Examples = {"leads": Example("The agent's leads", success("Leads retrieved successfully", [_SHOWN]))}
 READ_LEAD: Examples = {"lead": Example("The lead", success("Lead retrieved successfully", _SHOWN))}
+LIST_ALL_LEADS: Examples = {
+    "leads": Example("The first page", {**success("Leads retrieved successfully", [_SHOWN]), "hasMore": False})
+}
+CHANGE_LEAD: Examples = {
+    "merge": Example(
+        "Omitted members keep their values; null clears a member",
+        success(
+            "Lead updated successfully", {**{name: one for name, one in _SHOWN.items() if name != "phone"}, **_NAMED}
+        ),
+        {"lead": {**_NAMED, "phone": None}},
+    )
+}

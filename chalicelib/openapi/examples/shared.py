@@ -39,6 +39,10 @@ TOKEN_ID = "06fgz0x9w4t7x2v8b5r1j9n3qg"  # noqa: S105 - an id, not a token
 KEY_ID = "06fgz0x9w4v4h6y1c9w3f7s5kh"
 LEAD_ID = "k7q2m9x4v1h06fgz0x9w4w3p8b5r1n6t9y4dm"
 ERASURE_ID = "06fgz0x9w4w7d3s9k2c6q8x1vm"
+NEW_CLIENT_ID = "06fgz0x9w4wdh1y6n9g7v2c4rq"
+SECOND_CLIENT_ID = "06fgz0x9w4wfj8z3p2h9w5d6st"
+NEW_ORGANISATION_ID = "06fgz0x9w4w9f2c6m3r8t5y1bn"
+SECOND_ORGANISATION_ID = "06fgz0x9w4wbg5x1k7d4s9z3qp"
 WEBHOOK_ID = "06fgz0x9w4x5k2n7d9q4t1v8zc"
 EVENT_ID = "06fgz0x9w4y1t6b3m8r5h2w7gj"
 DELIVERY_ID = "06fgz0x9w4z8d4v1k6p9n3c5xq"
@@ -73,6 +77,10 @@ GENERATED = frozenset(
         NEW_WORKSPACE_KEY,
         LEAD_ID,
         ERASURE_ID,
+        NEW_CLIENT_ID,
+        SECOND_CLIENT_ID,
+        NEW_ORGANISATION_ID,
+        SECOND_ORGANISATION_ID,
         WEBHOOK_ID,
         EVENT_ID,
         DELIVERY_ID,

@@ -1,20 +1,23 @@
 """Rules for clients, organisations and leads, for tokens and the workspace's key."""
 
+from collections.abc import Collection
 from typing import Any
 
 from hypothesis import strategies as st
 
 from chalicelib import clock
 from tests.operations import ROUTES, scope_of
-from tests.reliability.model.agents import limits, members, texts
+from tests.reliability.model.agents import agent_names, limits, members, texts
 from tests.reliability.model.answers import MADE, Document, Expected, Record, Refused, success
-from tests.reliability.model.forms import merged
+from tests.reliability.model.forms import merged, visible
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 from tests.reliability.model.said import Said
 
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
     name=texts,
+    dashboardPassword=texts,
+    orgId=st.sampled_from(["x1", "x2", "no identifier"]),
     email=st.sampled_from(["a@x.test", " A@X.test ", "b@x.test", ""]),
     canAccess=st.lists(texts, max_size=2),
     isOrgAdmin=st.booleans(),
@@ -22,7 +25,7 @@ _clients = members(
 )
 _organisations = members(
     preferredLanguage=st.sampled_from(["de", "en"]),
-    widgetIDs=st.lists(texts, max_size=2),
+    widgetIDs=st.lists(st.one_of(agent_names, texts), max_size=3),
     canSelfEdit=st.booleans(),
     dashboardLayout=st.sampled_from(["vertical", "horizontal"]),
     lastModified=st.sampled_from([1, 2.5]),
@@ -48,7 +51,7 @@ class People(Said):
         self.ask("GET /v2/clients", at, caller, lambda workspace: Expected(success(message, whole(workspace))))
         self.pages("GET /v2/clients", at, caller, message, limit, whole)
 
-    def client(self, workspace: Workspace, client_id: str, record: Record) -> Document:
+    def client(self, workspace: Workspace, client_id: Any, record: Record) -> Document:
         """A client as rendered in an answer."""
         return {"ID": client_id, "ownerID": workspace.id, "orgUsers": [], **record.document}
 
@@ -69,15 +72,65 @@ class People(Said):
         def expected(workspace: Workspace) -> Expected:
             record = known or Record({})
             after = merged(record.document, given)
-            others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
-            if _email(Record(after)) in others:
-                raise Refused(
-                    409, "email belongs to another client of this workspace; use a different email.", code="EMAIL_TAKEN"
-                )
+            self.require_free_email(workspace, Record(after), client_id)
             workspace.of("client")[client_id] = record.save(after)
-            return Expected(success("Client updated successfully"), record)
+            return Expected(success("Client updated successfully", **missing_of_client(workspace, given)), record)
 
         self.ask("POST /v2/clients/{client_id}", at, caller, expected, given, condition, known, client_id=client_id)
+
+    @route("GET /v3/clients", limit=limits, words=st.sampled_from(["", "B@X"]))
+    def search_clients(self, at: int, caller: str, limit: int, words: str) -> None:
+        def whole(workspace: Workspace) -> list[Document]:
+            of_all = sorted(workspace.of("client").items())
+            found = [visible(self.client(workspace, key, one), "client", caller) for key, one in of_all]
+            return [one for one in found if words.lower() in f"{one.get('name', '')}\n{one.get('email', '')}".lower()]
+
+        message = "Clients retrieved successfully"
+        if not words:
+            self.bounded("GET /v3/clients", at, caller, limit, whole, "", message)
+            return
+
+        def expected(workspace: Workspace) -> Expected:
+            return Expected(success(message, whole(workspace), hasMore=False))
+
+        self.ask("GET /v3/clients", at, caller, expected, None, None, None, f"?limit=100&q={words}")
+
+    @route("POST /v3/clients", given=_clients)
+    def create_client(self, at: int, caller: str, given: Document) -> None:
+        self.create_client_by("POST /v3/clients", at, caller, given, {"client": given})
+
+    @route("PUT /v2/clients", given=_clients)
+    def put_client(self, at: int, caller: str, given: Document) -> None:
+        self.create_client_by("PUT /v2/clients", at, caller, given, given)
+
+    def create_client_by(self, name: str, at: int, caller: str, given: Document, body: Document) -> None:
+        """Create a client with a generated id."""
+        path = "" if body is given else "client."
+        record = Record(merged({}, given))
+
+        def expected(workspace: Workspace) -> Expected:
+            self.require_free_email(workspace, record)
+            warnings = missing_of_client(workspace, given, path)
+            shown = self.client(workspace, MADE, record)
+            return Expected(success("Client created successfully", shown, **warnings), record)
+
+        answer = self.ask(name, at, caller, expected, body)
+        if answer.status == 200:
+            self.workspace(at).of("client")[answer.data["ID"]] = record
+
+    def require_free_email(self, workspace: Workspace, record: Record, client_id: str = "") -> None:
+        """Raise Refused if another client has the email of this one."""
+        others = {_email(one) for key, one in workspace.of("client").items() if key != client_id} - {""}
+        if _email(record) in others:
+            raise Refused(
+                409, "email belongs to another client of this workspace; use a different email.", code="EMAIL_TAKEN"
+            )
+
+    @route("DELETE /v2/clients/{client_id}", client_id=names, condition=conditions)
+    def delete_client_v2(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
+        self.delete_record(
+            "DELETE /v2/clients/{client_id}", at, caller, "client", client_id, condition, client_id=client_id
+        )
 
     @route("DELETE /v3/clients/{client_id}", client_id=names, condition=conditions)
     def delete_client(self, at: int, caller: str, client_id: str, condition: str | None) -> None:
@@ -122,14 +175,76 @@ class People(Said):
             workspace.of("organisation")[org_id] = record.save(merged(record.document, {"name": name, **given}))
             if record.tag is None and record.document.get("lastModified") in (None, before):
                 record.document["lastModified"] = self.seconds()
-            return Expected(success("Organization updated successfully"), record)
+            warnings = missing_of_organisation(workspace, given)
+            return Expected(success("Organization updated successfully", **warnings), record)
 
         body = {"name": name, **given}
         self.ask("POST /v2/orgs/{org_id}", at, caller, expected, body, condition, known, org_id=org_id)
 
+    @route("GET /v3/orgs", limit=limits)
+    def list_organisations(self, at: int, caller: str, limit: int) -> None:
+        message = "Organizations retrieved successfully"
+        self.bounded("GET /v3/orgs", at, caller, limit, organisations, "", message)
+
+    @route("GET /v2/orgs", limit=limits)
+    def list_organisations_v2(self, at: int, caller: str, limit: int) -> None:
+        message = "Organizations retrieved successfully"
+        self.ask("GET /v2/orgs", at, caller, lambda workspace: Expected(success(message, organisations(workspace))))
+        self.pages("GET /v2/orgs", at, caller, message, limit, organisations)
+
+    @route("GET /v3/orgs/{org_id}/clients", org_id=names, limit=limits)
+    def list_organisation_clients(self, at: int, caller: str, org_id: str, limit: int) -> None:
+        def whole(workspace: Workspace) -> list[Document]:
+            workspace.get("organisation", org_id)
+            found = sorted(workspace.of("client").items())
+            own = [(key, one) for key, one in found if one.document.get("orgId") == org_id]
+            return [visible(self.client(workspace, key, one), "client", caller) for key, one in own]
+
+        message = "Clients retrieved successfully"
+        self.bounded("GET /v3/orgs/{org_id}/clients", at, caller, limit, whole, "", message, org_id=org_id)
+
+    @route("GET /v3/orgs/{org_id}/agents", org_id=names)
+    def list_organisation_agents(self, at: int, caller: str, org_id: str) -> None:
+        def expected(workspace: Workspace) -> Expected:
+            known = workspace.of("agent")
+            named = workspace.get("organisation", org_id).document.get("widgetIDs", ())
+            found = [self.shown(key, known[key].document, caller) for key in sorted({*named}) if key in known]
+            return Expected(success("Agents retrieved successfully", found, hasMore=False))
+
+        self.ask("GET /v3/orgs/{org_id}/agents", at, caller, expected, org_id=org_id)
+
+    @route("POST /v3/orgs", name=texts, given=_organisations)
+    def create_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
+        body = {"name": name, **given}
+        self.create_organisation_by("POST /v3/orgs", at, caller, body, {"organisation": body})
+
+    @route("PUT /v2/orgs", name=texts, given=_organisations)
+    def put_organisation(self, at: int, caller: str, name: str, given: Document) -> None:
+        body = {"name": name, **given}
+        self.create_organisation_by("PUT /v2/orgs", at, caller, body, body)
+
+    def create_organisation_by(self, route: str, at: int, caller: str, given: Document, body: Document) -> None:
+        """Create an organisation with a generated id."""
+        path = "" if body is given else "organisation."
+        record = Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            record.document = {"lastModified": self.seconds(), **merged({}, given)}
+            shown = {"ID": MADE, "userId": workspace.id, **record.document}
+            warnings = missing_of_organisation(workspace, given, path)
+            return Expected(success("Organization created successfully", shown, **warnings), record)
+
+        answer = self.ask(route, at, caller, expected, body)
+        if answer.status == 200:
+            self.workspace(at).of("organisation")[answer.data["ID"]] = record
+
     @route("DELETE /v3/orgs/{org_id}", org_id=names, condition=conditions)
     def delete_organisation(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
         self.delete_record("DELETE /v3/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
+
+    @route("DELETE /v2/orgs/{org_id}", org_id=names, condition=conditions)
+    def delete_organisation_v2(self, at: int, caller: str, org_id: str, condition: str | None) -> None:
+        self.delete_record("DELETE /v2/orgs/{org_id}", at, caller, "organisation", org_id, condition, org_id=org_id)
 
     # ---- leads ----
 
@@ -157,6 +272,31 @@ class People(Said):
             return Expected(success("Lead retrieved successfully", {"id": lead_id, **record.document}), record)
 
         self.ask("GET /v3/leads/{lead_id}", at, caller, expected, None, condition, known, lead_id=lead_id)
+
+    @route("GET /v3/leads", limit=limits)
+    def list_all_leads(self, at: int, caller: str, limit: int) -> None:
+        """Agent by agent, newest first. A page may end with its agent, so only one of the rest is compared."""
+
+        def expected(workspace: Workspace) -> Expected:
+            newest = reversed(workspace.of("lead").items())
+            found = sorted(newest, key=lambda pair: str(pair[1].document["agentId"]))
+            shown = [{"id": key, **one.document} for key, one in found]
+            return Expected(success("Leads retrieved successfully", shown, hasMore=False))
+
+        self.ask("GET /v3/leads", at, caller, expected, query="?limit=100")
+
+    @route("PATCH /v3/leads/{lead_id}", pick=picks, given=_leads, condition=conditions)
+    def change_lead(self, at: int, caller: str, pick: int, given: Document, condition: str | None) -> None:
+        lead_id = self.known("lead", at, pick)
+        known = self.workspace(at).of("lead").get(lead_id)
+
+        def expected(workspace: Workspace) -> Expected:
+            record = workspace.get("lead", lead_id)
+            record.save({"channel": "web-chat", **merged(record.document, given)})
+            return Expected(success("Lead updated successfully", {"id": lead_id, **record.document}), record)
+
+        body = {"lead": given}
+        self.ask("PATCH /v3/leads/{lead_id}", at, caller, expected, body, condition, known, lead_id=lead_id)
 
     @route("GET /v3/agents/{agent_id}/leads", pick=picks, limit=limits)
     def list_leads(self, at: int, caller: str, pick: int, limit: int) -> None:
@@ -267,6 +407,30 @@ class People(Said):
 
 _OPEN_TO_TOKENS = {scope_of(name) for name, one in ROUTES.items() if one["credential"] == "v3"}
 _READ_SCOPES = sorted({f"{scope.partition(':')[0]}:read" for scope in _OPEN_TO_TOKENS})
+
+
+def missing_of_client(workspace: Workspace, given: Document, path: str = "") -> Document:
+    """The warnings of an answer to a client whose organisation does not exist."""
+    ids = {f"{path}orgId": given["orgId"]} if given.get("orgId") is not None else {}
+    return _missing(ids, "organisation", workspace.of("organisation"))
+
+
+def missing_of_organisation(workspace: Workspace, given: Document, path: str = "") -> Document:
+    """The warnings of an answer to an organisation whose agents do not exist."""
+    ids = {f"{path}widgetIDs.{number}": one for number, one in enumerate(given.get("widgetIDs") or ())}
+    return _missing(ids, "agent", workspace.of("agent"))
+
+
+def _missing(ids: dict[str, str], kind: str, known: Collection[str]) -> Document:
+    message = f"names no {kind} of this workspace; it is stored as sent"
+    found = [{"path": path, "message": message} for path, one in ids.items() if one not in known]
+    return {"warnings": found} if found else {}
+
+
+def organisations(workspace: Workspace) -> list[Document]:
+    """All organisations, ordered by id."""
+    found = sorted(workspace.of("organisation").items())
+    return [{"ID": key, "userId": workspace.id, **one.document} for key, one in found]
 
 
 def _email(record: Record) -> str:

@@ -1,0 +1,57 @@
+"""Exports as text, in pages: NDJSON, or CSV for a spreadsheet. The pages, one after the other, are one file."""
+
+import csv
+import io
+import re
+from collections.abc import Iterable
+from urllib.parse import urlencode
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.http import exchange, operation
+
+NDJSON, CSV = "ndjson", "csv"
+MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
+# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number.
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?[0-9 ().-]*")
+
+
+def requested_format() -> str:
+    """The query parameter `format`. Raises Invalid."""
+    form = exchange.query_value("format")
+    if form not in MEDIA:
+        raise errors.Invalid.member("format", f"must be {' or '.join(MEDIA)}")
+    return form
+
+
+def response(form: str, text: str, next_cursor: str | None) -> Response:
+    """A page of a file, with a header that leads to the next page, relative to the request; None for the last page."""
+    return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
+
+
+def heading(form: str, columns: Iterable[str]) -> str:
+    """The line before the first record of a file: the names of the columns; empty for a form without one."""
+    return csv_line(columns) if form == CSV else ""
+
+
+def csv_line(cells: Iterable[object]) -> str:
+    """A line of a CSV. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
+    line = io.StringIO()
+    csv.writer(line).writerow([_cell(value) for value in cells])
+    return line.getvalue()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def _link(next_cursor: str | None) -> dict[str, str]:
+    if next_cursor is None:
+        return {}
+    names = [name for name in operation.current().query if name != "cursor"]
+    query = {name: value for name in names if (value := exchange.query_value(name))}
+    return {"Link": f'<?{urlencode({**query, "cursor": next_cursor})}>; rel="next"'}
