@@ -72,6 +72,8 @@ CASES = [
     Case("unknown agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}, values={"agent_id": "unknown"}),
     Case("agent list", "GET /v3/agents", {QUERY: 1, BATCH: 1}),
     Case("agent list page", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?limit=1"),
+    Case("agent list with filters", "GET /v3/agents", {QUERY: 1}, query="?q=none&starred=true"),
+    Case("agent list sorted", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?sort=title"),
     Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
     Case("agent save", "PATCH /v3/agents/{agent_id}", {QUERY: 1, PUT: 1}, {"agent": {"title": "v3"}}),
     Case("agent save unchanged", "PATCH /v3/agents/{agent_id}", {QUERY: 1}, {"agent": {}}),

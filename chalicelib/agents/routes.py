@@ -1,13 +1,12 @@
 """Agents over HTTP (§4.1, §4.2)."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids, storage
-from chalicelib.agents import store
+from chalicelib.agents import browse, filters, store
 from chalicelib.http import auth, cors, etag, messages, pages, privileges, spliced
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
@@ -40,15 +39,27 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@operation(data="list[record.AgentV3]", query=("limit", "cursor"), examples="agents.LIST_AGENTS")
+@operation(
+    data="list[record.AgentV3]",
+    query=("limit", "cursor", *filters.NAMES),
+    bounded=True,
+    examples="agents.LIST_AGENTS",
+)
 def list_agents() -> Response:
-    """List the agents of the workspace in the v3 form, ordered by id.
+    """List the agents of the workspace that match all given filters, in the v3 form, ordered by id or as `sort` says.
 
-    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`. A
-    new or changed agent may appear in the list a second later.
+    `q` is found in the title, and in the first 200 characters of the description. A request examines up to 500 agents,
+    so a page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. `sort` works
+    in a workspace of up to 2,000 agents. A new or changed agent may appear in the list a second later.
     """
-    fetch = partial(store.list_entries, auth.caller().workspace_id)
-    return pages.page("Agents retrieved successfully", fetch, _render, store.read_entries)
+    limit, wanted, sort = messages.limit(), filters.requested(), filters.requested_order()
+    workspace_id = auth.caller().workspace_id
+    if sort is None:
+        found = browse.by_id(workspace_id, wanted, messages.cursor(), limit)
+    else:
+        found = browse.in_order(workspace_id, wanted, sort, filters.requested_position(sort), limit)
+    listed = (pages.Examined(one.position, _render(one.row) if one.row else None, one.has_more) for one in found)
+    return pages.bounded_page("Agents retrieved successfully", listed, limit)
 
 
 @routes.route("/v3/agents", methods=["POST"])

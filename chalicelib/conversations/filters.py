@@ -1,17 +1,14 @@
 """The filters of the lists of conversations, from the query of a request."""
 
-import re
 from typing import NamedTuple
 
-from chalicelib import errors, ids
+from chalicelib import ids
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.http import exchange
+from chalicelib.http import queries
 from chalicelib.storage import Document
 
 NAMES = ("from", "to", "state", "tag", "origin", "assignedTo", "userID", "activeSince", "q")
-MAX_TEXT = 200
 _SEARCHED = ("userName", "userEmail", "userPhone", "title", "lastMessage")
-_SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
 
 
 class Filters(NamedTuple):
@@ -44,32 +41,12 @@ class Filters(NamedTuple):
 def requested() -> Filters:
     """The filters in the query of the request; those that it does not have match everything. Raises Invalid."""
     members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
-    given = {member: _text(name) for name, member in members.items()}
+    given = {member: queries.text(name) for name, member in members.items()}
     equal = {member: value for member, value in given.items() if value is not None}
-    active, text = _seconds("activeSince") or 0, (_text("q") or "").casefold()
-    return Filters(_seconds("from"), _seconds("to"), equal, _text("tag"), active, text)
+    active, text = queries.seconds("activeSince") or 0, (queries.text("q") or "").casefold()
+    return Filters(queries.seconds("from"), queries.seconds("to"), equal, queries.text("tag"), active, text)
 
 
 def is_inbox() -> bool:
     """Whether the query has `inbox=true`. Raises Invalid for a value other than true and false."""
-    value = exchange.query_value("inbox")
-    if value not in (None, "true", "false"):
-        raise errors.Invalid.member("inbox", "must be true or false")
-    return value == "true"
-
-
-def _seconds(name: str) -> int | None:
-    """The query parameter `name` as Unix seconds, None without it. Raises Invalid."""
-    value = exchange.query_value(name)
-    if value is None:
-        return None
-    if not _SECONDS.fullmatch(value):
-        raise errors.Invalid.member(name, "must be Unix seconds, a whole number from 0 to 99999999999")
-    return int(value)
-
-
-def _text(name: str) -> str | None:
-    value = exchange.query_value(name)
-    if value is not None and not 1 <= len(value) <= MAX_TEXT:
-        raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
-    return value
+    return bool(queries.flag("inbox"))
