@@ -70,7 +70,7 @@ _CHANGE = {
     "nodes": [{"id": "start", "type": "start", "instructions": "Greet the customer."}],
     "vg_temperature": None,
 }
-_CHANGED = {
+SUPPORT_V3_FINAL = {
     **{name: value for name, value in _SUPPORT_V3.items() if name != "vg_temperature"},
     **{name: value for name, value in _CHANGE.items() if value is not None},
 }
@@ -100,12 +100,12 @@ CREATE_AGENT: Examples = {
 CHANGE_AGENT: Examples = {
     "merge": Example(
         "Objects and nodes merge; null clears a member",
-        success("Agent updated successfully", {**_CHANGED, "tools": []}),
+        success("Agent updated successfully", {**SUPPORT_V3_FINAL, "tools": []}),
         {"agent": _CHANGE},
     )
 }
 LIST_AGENTS: Examples = {
     "all": Example(
-        "All agents", {**success("Agents retrieved successfully", [_NEW_CREATED, _CHANGED]), "hasMore": False}
+        "All agents", {**success("Agents retrieved successfully", [_NEW_CREATED, SUPPORT_V3_FINAL]), "hasMore": False}
     )
 }
