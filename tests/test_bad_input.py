@@ -67,6 +67,7 @@ WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None
 # These routes treat an empty body as an empty object.
 BODY_IS_OPTIONAL = {"POST /agents/{agent_id}/interact/{user_id}/state", "POST /v3/workspace/key/rotate"}
 
+PLACE = "must be the place of a tool in tools, such as tools.0"
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )
@@ -130,6 +131,21 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {}, "unknown": CANARY}, "unknown", UNKNOWN),
         ({"agent": {"unknown": CANARY}}, "agent.unknown", UNKNOWN),
         ({"agent": {"SECRET_API_KEY": NUMBER}}, "agent.SECRET_API_KEY", TEXT),
+    ],
+    "POST /v3/agents/import": [
+        ({}, "template", MISSING),
+        ({"template": [CANARY]}, "template", OBJECT),
+        ({"template": {}, "agent": CANARY}, "agent", UNKNOWN),
+        ({"template": {"unknown": CANARY}}, "template.unknown", UNKNOWN),
+        ({"template": {"title": NUMBER}}, "template.title", TEXT),
+        ({"template": {"tools": [{"name": NUMBER}]}}, "template.tools.0.name", TEXT),
+        ({"template": {"tools": [{"unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
+        ({"template": {"assignedToolsIds": [CANARY]}}, "template.assignedToolsIds.0", PLACE),
+        (
+            {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{}]}},
+            "template.nodes.0.toolsIds.1",
+            PLACE,
+        ),
     ],
     "PATCH /v3/agents/{agent_id}": [
         ({}, "agent", MISSING),

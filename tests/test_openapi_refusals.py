@@ -160,7 +160,8 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         )
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
-    bodies = {**CHANGES, "create_agent": {"agent": {"SECRET_API_KEY": taken}}}
+    key = {"SECRET_API_KEY": taken}
+    bodies = {**CHANGES, "create_agent": {"agent": key}, "import_agent": {"template": key}}
 
     # Without a precondition the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}

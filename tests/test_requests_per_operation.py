@@ -76,6 +76,8 @@ CASES = [
     Case("agent list sorted", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?sort=title"),
     Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
     Case("agent clone", "POST /v3/agents/{agent_id}/clone", {QUERY: 1, TRANSACT: 1}),
+    Case("template read", "GET /v3/agents/{agent_id}/template", {QUERY: 1}),
+    Case("agent import", "POST /v3/agents/import", {TRANSACT: 1}, body_of("POST /v3/agents/import")),
     Case("agent save", "PATCH /v3/agents/{agent_id}", {QUERY: 1, PUT: 1}, {"agent": {"title": "v3"}}),
     Case("agent save unchanged", "PATCH /v3/agents/{agent_id}", {QUERY: 1}, {"agent": {}}),
     Case("agent save v2", "POST /v2/agents/{agent_id}", {GET: 1, PUT: 1}, {"title": "v2"}),

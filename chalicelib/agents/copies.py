@@ -51,12 +51,29 @@ def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
     """
     agent = store.require_found(source.agent)
     agent_id = ids.new_id()
+    document = {name: value for name, value in agent.open().items() if name != _AGENT_KEY}
     opened = [_owned_by(agent_id, agent.agent_id, tool.open()) for tool in source.tools]
+    numbers = {tool.tool_id: number for number, tool in enumerate(source.tools)}
+
+    def refer(made: list[tools.ToolRow]) -> _Translate:
+        return lambda tool_id, path: made[numbers[tool_id]].tool_id if tool_id in numbers else tool_id
+
+    return create(workspace_id, agent_id, document, opened, refer)
+
+
+def create(
+    workspace_id: str,
+    agent_id: str,
+    document: Document,
+    opened: list[Document],
+    refer: Callable[[list[tools.ToolRow]], _Translate],
+) -> Copy:
+    """Stage a new agent with new tools; `refer` returns for these tools how the agent's references are replaced.
+
+    The commit raises what that of `store.create` raises, and TooLarge for more than 96 tools or 4 MB.
+    """
     made = tools.create(workspace_id, agent_id, opened)
-    new = {old.tool_id: tool.tool_id for old, tool in zip(source.tools, made, strict=True)}
-    document = with_references(agent.open(), lambda tool_id, path: new.get(tool_id, tool_id))
-    document.pop(_AGENT_KEY, None)
-    return Copy(*store.create(workspace_id, agent_id, document), made)
+    return Copy(*store.create(workspace_id, agent_id, with_references(document, refer(made))), made)
 
 
 def with_references(document: Document, translate: _Translate) -> Document:

@@ -71,15 +71,16 @@ _BEFORE = {
 
 # Cases that take effect again when they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
-    "agent create", "agent clone", "tool create", "conversation create", "conversation create, second page",
-    "lead create", "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create",
-    "key rotate", "visitor token create", "visitor token create, edge",
+    "agent create", "agent clone", "agent import", "tool create", "conversation create",
+    "conversation create, second page", "lead create", "erasure create", "webhook create", "webhook rotate",
+    "webhook test", "redeliver", "token create", "key rotate", "visitor token create", "visitor token create, edge",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
 EVENTS = {
     "agent create": ["agent_created"],
     "agent clone": ["agent_created"],
+    "agent import": ["agent_created"],
     "agent save v2": ["agent_updated"],
     "agent change": ["agent_updated"],
     "agent change nothing": [],
