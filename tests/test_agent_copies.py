@@ -128,6 +128,15 @@ def test_tools_of_more_than_a_megabyte_are_cloned_and_more_than_4_mb_refused(api
     assert used.requests["Query"] <= 6
 
 
+@pytest.mark.parametrize(("method", "name"), [("POST", "clone"), ("GET", "template")])
+def test_tools_of_more_than_6_mb_are_not_opened_at_once(method: str, name: str, api: Api, agent_id: str) -> None:
+    for _ in range(6):  # they compress to almost nothing
+        tool = {"name": "x", "description": "x" * 1_100_000}
+        api.post(f"/v3/agents/{agent_id}/tools", {"tool": tool}).data  # noqa: B018 - fails where it is no success
+    message = refused(api.call(method, f"/v3/agents/{agent_id}/{name}", None, api._headers), 413)
+    assert message == "The agent and its tools are too large."
+
+
 def test_a_clone_of_another_workspace_s_agent_is_not_found(
     api: Api, agent_id: str, other_workspace: NewWorkspace
 ) -> None:

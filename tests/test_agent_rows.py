@@ -94,7 +94,7 @@ def test_an_entry_of_the_index_has_a_sealed_summary(
 
     changed = api.patch(f"/v3/agents/{made['id']}", {"agent": {"title": None, "starred": False}}).data
     (entry,) = entries(workspace)
-    expected = {"description": "Helps.", "starred": False, "deployed": False}
+    expected = {"description": "Helps.", "starred": False, "deployed": False, **times}
     assert storage.unseal(entry, "summary") == {**expected, "lastModified": changed["lastModified"]}
 
 

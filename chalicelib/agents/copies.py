@@ -4,21 +4,37 @@
 tools. Ids that are unique inside the record only, of nodes and of fields, stay.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from chalicelib import errors, ids
 from chalicelib.agents import store
-from chalicelib.storage import Document
+from chalicelib.storage import Document, DocumentRow
 from chalicelib.tools import store as tools
 
 # Tools that a transaction creates with their agent. It is limited to 100 items: the agent takes three, an
 # `Idempotency-Key` one. And to 4 MB.
 MAX_TOOLS = 96
 _MAX_TRANSACTION = 4_000_000
+# Characters of the JSON of an agent and its tools, which bound the memory of a request.
+_MAX_JSON = 6_000_000
+_TOO_LARGE = "The agent and its tools are too large."
 _AGENT_KEY = "SECRET_API_KEY"
 # The reference to a tool at a path of the agent, replaced; None leaves it out.
 _Translate = Callable[[str, str], str | None]
+
+
+def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
+    """The documents of these rows. Raises TooLarge for more than 6 MB of JSON, which may be stored in much less."""
+    documents, size = [], 0
+    for row in rows:
+        text = row.text()
+        size += len(text)
+        if size > _MAX_JSON:
+            raise errors.TooLarge(_TOO_LARGE)
+        documents.append(json.loads(text))
+    return documents
 
 
 class Copy(NamedTuple):
@@ -51,14 +67,15 @@ def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
     """
     agent = store.require_found(source.agent)
     agent_id = ids.new_id()
-    document = {name: value for name, value in agent.open().items() if name != _AGENT_KEY}
-    opened = [_owned_by(agent_id, agent.agent_id, tool.open()) for tool in source.tools]
+    whole, *opened = open_all([agent, *source.tools])
+    document = {name: value for name, value in whole.items() if name != _AGENT_KEY}
+    owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in opened]
     numbers = {tool.tool_id: number for number, tool in enumerate(source.tools)}
 
     def refer(made: list[tools.ToolRow]) -> _Translate:
         return lambda tool_id, path: made[numbers[tool_id]].tool_id if tool_id in numbers else tool_id
 
-    return create(workspace_id, agent_id, document, opened, refer)
+    return create(workspace_id, agent_id, document, owned, refer)
 
 
 def create(
@@ -93,7 +110,7 @@ def _while_small(
     for tool in rest:
         size += len(tool.document)
         if size > _MAX_TRANSACTION:
-            raise errors.TooLarge("The agent and its tools are too large.")
+            raise errors.TooLarge(_TOO_LARGE)
         yield tool
 
 

@@ -59,8 +59,8 @@ def read_template(agent_id: str) -> Response:
     than 96 tools, or more than 2 MB.
     """
     found = copies.read_whole(auth.caller().workspace_id, agent_id)
-    document = store.require_found(found.agent).open()
-    template = templates.of(document, found.tools)
+    document, *opened = copies.open_all([store.require_found(found.agent), *found.tools])
+    template = templates.of(document, opened, [tool.tool_id for tool in found.tools])
     text = storage.encode_json(template).decode()
     messages.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
     omitted = templates.omitted(document) if privileges.sees_secrets() else ()

@@ -19,12 +19,12 @@ _PLACE = re.compile(r"tools\.(0|[1-9][0-9]?)")
 _PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
 
 
-def of(agent: Document, found: list[tools.ToolRow]) -> Document:
-    """The template of an agent with this document and these tools."""
-    places = {tool.tool_id: f"tools.{place}" for place, tool in enumerate(found)}
+def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document:
+    """The template of an agent with this document, and tools with these documents and ids."""
+    places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
-    shown = [projections.portable(Tool, tool.open()) for tool in found]
+    shown = [projections.portable(Tool, tool) for tool in opened]
     return {**template, "tools": shown} if shown else template
 
 
