@@ -7,6 +7,7 @@ from functools import partial
 from chalice.app import Chalice
 
 from chalicelib import telemetry
+from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.routes import routes as analytics
@@ -47,6 +48,7 @@ for middleware in (
 
 resources = (
     agents,
+    agent_copies,
     tools,
     conversations,
     conversation_messages,

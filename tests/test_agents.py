@@ -513,7 +513,8 @@ def test_the_list_returns_the_same_records_as_a_read(api: Api, agent_id: str) ->
 
 
 def test_the_list_of_a_workspace_without_agents_is_empty(api: Api) -> None:
-    assert api.get("/v3/agents").json == {"success": True, "message": "Agents retrieved successfully", "data": []}
+    expected = {"success": True, "message": "Agents retrieved successfully", "hasMore": False, "data": []}
+    assert api.get("/v3/agents").json == expected
 
 
 # Two workspaces

@@ -15,7 +15,7 @@ from app import app
 from chalicelib import errors
 from chalicelib.agents.record import AgentV3
 from chalicelib.http import messages
-from chalicelib.http.wire import without_secrets
+from chalicelib.http.projections import without_secrets
 from chalicelib.webhooks import change, events
 from tests.api import Api
 from tests.contract.test_members import TABLE, document

@@ -67,6 +67,7 @@ WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None
 # These routes treat an empty body as an empty object.
 BODY_IS_OPTIONAL = {"POST /agents/{agent_id}/interact/{user_id}/state", "POST /v3/workspace/key/rotate"}
 
+PLACE = "must be the place of a tool in tools, such as tools.0"
 TEXT, NUM, FLAG, LIST, OBJECT = (
     f"must be {kind}" for kind in ("a string", "a number", "a boolean", "an array", "an object")
 )
@@ -130,6 +131,21 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"agent": {}, "unknown": CANARY}, "unknown", UNKNOWN),
         ({"agent": {"unknown": CANARY}}, "agent.unknown", UNKNOWN),
         ({"agent": {"SECRET_API_KEY": NUMBER}}, "agent.SECRET_API_KEY", TEXT),
+    ],
+    "POST /v3/agents/import": [
+        ({}, "template", MISSING),
+        ({"template": [CANARY]}, "template", OBJECT),
+        ({"template": {}, "agent": CANARY}, "agent", UNKNOWN),
+        ({"template": {"unknown": CANARY}}, "template.unknown", UNKNOWN),
+        ({"template": {"title": NUMBER}}, "template.title", TEXT),
+        ({"template": {"tools": [{"name": NUMBER}]}}, "template.tools.0.name", TEXT),
+        ({"template": {"tools": [{"unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
+        ({"template": {"assignedToolsIds": [CANARY]}}, "template.assignedToolsIds.0", PLACE),
+        (
+            {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{}]}},
+            "template.nodes.0.toolsIds.1",
+            PLACE,
+        ),
     ],
     "PATCH /v3/agents/{agent_id}": [
         ({}, "agent", MISSING),
@@ -494,6 +510,7 @@ STATE = "/agents/support/interact/user-1/state"
 PAGES = ["0", "-1", "x", "1.5", "1e1", "", "%2B1", "%201", "01", "1%0A", "1,2", "NaN", "1" * 10, "%D9%A3", "1&page=2"]
 STATUSES = ["", "x", "Failed", "failed,pending", "failed ", "0", "null", "failed&status=failed"]
 TEXTS = ["agentId", "orgId", "state", "tag", "origin", "assignedTo", "userID", "q"]
+FLAGS = ["inbox", "starred", "deployed"]
 TIMES = ["from", "to", "activeSince"]
 LIMITS = ["0", "-1", "101", "x", "1.5", "1e1", "", "05", "10000000000", "5&limit=5"]
 
@@ -752,7 +769,7 @@ def operations_with(name: str) -> list[Operation]:
 
 
 def test_every_query_parameter_is_tested() -> None:
-    tested = {"page", "limit", "cursor", "status", "inbox", "format", *TEXTS, *TIMES}
+    tested = {"page", "limit", "cursor", "status", "format", "sort", *FLAGS, *TEXTS, *TIMES}
     assert {name for operation in OPERATIONS for name in operation.query} == tested
 
 
@@ -829,13 +846,24 @@ def test_a_time_that_is_not_in_seconds_is_refused(name: str, value: str, service
         assert assert_refused(answer, operation, name) == f"{name} {rule}."
 
 
-@pytest.mark.parametrize("value", ["", "1", "True", "yes", "true&inbox=true"])
-@every(operations_with("inbox"))
-def test_inbox_is_true_or_false(operation: Operation, value: str, service: Service) -> None:
+@one_of_each(lambda name: name)
+@pytest.mark.parametrize("value", ["", "1", "True", "yes", "true&{}=true"])
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_flag_is_true_or_false(name: str, value: str, service: Service) -> None:
+    for operation in operations_with(name):
+        with harmless():
+            answer = service.api.get(f"{service.path(operation.route)}?{name}={value.format(name)}")
+        rule = "must be given once" if "&" in value else "must be true or false"
+        assert assert_refused(answer, operation, name) == f"{name} {rule}."
+
+
+@pytest.mark.parametrize("value", ["", "id", "Title", "title,created", "title&sort=title"])
+@every(operations_with("sort"))
+def test_an_unknown_order_is_refused(operation: Operation, value: str, service: Service) -> None:
     with harmless():
-        answer = service.api.get(f"{service.path(operation.route)}?inbox={value}")
-    rule = "must be given once" if "&" in value else "must be true or false"
-    assert assert_refused(answer, operation, "inbox") == f"inbox {rule}."
+        answer = service.api.get(f"{service.path(operation.route)}?sort={value}")
+    rule = "given once" if "&" in value else "one of title, lastModified, created"
+    assert assert_refused(answer, operation, "sort") == f"sort must be {rule}."
 
 
 @pytest.mark.parametrize("query", ["", "?inbox=false"])

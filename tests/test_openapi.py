@@ -169,7 +169,7 @@ def test_the_envelopes_carry_the_name_of_their_data() -> None:
         for name, one in components.items()
         if name.endswith("Answer") and "data" in one["properties"]
     }
-    assert {"AgentV3Answer", "AgentV3ListAnswer", "ToolAnswer", "ConvoMetaListAnswer"} <= envelopes.keys()
+    assert {"AgentV3Answer", "AgentV3PageAnswer", "ToolAnswer", "ConvoMetaListAnswer"} <= envelopes.keys()
     for name, data in envelopes.items():
         record = data.get("items", data)["$ref"].rpartition("/")[2]
         of_list = "Page" if "hasMore" in components[name]["properties"] else "List"
@@ -268,7 +268,7 @@ def test_an_enumeration_is_closed_or_lists_its_known_values(component: str, memb
 @pytest.mark.parametrize("name", ["limit", "page"])
 def test_a_query_number_has_the_bounds_that_the_service_enforces(name: str, api: Api, agent_id: str) -> None:
     schema = document()["components"]["parameters"][name]["schema"]
-    path = {"limit": "/v3/agents", "page": f"/v2/agents/{agent_id}/convos"}[name]
+    path = {"limit": f"/v3/agents/{agent_id}/tools", "page": f"/v2/agents/{agent_id}/convos"}[name]
     statuses = [api.get(f"{path}?{name}={schema[bound]}").status for bound in ("minimum", "maximum", "default")]
     beyond = [schema["minimum"] - 1, schema["maximum"] + 1]
     assert statuses == [200, 200, 200]

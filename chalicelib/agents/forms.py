@@ -23,13 +23,16 @@ _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
 _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 
 
-def merge_v3(document: Document, change: AgentV3) -> Document:
-    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears. Raises Invalid."""
+def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
+    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
+
+    Raises Invalid, with the `path` of the change in the body.
+    """
     for name in change.model_fields_set & _V2_ONLY:
-        raise errors.Invalid.member(f"agent.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
+        raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
     merged = change.merge_into(document)
     if change.nodes is not None:
-        merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes)
+        merged["nodes"] = _merge_nodes(document.get("nodes", []), change.nodes, path)
     return merged
 
 
@@ -78,7 +81,7 @@ def _theme_text(theme: Document, stored: str | None) -> str:
     return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
 
 
-def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
+def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
     """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid.
 
     A node without an id, or with an empty one, is new and gets one.
@@ -88,7 +91,7 @@ def _merge_nodes(stored: list[Document], changes: list[Node]) -> list[Document]:
     for index, change in enumerate(changes):
         node_id = change.id or ids.new_id()
         if node_id in seen:
-            raise errors.Invalid.member(f"agent.nodes.{index}.id", "is duplicated")
+            raise errors.Invalid.member(f"{path}.nodes.{index}.id", "is duplicated")
         seen.add(node_id)
         nodes[node_id] = {**change.merge_into(nodes.get(node_id, {})), "id": node_id}
     return list(nodes.values())

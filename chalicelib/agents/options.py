@@ -10,6 +10,8 @@ from chalicelib.http.wire import (
     OpenWire,
     OptionalFlag,
     OptionalNumber,
+    OptionalOwnId,
+    OptionalOwnIds,
     OptionalSecret,
     OptionalText,
     OptionalTexts,
@@ -30,7 +32,7 @@ class KnowledgeBaseModel(OpenWire):
 class PhotoappOptions(OpenWire):
     """`photoappOptions`."""
 
-    pageId: OptionalText = None
+    pageId: OptionalOwnId = None
     accessToken: OptionalSecret = None
 
 
@@ -108,7 +110,7 @@ class Internal(OpenWire):
 class Community(OpenWire):
     """`community`."""
 
-    channelIds: OptionalTexts = None
+    channelIds: OptionalOwnIds = None
     webhookUrls: Annotated[OptionalTexts, SECRET] = None  # such a URL is all that posting needs
 
 

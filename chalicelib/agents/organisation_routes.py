@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.agents import store
-from chalicelib.agents.routes import render
+from chalicelib.agents import answer, store
 from chalicelib.http import auth, messages, pages
 from chalicelib.http.operation import operation
 from chalicelib.ids import IDENTIFIER
@@ -37,7 +36,7 @@ def list_organisation_agents(org_id: str) -> Response:
     ids = sorted({one for one in named if one > after and IDENTIFIER.fullmatch(one)})
     found = store.read_entries(store.keyed(workspace_id, one) for one in ids[: pages.MAX_EXAMINED])
     examined = (
-        pages.Examined(position, render(row) if row else None, number < len(ids))
+        pages.Examined(position, answer.render(row) if row else None, number < len(ids))
         for number, (position, row) in enumerate(found, start=1)
     )
     return pages.bounded_page("Agents retrieved successfully", examined, limit)

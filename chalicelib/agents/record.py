@@ -14,6 +14,7 @@ from chalicelib.http.wire import (
     OpenWire,
     OptionalFlag,
     OptionalNumber,
+    OptionalOwnId,
     OptionalSecret,
     OptionalText,
     OptionalTexts,
@@ -45,8 +46,8 @@ class SharedMembers(OpenWire):
     buttonsLayout: OptionalText = None
     ADVANCED_customCSS: OptionalText = None
     chatappToken: OptionalSecret = None
-    chatappNumberId: OptionalText = None
-    chatappBusniessId: OptionalText = None
+    chatappNumberId: OptionalOwnId = None
+    chatappBusniessId: OptionalOwnId = None
     webhookUrl: OptionalText = None
     cloudPrivateKey: OptionalSecret = None
     cloudClientEmail: OptionalText = None
@@ -108,10 +109,10 @@ class AgentV3(SharedMembers):
     """An agent in the v3 form (§2.4)."""
 
     # Identity and status
-    ownerID: OptionalText = None
+    ownerID: OptionalOwnId = None
     ID: OptionalText = read_only()
     id: OptionalText = read_only()
-    storageID: OptionalText = None
+    storageID: OptionalOwnId = None
     createdAtUNIX: OptionalNumber = read_only()
     lastModified: OptionalNumber = read_only()
     disabled: OptionalFlag = None
@@ -153,7 +154,7 @@ class AgentV3(SharedMembers):
     allTimeTriggers: OptionalNumber = None
     messagesLimit: OptionalNumber = None
     # Platform keys
-    VF_PROJECT_ID: OptionalText = None
+    VF_PROJECT_ID: OptionalOwnId = None
     VF_KB_API_KEY: OptionalSecret = None
     # Channel settings
     waTestNumber: OptionalText = None
@@ -209,6 +210,21 @@ class NewAgentIn(Wire):
     """The body of POST /v3/agents."""
 
     agent: NewAgent
+
+
+class Template(AgentV3):
+    """An agent without secrets and ids, with its `tools`.
+
+    `assignedToolsIds`, and `toolsIds` of a node, name a tool by its place in `tools`: `tools.0` is the first.
+    """
+
+    tools: list[Tool] | None = None
+
+
+class TemplateIn(Wire):
+    """The body of POST /v3/agents/import."""
+
+    template: Template
 
 
 class AgentIn(Wire):

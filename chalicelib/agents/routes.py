@@ -1,14 +1,12 @@
 """Agents over HTTP (§4.1, §4.2)."""
 
-from collections.abc import Sequence
-from functools import partial
 from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors, ids, storage
-from chalicelib.agents import store
-from chalicelib.http import auth, cors, etag, messages, pages, privileges, spliced
+from chalicelib import errors, ids
+from chalicelib.agents import answer, browse, filters, store
+from chalicelib.http import auth, cors, etag, messages, pages, privileges
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
@@ -23,7 +21,6 @@ routes = Blueprint(__name__)
 
 _DEFAULTS = {"agentPlatform": "vg"}
 _TOOLS_IGNORED = errors.Issue(path="agent.tools", message="is not applied; change each tool at /v3/tools/{tool_id}")
-_WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
@@ -35,20 +32,32 @@ def read_agent(agent_id: str) -> Response:
     """
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = store.require_found(found.agent)
-    text = row.text() if privileges.sees_secrets() else _encode(row.open())
-    return _success("Agent retrieved successfully", row, text, found)
+    text = row.text() if privileges.sees_secrets() else answer.encode(row.open())
+    return answer.with_tools("Agent retrieved successfully", row, text, found)
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@operation(data="list[record.AgentV3]", query=("limit", "cursor"), examples="agents.LIST_AGENTS")
+@operation(
+    data="list[record.AgentV3]",
+    query=("limit", "cursor", *filters.NAMES),
+    bounded=True,
+    examples="agents.LIST_AGENTS",
+)
 def list_agents() -> Response:
-    """List the agents of the workspace in the v3 form, ordered by id.
+    """List the agents of the workspace that match all given filters, in the v3 form, ordered by id or as `sort` says.
 
-    The response has `nextCursor` unless this is the last page. A page of large records may be shorter than `limit`. A
-    new or changed agent may appear in the list a second later.
+    `q` is found in the title, and in the first 200 characters of the description. A request examines up to 500 agents,
+    so a page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. `sort` works
+    in a workspace of up to 2,000 agents. A new or changed agent may appear in the list a second later.
     """
-    fetch = partial(store.list_entries, auth.caller().workspace_id)
-    return pages.page("Agents retrieved successfully", fetch, render, store.read_entries)
+    limit, wanted, sort = messages.limit(), filters.requested(), filters.requested_order()
+    workspace_id = auth.caller().workspace_id
+    if sort is None:
+        found = browse.by_id(workspace_id, wanted, messages.cursor(), limit)
+    else:
+        found = browse.in_order(workspace_id, wanted, sort, filters.requested_position(sort), limit)
+    listed = (pages.Examined(one.position, answer.render(one.row) if one.row else None, one.has_more) for one in found)
+    return pages.bounded_page("Agents retrieved successfully", listed, limit)
 
 
 @routes.route("/v3/agents", methods=["POST"])
@@ -76,7 +85,7 @@ def create_agent() -> Response:
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
     warnings = [*messages.warnings(), *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
-    return _success("Agent created successfully", row, _encode(document), made, warnings)
+    return answer.with_tools("Agent created successfully", row, answer.encode(document), made, warnings)
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
@@ -102,7 +111,9 @@ def change_agent(agent_id: str) -> Response:
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
     after = store.save(row, before, privileges.guard_agent_key(before, merged))
     ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
-    return _success("Agent updated successfully", row, _encode(after), found, [*ignored, *messages.warnings()])
+    return answer.with_tools(
+        "Agent updated successfully", row, answer.encode(after), found, [*ignored, *messages.warnings()]
+    )
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -145,39 +156,5 @@ def save_agent(agent_id: str) -> Response:
     return etag.tagged(success, row)
 
 
-def _success(
-    message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
-) -> Response:
-    """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
-    agent = spliced.with_members(_ids(row.agent_id), text)
-    items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
-    whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
-    if whole is None:
-        message += _WITHOUT_TOOLS
-    shown = found.tools if whole else [row]  # a tag of its own for the agent without its tools
-    return etag.tagged(spliced.success(message, whole or agent, warnings), row, shown)
-
-
-def render(row: store.AgentRow) -> Document:
-    """The v3 form in a list, which has no tools."""
-    return {**_ids(row.agent_id), **privileges.visible(row.open())}
-
-
-def _tool_text(tool: tools.ToolRow) -> str:
-    """The JSON of a tool as the caller sees it: as an entry of `tools`, by the agent's model."""
-    if privileges.sees_secrets():
-        return tool.text()
-    (shown,) = privileges.visible({"tools": [tool.open()]})["tools"]
-    return storage.encode_json(shown).decode()
-
-
 def _v2_form(document: Document) -> Document:
     return privileges.for_agent_key(forms.v2_form(document))
-
-
-def _ids(agent_id: str) -> dict[str, str]:
-    return {"ID": agent_id, "id": agent_id}
-
-
-def _encode(document: Document) -> str:
-    return storage.encode_json(privileges.visible(document)).decode()

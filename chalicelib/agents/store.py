@@ -26,7 +26,7 @@ from chalicelib.workspaces import store as workspaces
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # The members of a summary. Texts are cut to this many characters, so that an entry of the index is about 1 KB.
-_SUMMARY = ("title", "description", "starred", "deployed", "lastModified")
+_SUMMARY = ("title", "description", "starred", "deployed", "createdAtUNIX", "lastModified")
 _MAX_SUMMARY_TEXT = 200
 # Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
 _PORTION = 20
@@ -128,6 +128,11 @@ def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[A
     """Up to `limit` entries of the index after the agent id `after`, ordered by id; for `read_entries`."""
     condition = AgentRow.agent_id > after if after else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
+
+
+def summary_of(entry: AgentRow) -> Document:
+    """The summary in an entry of the index. An agent that an earlier version saved has no `createdAtUNIX` in it."""
+    return storage.unseal(entry, "summary")
 
 
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.clients import store
-from chalicelib.http import auth, etag, messages, pages, privileges, query, references
+from chalicelib.http import auth, etag, messages, pages, privileges, queries, references
 from chalicelib.http.operation import operation
 
 # Upward, because a client names its organisation: its warning and a list need to know whether that exists.
@@ -101,7 +101,7 @@ def list_clients_v3() -> Response:
     `q` is found in the name and the email. A request examines up to 500 clients. So a page may be short, or empty: as
     long as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
-    limit, cursor, organisation, text = messages.limit(), messages.cursor(), query.text("orgId"), query.folded("q")
+    limit, cursor, organisation, text = messages.limit(), messages.cursor(), queries.text("orgId"), queries.folded("q")
     return _search(limit, cursor, organisation, text)
 
 
@@ -153,7 +153,7 @@ def _search(limit: int, cursor: str | None, organisation: str | None, text: str)
     """A page of the clients of an organisation with a text, None and empty for all."""
 
     def show(row: store.ClientRow, document: Document) -> Document | None:
-        is_listed = organisation in (None, document.get("orgId")) and query.contains(document, _SEARCHED, text)
+        is_listed = organisation in (None, document.get("orgId")) and queries.contains(document, _SEARCHED, text)
         return _render(row, document) if is_listed else None
 
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)

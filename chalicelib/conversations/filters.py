@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from chalicelib import errors, ids
+from chalicelib import ids
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.http import exchange, query
+from chalicelib.http import queries
 from chalicelib.storage import Document
 
 NAMES = ("from", "to", "state", "tag", "origin", "assignedTo", "userID", "activeSince", "q")
@@ -34,22 +34,19 @@ class Filters(NamedTuple):
             and all(metadata.get(name) == value for name, value in self.equal.items())
             and (self.tag is None or self.tag in (metadata.get("tags") or ()))
             and metadata["lastModified"] >= self.active_since
-            and query.contains(metadata, _SEARCHED, self.text)
+            and queries.contains(metadata, _SEARCHED, self.text)
         )
 
 
 def requested() -> Filters:
     """The filters in the query of the request; those that it does not have match everything. Raises Invalid."""
     members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
-    given = {member: query.text(name) for name, member in members.items()}
+    given = {member: queries.text(name) for name, member in members.items()}
     equal = {member: value for member, value in given.items() if value is not None}
-    active = query.seconds("activeSince") or 0
-    return Filters(query.seconds("from"), query.seconds("to"), equal, query.text("tag"), active, query.folded("q"))
+    active, text = queries.seconds("activeSince") or 0, queries.folded("q")
+    return Filters(queries.seconds("from"), queries.seconds("to"), equal, queries.text("tag"), active, text)
 
 
 def is_inbox() -> bool:
     """Whether the query has `inbox=true`. Raises Invalid for a value other than true and false."""
-    value = exchange.query_value("inbox")
-    if value not in (None, "true", "false"):
-        raise errors.Invalid.member("inbox", "must be true or false")
-    return value == "true"
+    return bool(queries.flag("inbox"))

@@ -41,7 +41,8 @@ def list_agent_conversations(agent_id: str) -> Response:
     `q` is found in the user's name, email or phone, in the title, or in the beginning of the newest message.
 
     With `inbox=true`, lists those that wait for a person: with the state `requested_chat` or `human-chatting`. The
-    latest activity comes first.
+    latest activity comes first. `q` is found in the user's name, email or phone, in the title, or in the beginning of
+    the newest message.
 
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`. A change may appear in the list a second later.

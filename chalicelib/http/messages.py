@@ -71,6 +71,14 @@ def warnings() -> list[errors.Issue]:
     return exchange.current().warnings
 
 
+def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
+    """Raise TooLarge for a JSON text with more bytes, members or elements; `name` begins the message."""
+    if len(raw) > max_bytes and _size(raw) > max_bytes:
+        raise errors.TooLarge(f"{name} must be at most {max_bytes:,} bytes.")
+    if len(raw) > max_values and _most_values(raw) > max_values:  # each takes a byte or more
+        raise errors.TooLarge(f"{name} must have at most {max_values:,} members and elements.")
+
+
 def parse(model: type[Model], raw: bytes) -> Model:
     """Parse JSON bytes into a `model`. Raises Invalid with an issue for each violated rule, up to 20."""
     from pydantic import ValidationError
@@ -81,7 +89,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
         raise errors.Invalid("The body is empty; send a JSON object.")
     # Here, because a member that accepts any JSON accepts them.
     for location in find_non_finite(raw):
-        raise errors.Invalid.member(_path(location), "must be a finite number")
+        raise errors.Invalid.member(dotted(location), "must be a finite number")
     try:
         return model.model_validate_json(raw)
     except ValidationError as error:
@@ -173,10 +181,7 @@ def _read_body(declared: "operation.operation") -> Any:
     raw = _raw_body()
     if not raw and declared.body_optional:
         return declared.body()
-    if len(raw) > declared.max_bytes and _size(raw) > declared.max_bytes:
-        raise errors.TooLarge(f"The body must be at most {declared.max_bytes:,} bytes.")
-    if len(raw) > declared.max_values and _most_values(raw) > declared.max_values:  # each takes a byte or more
-        raise errors.TooLarge(f"The body must have at most {declared.max_values:,} members and elements.")
+    check_size("The body", raw, declared.max_bytes, declared.max_values)
     if not _is_json(exchange.request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
     parsed = parse(declared.body, raw)
@@ -189,7 +194,7 @@ def _unknown_members(body: Any) -> list[errors.Issue]:
     """An issue for each unknown member, up to 20. Raises Invalid instead if the caller prefers that."""
     from chalicelib.http.wire import find_unknown_members
 
-    found = [(_path(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
+    found = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
     if found and exchange.is_strict():
         raise errors.Invalid(f"{found[0][0]} {_UNKNOWN}.", [{"path": path, "message": _UNKNOWN} for path, _ in found])
     effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
@@ -220,12 +225,13 @@ def _is_json(content_type: str) -> bool:
 
 
 def _invalid(details: "list[ErrorDetails]") -> errors.Invalid:
-    issues = [errors.Issue(path=_path(detail["loc"]), message=_rule(detail)) for detail in details[:_MAX_ISSUES]]
+    issues = [errors.Issue(path=dotted(detail["loc"]), message=_rule(detail)) for detail in details[:_MAX_ISSUES]]
     first = issues[0]
     return errors.Invalid(f"{first['path'] or 'The body'} {first['message']}.", issues)
 
 
-def _path(location: "Location") -> str:
+def dotted(location: "Location") -> str:
+    """The path of a member in an issue or a warning."""
     return ".".join(str(step)[:64] or '""' for step in location)
 
 

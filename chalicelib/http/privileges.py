@@ -46,9 +46,9 @@ def visible(record: Document, model: Any = None) -> Document:
     """A record as the caller sees it, by its `model`: by default, the one that the operation declares as its `data`."""
     if sees_secrets():
         return record
-    from chalicelib.http import wire
+    from chalicelib.http import projections
 
-    return wire.without_secrets(model or _model(), record)
+    return projections.without_secrets(model or _model(), record)
 
 
 def keep_hidden(name: str, before: Document, after: Document) -> Document:
@@ -71,10 +71,10 @@ def keep_sent_back(before: Document, after: Document) -> Document:
 
 
 def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
-    from chalicelib.http import wire
+    from chalicelib.http import projections
 
     kept = dict(after)
-    for name, inner in wire.nested_models(model).items():
+    for name, inner in projections.nested_models(model).items():
         old, new = before.get(name), after.get(name)
         if isinstance(old, dict) and isinstance(new, dict):
             kept[name] = _keep_sent_back(inner, old, new)
@@ -92,11 +92,11 @@ def _keep_by_id(model: Any, before: list[Document], after: list[Document]) -> li
 
 
 def _keep_by_content(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
-    from chalicelib.http import wire
+    from chalicelib.http import projections
 
     stored: dict[str, list[Document]] = {}
     for entry in before:
-        stored.setdefault(_content(wire.without_secrets(model, entry)), []).append(entry)
+        stored.setdefault(_content(projections.without_secrets(model, entry)), []).append(entry)
     return [same.pop(0) if (same := stored.get(_content(entry))) else entry for entry in after]
 
 
@@ -106,9 +106,9 @@ def _content(entry: Document) -> str:
 
 def _model() -> Any:
     """The model of the record that the operation returns."""
-    from chalicelib.http import wire
+    from chalicelib.http import projections
 
-    return wire.model_in(operation.current().data)
+    return projections.model_in(operation.current().data)
 
 
 def for_agent_key(agent: Document) -> Document:

@@ -9,7 +9,7 @@ lists all values, otherwise strings.
 import math
 from collections.abc import Iterator
 from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     BaseModel,
@@ -93,6 +93,11 @@ SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
 
+# A member that names a record of this workspace, or an account on another platform: nothing that another workspace has.
+OWN_ID = Field(json_schema_extra={"x-own-id": True})
+OptionalOwnId = Annotated[OptionalText, OWN_ID]
+OptionalOwnIds = Annotated[OptionalTexts, OWN_ID]
+
 STRICT = ConfigDict(
     strict=True,
     extra="forbid",
@@ -124,13 +129,13 @@ class Wire(BaseModel):
 
     def writable_members(self) -> dict[str, Any]:
         """The writable members that the caller sent, including nulls, as plain JSON values."""
-        return {name: _to_json(value) for name, value in self._given() if name not in _read_only_members(type(self))}
+        return {name: _to_json(value) for name, value in self._given() if name not in read_only_members(type(self))}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
         """`document` changed by the members that the caller sent: objects merge, other values replace, null clears."""
         merged = dict(document)
         for name, value in self._given():
-            if name in _read_only_members(type(self)):
+            if name in read_only_members(type(self)):
                 continue
             if isinstance(value, Wire):
                 before = merged.get(name)  # any JSON, if an earlier version did not know the member
@@ -218,49 +223,13 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 
 @cache
-def secret_members(model: type[Wire]) -> set[str]:
-    """The secret members of a model itself, without those of nested objects."""
-    return _marked(model, "x-secret")
+def read_only_members(model: type[Wire]) -> set[str]:
+    """The members that the service sets, of a model itself."""
+    return marked(model, "readOnly")
 
 
-def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
-    """`document` without secret members, at any depth. What the model does not declare may be secret, too.
-
-    That is an unknown member, or what an earlier version stored where the model has an object by now.
-    """
-    nested = nested_models(model)
-    known = model.model_fields.keys() - secret_members(model)
-    shown = {name: value for name, value in document.items() if name in known}
-    for name in shown.keys() & nested.keys():
-        if isinstance(shown[name], list):
-            shown[name] = [without_secrets(nested[name], one) for one in shown[name] if isinstance(one, dict)]
-        elif isinstance(shown[name], dict):
-            shown[name] = without_secrets(nested[name], shown[name])
-        else:
-            del shown[name]
-    return shown
-
-
-@cache
-def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
-    """The models of the members that are objects or lists of objects."""
-    found = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
-    return {name: inner for name, inner in found.items() if inner}
-
-
-def model_in(annotation: Any) -> Any:
-    """The model of an object, a list of objects, or either with None; None for another type."""
-    if get_origin(annotation) is None:
-        return annotation if isinstance(annotation, type) and issubclass(annotation, Wire) else None
-    return next(filter(None, map(model_in, get_args(annotation))), None)
-
-
-@cache
-def _read_only_members(model: type[Wire]) -> set[str]:
-    return _marked(model, "readOnly")
-
-
-def _marked(model: type[Wire], mark: str) -> set[str]:
+def marked(model: type[Wire], mark: str) -> set[str]:
+    """The members of a model itself whose schema has this mark."""
     return {
         name
         for name, field in model.model_fields.items()

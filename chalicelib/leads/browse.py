@@ -9,7 +9,7 @@ from functools import partial
 from typing import NamedTuple
 
 from chalicelib import ids
-from chalicelib.http import messages, pages, query
+from chalicelib.http import messages, pages, queries
 from chalicelib.leads import store
 from chalicelib.storage import Document, parent_scoped_ids
 
@@ -31,13 +31,13 @@ class Asked(NamedTuple):
 
     def lists(self, document: Document) -> bool:
         """Whether a lead of this agent and time is listed."""
-        return query.contains(document, _SEARCHED, self.text)
+        return queries.contains(document, _SEARCHED, self.text)
 
 
 def requested() -> Asked:
     """The query of the request. Raises Invalid."""
-    cursor, agent_id = messages.cursor(CURSOR), query.text("agentId")
-    since, until, text = query.seconds("from"), query.seconds("to"), query.folded("q")
+    cursor, agent_id = messages.cursor(CURSOR), queries.text("agentId")
+    since, until, text = queries.seconds("from"), queries.seconds("to"), queries.folded("q")
     return Asked(agent_id, since, until, text, (cursor[_ULID:], cursor[:_ULID]) if cursor else None)
 
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from chalicelib.http import etag, idempotency, messages, query
+from chalicelib.agents import filters as agents
+from chalicelib.http import etag, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
 from chalicelib.openapi.examples import shared
@@ -37,7 +38,8 @@ _PATH: dict[str, Schema] = {
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
-_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": query.MAX_TEXT}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": queries.MAX_TEXT}
+_FLAG: Schema = {"type": "string", "pattern": "^(true|false)$"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
 # By the name of the component, which is that of the parameter unless it has a `name`.
@@ -55,6 +57,7 @@ _QUERY: dict[str, Schema] = {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
     },
+    "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
     "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
     "inbox": {
         "description": "`true`: only what waits for a person, latest activity first.",
@@ -101,6 +104,16 @@ _QUERY: dict[str, Schema] = {
         "example": "1010",
         "schema": _TEXT,
     },
+    "sort": {
+        "description": "`title`: by the title. `created`, `lastModified`: the latest first. By default, by the id.",
+        "schema": {"type": "string", "pattern": f"^({'|'.join(agents.ORDERS)})$"},
+    },
+    "sortedCursor": {
+        "name": "cursor",
+        "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{agents.POSITION.pattern})?$"},
+    },
+    "starred": {"description": "`true`: only what is starred. `false`: only what is not.", "schema": _FLAG},
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
     "status": {
         "description": "Only deliveries with this status.",

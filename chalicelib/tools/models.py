@@ -2,7 +2,17 @@
 
 from pydantic import create_model
 
-from chalicelib.http.wire import OpenSecret, OptionalFlag, OptionalSecret, OptionalText, OptionalTexts, Wire, read_only
+from chalicelib.http.wire import (
+    OpenSecret,
+    OptionalFlag,
+    OptionalOwnId,
+    OptionalOwnIds,
+    OptionalSecret,
+    OptionalText,
+    OptionalTexts,
+    Wire,
+    read_only,
+)
 
 # A class body cannot declare the member `in`, which is a Python keyword.
 _WithIn = create_model("_WithIn", __base__=Wire, **{"in": (OptionalText, None)})  # type: ignore[call-overload]
@@ -11,7 +21,7 @@ _WithIn = create_model("_WithIn", __base__=Wire, **{"in": (OptionalText, None)})
 class ToolField(_WithIn):  # type: ignore[misc,valid-type]
     """A parameter of a tool call; `in` is its position. The service generates a missing `id` (§2.3)."""
 
-    id: OptionalText = None
+    id: OptionalOwnId = None
     type: OptionalText = None
     # For a header, they may authorise the call.
     value: OpenSecret = None
@@ -23,8 +33,8 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
     isEnv: OptionalFlag = None
     isSystem: OptionalFlag = None
     isGlobal: OptionalFlag = None
-    agentId: OptionalText = None
-    userId: OptionalText = None
+    agentId: OptionalOwnId = None
+    userId: OptionalOwnId = None
 
 
 class Tool(Wire):
@@ -41,9 +51,9 @@ class Tool(Wire):
     updatedAt: OptionalText = read_only()
     disabled: OptionalFlag = None
     isVoiceplatformTool: OptionalFlag = None
-    voiceplatformId: OptionalText = None
+    voiceplatformId: OptionalOwnId = None
     isGlobal: OptionalFlag = None
-    variablesIds: OptionalTexts = None
+    variablesIds: OptionalOwnIds = None
     agentId: OptionalText = read_only()
     userId: OptionalText = read_only()
     backchannellingPhrases: OptionalTexts = read_only()

@@ -76,16 +76,17 @@ _BEFORE = {
 
 # Cases that take effect again when they are repeated without an `Idempotency-Key`.
 NOT_IDEMPOTENT = {
-    "agent create", "tool create", "conversation create", "conversation create, second page", "lead create",
-    "erasure create", "webhook create", "webhook rotate", "webhook test", "redeliver", "token create", "key rotate",
-    "visitor token create", "visitor token create, edge", "client create v3", "client create, put",
-    "organisation create v3",
-    "organisation create, put",
+    "agent create", "agent clone", "agent import", "tool create", "conversation create",
+    "conversation create, second page", "lead create", "erasure create", "webhook create", "webhook rotate",
+    "webhook test", "redeliver", "token create", "key rotate", "visitor token create", "visitor token create, edge",
+    "client create v3", "client create, put", "organisation create v3", "organisation create, put",
     "post /v3/agents/{agent_id}/convos/{convo_id}/messages",
 }  # fmt: skip
 # The events of a case, by the beginning of its name; other cases cause none.
 EVENTS = {
     "agent create": ["agent_created"],
+    "agent clone": ["agent_created"],
+    "agent import": ["agent_created"],
     "agent save v2": ["agent_updated"],
     "agent change": ["agent_updated"],
     "agent change nothing": [],
@@ -135,6 +136,8 @@ def _create_older_conversations(world: World) -> None:
 def _named(case: Case) -> set[str]:
     """The existing records: those that the path names, and their parents."""
     names = set(re.findall(r"(\w+_id)}", case.operation))
+    if case.id == "agent clone":
+        names |= {"tool_id"}
     if case.id == "agent delete":
         names |= {"tool_id", "lead_id", "user_id"}
     if case.id == "webhook delete":
@@ -195,6 +198,8 @@ def queued(world: World) -> set[str]:
 
 def _checks_of(case: Case) -> list[Callable[[World], Any]]:
     words = case.operation.split("/")
+    if case.id in ("agent clone", "agent import"):
+        return [agents_, credentials, tools_of_all]
     if case.id == "agent delete":
         return [agents_, tools, leads, analytics, conversations_]
     return next((_LOOKS[word] for word in reversed(words) if word in _LOOKS), [agents_, credentials])
@@ -233,6 +238,11 @@ def visitor_tokens(world: World) -> Any:
 def tools(world: World) -> Any:
     """The agent's tools."""
     return _got(world, "/v3/agents/support/tools")
+
+
+def tools_of_all(world: World) -> Any:
+    """The tools of each agent."""
+    return [_got(world, f"/v3/agents/{agent['id']}/tools") for agent in world.api.get("/v3/agents").data]
 
 
 def leads(world: World) -> Any:

@@ -1,6 +1,7 @@
 """Examples of every operation. A test runs them all, in the order of `_PAGES` (`tests/test_openapi.py`)."""
 
 from chalicelib.openapi.examples import (
+    agent_copies,
     agents,
     analytics,
     clients,
@@ -23,6 +24,7 @@ __all__ = ["EXAMPLES", "Example"]
 _PAGES = (
     agents,
     tools,
+    agent_copies,
     conversations,
     visitor_tokens,
     analytics,

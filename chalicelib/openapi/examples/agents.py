@@ -105,5 +105,7 @@ CHANGE_AGENT: Examples = {
     )
 }
 LIST_AGENTS: Examples = {
-    "all": Example("All agents", success("Agents retrieved successfully", [_NEW_CREATED, SUPPORT_V3_FINAL]))
+    "all": Example(
+        "All agents", {**success("Agents retrieved successfully", [_NEW_CREATED, SUPPORT_V3_FINAL]), "hasMore": False}
+    )
 }

@@ -31,7 +31,12 @@ ORGANISATION = "org-1"
 # Placeholders for generated values. A real value differs, but is the same wherever its placeholder occurs.
 WORKSPACE_ID = "06fgz0x9w4h2d7kq5t8n3v6c1a"
 NEW_AGENT_ID = "06fgz0x9w4j8r1m6y3p5s7f2eb"
+CLONE_ID = "06fgz0x9w51b3n8k6q2v7d4t9c"
 TOOL_ID = "k7q2m9x4v1h06fgz0x9w4n5t2w8d6g3z1cqr"
+CLONED_TOOL_ID = "p3w8t5c1n6k06fgz0x9w51c4r7m2y5h8d3v6kx"
+IMPORTED_ID = "06fgz0x9w51d8p2m9s5x1f6v3e"
+IMPORTED_TOOL_ID = "c9h2v7m4s1z06fgz0x9w51e1r8n4z7j2f5x3mq"
+IMPORTED_FIELD_ID = "06fgz0x9w51f5s3q1b9k4h8w6g"
 FIELD_ID = "06fgz0x9w4p9k4b7x2h8v5j3md"
 CONVERSATION_ID = "06fgz0x9w4r6c1n8q4t7w2y5fe"
 FIRST_TOKEN_ID = "06fgz0x9w4s3g9d5z1m6k8p4hf"  # noqa: S105 - an id, not a token
@@ -50,6 +55,8 @@ SECOND_DELIVERY_ID = "06fgz0x9w509m7s2y4f8j1t6bk"
 # Invalid tokens on purpose: real ones are longer and end in a checksum.
 SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
 NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
+CLONE_KEY = "cams_agent_EXAMPLE-OF-A-CLONE"
+IMPORTED_KEY = "cams_agent_EXAMPLE-OF-AN-IMPORT"
 ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - a placeholder
 VISITOR_TOKEN = "cams_visitor_EXAMPLE"  # noqa: S105 - a placeholder
 NEW_VISITOR_TOKEN = "cams_visitor_EXAMPLE-OF-ANOTHER"  # noqa: S105 - a placeholder
@@ -63,7 +70,14 @@ GENERATED = frozenset(
     {
         WORKSPACE_ID,
         NEW_AGENT_ID,
+        CLONE_ID,
+        CLONE_KEY,
         TOOL_ID,
+        CLONED_TOOL_ID,
+        IMPORTED_ID,
+        IMPORTED_KEY,
+        IMPORTED_TOOL_ID,
+        IMPORTED_FIELD_ID,
         FIELD_ID,
         CONVERSATION_ID,
         FIRST_TOKEN_ID,

@@ -33,7 +33,7 @@ _CREATED = {
     "updatedAt": NOW_ISO,
 }
 _CHANGE = {"method": "POST", "variablesIds": ["order"], "serverUrlSecret": None}
-_CHANGED = {
+CHANGED = {
     **{name: value for name, value in _CREATED.items() if name != "serverUrlSecret"},
     "method": "POST",
     "variablesIds": ["order"],
@@ -51,7 +51,7 @@ READ_TOOL: Examples = {"tool": Example("The tool", success("Tool retrieved succe
 CHANGE_TOOL: Examples = {
     "merge": Example(
         "Omitted members keep their values; null clears a member",
-        success("Tool updated successfully", _CHANGED),
+        success("Tool updated successfully", CHANGED),
         {"tool": _CHANGE},
     )
 }

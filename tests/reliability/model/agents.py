@@ -1,7 +1,9 @@
 """Rules for agents and their tools."""
 
 import json
+from collections.abc import Callable
 from typing import Any
+from urllib.parse import parse_qsl
 
 from hypothesis import strategies as st
 
@@ -44,6 +46,7 @@ _nodes = st.lists(
 changes_v3 = members(
     **_shared,
     vectorDb=open_values,
+    starred=st.booleans(),
     kbTags=st.lists(texts, max_size=2),
     limits=members(maxInteractionsPerUserId=st.sampled_from([0, 3]), maxAnnualCreditsUsage=st.just(1)),
     messagesLimit=st.sampled_from([0, 5]),
@@ -66,6 +69,13 @@ tool_members = members(
         max_size=2,
     ),
 )
+_LISTS = ["", "q=SUPP", "q=zo%C3%AB&sort=title", "starred=true", "starred=false&sort=created", "sort=lastModified"]
+_ORDERS: dict[str, Callable[[Document], Any]] = {
+    "": lambda agent: 0,
+    "title": lambda agent: agent.get("title", "").casefold()[:200],
+    "created": lambda agent: -agent["createdAtUNIX"],
+    "lastModified": lambda agent: -agent["lastModified"],
+}
 agent_names = st.sampled_from(["a1", "a2", "a3"])
 limits = st.sampled_from([1, 2, 100])
 
@@ -75,6 +85,11 @@ def unknown_in_theme(change: Document) -> Document:
     message = "is not a member of this object; it is stored as sent"
     is_there = "own" in (change.get("customThemeJSONString") or {})
     return {"warnings": [{"path": "customThemeJSONString.own", "message": message}]} if is_there else {}
+
+
+def _is_listed(agent: Document, wanted: dict[str, str]) -> bool:
+    starred = wanted.get("starred", json.dumps(agent.get("starred", False))) == json.dumps(agent.get("starred", False))
+    return starred and wanted.get("q", "").casefold() in agent.get("title", "").casefold()[:200]
 
 
 class Agents(Machine):
@@ -187,18 +202,34 @@ class Agents(Machine):
 
         self.ask("GET /v2/agents/{agent_id}", at, caller, expected, None, condition, known, agent_id=agent_id)
 
-    @route("GET /v3/agents", limit=limits)
-    def list_all(self, at: int, caller: str, limit: int) -> None:
-        self.pages(
-            "GET /v3/agents",
-            at,
-            caller,
-            "Agents retrieved successfully",
-            limit,
-            lambda workspace: [
-                self.shown(key, one.document, caller) for key, one in sorted(workspace.of("agent").items())
-            ],
-        )
+    @route("GET /v3/agents", limit=limits, query=st.sampled_from(_LISTS))
+    def list_all(self, at: int, caller: str, limit: int, query: str) -> None:
+        wanted = dict(parse_qsl(query))
+
+        def whole(workspace: Workspace) -> list[Document]:
+            agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
+            found = sorted(agents, key=lambda key: _ORDERS[wanted.get("sort", "")](agents[key]))
+            return [self.shown(key, agents[key], caller) for key in found if _is_listed(agents[key], wanted)]
+
+        query = query and f"&{query}"
+        self.bounded("GET /v3/agents", at, caller, limit, whole, query, "Agents retrieved successfully")
+
+    def bounded(
+        self, name: str, at: int, caller: str, limit: int, whole: Any, query: str, message: str, **ids: str
+    ) -> None:
+        """Read the first page of a bounded list, and the one after it."""
+        start, cursor = 0, ""
+        for _ in range(2):
+
+            def expected(workspace: Workspace, start: int = start) -> Expected:
+                records = whole(workspace)
+                more = {"nextCursor": MADE} if len(records) > start + limit else {}
+                return Expected(success(message, records[start : start + limit], hasMore=bool(more), **more))
+
+            answer = self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{query}", **ids)
+            if answer.status != 200 or "nextCursor" not in answer.json:
+                return
+            start, cursor = start + limit, f"&cursor={answer.json['nextCursor']}"
 
     def pages(
         self, name: str, at: int, caller: str, message: str, limit: int, whole: Any, more: str = "", **ids: str

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.evidence import canonical
 from tests.reliability.model import forms
 from tests.reliability.model.agents import limits, members, texts
-from tests.reliability.model.answers import MADE, Document, Expected, Record, success
+from tests.reliability.model.answers import Document, Expected, Record, success
 from tests.reliability.model.machine import Workspace, conditions, picks, route
 from tests.reliability.model.talks import Talks
 
@@ -35,11 +35,13 @@ class Inbox(Talks):
             found = waiting(workspace) if is_inbox else newest(workspace)
             return [one for one in found if one["agentId"] == agent_id]
 
-        self.bounded(f"GET {LIST}", at, caller, limit, whole, "&inbox=true" if is_inbox else "", agent_id=agent_id)
+        self.bounded(
+            f"GET {LIST}", at, caller, limit, whole, "&inbox=true" if is_inbox else "", _LISTED, agent_id=agent_id
+        )
 
     @route("GET /v3/convos", limit=limits)
     def list_of_all(self, at: int, caller: str, limit: int) -> None:
-        self.bounded("GET /v3/convos", at, caller, limit, waiting, "&inbox=true")
+        self.bounded("GET /v3/convos", at, caller, limit, waiting, "&inbox=true", _LISTED)
 
     @route(f"GET {ONE}/messages", pick=picks, limit=limits)
     def list_messages(self, at: int, caller: str, pick: int, limit: int) -> None:
@@ -50,23 +52,6 @@ class Inbox(Talks):
 
         message = "Messages retrieved successfully"
         self.bounded(f"GET {ONE}/messages", at, caller, limit, whole, "", message, agent_id=agent_id, convo_id=convo_id)
-
-    def bounded(
-        self, name: str, at: int, caller: str, limit: int, whole: Whole, query: str, message: str = _LISTED, **ids: str
-    ) -> None:
-        """Read the first page of a bounded list, and the one after it."""
-        start, cursor = 0, ""
-        for _ in range(2):
-
-            def expected(workspace: Workspace, start: int = start) -> Expected:
-                records = whole(workspace)
-                more = {"nextCursor": MADE} if len(records) > start + limit else {}
-                return Expected(success(message, records[start : start + limit], hasMore=bool(more), **more))
-
-            answer = self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{query}", **ids)
-            if answer.status != 200 or "nextCursor" not in answer.json:
-                return
-            start, cursor = start + limit, f"&cursor={answer.json['nextCursor']}"
 
     @route(f"GET {ONE}", pick=picks, condition=conditions)
     def read_conversation(self, at: int, caller: str, pick: int, condition: str | None) -> None:

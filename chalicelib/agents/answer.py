@@ -1,0 +1,48 @@
+"""The answers with an agent in the v3 form. Stored documents are copied into them without parsing."""
+
+from collections.abc import Sequence
+
+from chalice.app import Response
+
+from chalicelib import errors, storage
+from chalicelib.agents import store
+from chalicelib.http import etag, privileges, spliced
+from chalicelib.storage import Document
+from chalicelib.tools import store as tools
+
+_WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"
+
+
+def with_tools(
+    message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
+) -> Response:
+    """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
+    agent = spliced.with_members(_ids(row.agent_id), text)
+    items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
+    whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
+    if whole is None:
+        message += _WITHOUT_TOOLS
+    shown = found.tools if whole else [row]  # a tag of its own for the agent without its tools
+    return etag.tagged(spliced.success(message, whole or agent, warnings), row, shown)
+
+
+def render(row: store.AgentRow) -> Document:
+    """The v3 form in a list, which has no tools."""
+    return {**_ids(row.agent_id), **privileges.visible(row.open())}
+
+
+def encode(document: Document) -> str:
+    """The JSON text of a document as the caller sees it."""
+    return storage.encode_json(privileges.visible(document)).decode()
+
+
+def _tool_text(tool: tools.ToolRow) -> str:
+    """The JSON of a tool as the caller sees it: as an entry of `tools`, by the agent's model."""
+    if privileges.sees_secrets():
+        return tool.text()
+    (shown,) = privileges.visible({"tools": [tool.open()]})["tools"]
+    return storage.encode_json(shown).decode()
+
+
+def _ids(agent_id: str) -> dict[str, str]:
+    return {"ID": agent_id, "id": agent_id}

@@ -1,0 +1,129 @@
+"""Copies of an agent with its tools. All are created in one transaction, with new ids and a new agent key.
+
+`assignedToolsIds` of an agent, and `toolsIds` of its nodes, refer to tools by id. A copy refers to the copies of these
+tools. Ids that are unique inside the record only, of nodes and of fields, stay.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from chalicelib import errors, ids
+from chalicelib.agents import store
+from chalicelib.storage import Document, DocumentRow
+from chalicelib.tools import store as tools
+
+# Tools that a transaction creates with their agent. It is limited to 100 items: the agent takes three, an
+# `Idempotency-Key` one. And to 4 MB.
+MAX_TOOLS = 96
+_MAX_TRANSACTION = 4_000_000
+# Characters of the JSON of an agent and its tools, which bound the memory of a request.
+_MAX_JSON = 6_000_000
+_TOO_LARGE = "The agent and its tools are too large."
+_AGENT_KEY = "SECRET_API_KEY"
+# The reference to a tool at a path of the agent, replaced; None leaves it out.
+_Translate = Callable[[str, str], str | None]
+
+
+def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
+    """The documents of these rows. Raises TooLarge for more than 6 MB of JSON, which may be stored in much less."""
+    documents, size = [], 0
+    for row in rows:
+        text = row.text()
+        size += len(text)
+        if size > _MAX_JSON:
+            raise errors.TooLarge(_TOO_LARGE)
+        documents.append(json.loads(text))
+    return documents
+
+
+class Copy(NamedTuple):
+    """A new agent, its document, and its tools."""
+
+    row: store.AgentRow
+    document: Document
+    tools: list[tools.ToolRow]
+
+
+def read_whole(workspace_id: str, agent_id: str) -> store.AgentAndTools:
+    """The agent and all its tools, if one transaction can create as much. One request per MB, 4 MB at most.
+
+    Raises NotFound, and TooLarge for more than 96 tools or 4 MB.
+    """
+    found = store.find_with_tools(workspace_id, agent_id)
+    agent, taken = store.require_found(found.agent), found.tools
+    if not found.is_complete:
+        last = taken[-1].tool_id if taken else None
+        taken = [*taken, *_while_small(tools.list_page(workspace_id, agent_id, last, MAX_TOOLS + 1), agent, taken)]
+    if len(taken) > MAX_TOOLS:
+        raise errors.TooLarge(f"The agent has more than {MAX_TOOLS} tools.")
+    return store.AgentAndTools(agent, taken)
+
+
+def clone(workspace_id: str, source: store.AgentAndTools) -> Copy:
+    """Stage a copy of an agent and its tools.
+
+    All members are copied, secret ones too, but the agent key is new.
+    """
+    agent = store.require_found(source.agent)
+    agent_id = ids.new_id()
+    whole, *opened = open_all([agent, *source.tools])
+    document = {name: value for name, value in whole.items() if name != _AGENT_KEY}
+    owned = [_owned_by(agent_id, agent.agent_id, tool) for tool in opened]
+    numbers = {tool.tool_id: number for number, tool in enumerate(source.tools)}
+
+    def refer(made: list[tools.ToolRow]) -> _Translate:
+        return lambda tool_id, path: made[numbers[tool_id]].tool_id if tool_id in numbers else tool_id
+
+    return create(workspace_id, agent_id, document, owned, refer)
+
+
+def create(
+    workspace_id: str,
+    agent_id: str,
+    document: Document,
+    opened: list[Document],
+    refer: Callable[[list[tools.ToolRow]], _Translate],
+) -> Copy:
+    """Stage a new agent with new tools; `refer` returns for these tools how the agent's references are replaced.
+
+    The commit raises what that of `store.create` raises, and TooLarge for more than 96 tools or 4 MB.
+    """
+    made = tools.create(workspace_id, agent_id, opened)
+    return Copy(*store.create(workspace_id, agent_id, with_references(document, refer(made))), made)
+
+
+def with_references(document: Document, translate: _Translate) -> Document:
+    """The document of an agent with its references to tools translated."""
+    changed = _translated(document, "assignedToolsIds", "", translate)
+    if "nodes" in document:
+        nodes = enumerate(document["nodes"])
+        changed["nodes"] = [_translated(node, "toolsIds", f"nodes.{number}.", translate) for number, node in nodes]
+    return changed
+
+
+def _while_small(
+    rest: Iterable[tools.ToolRow], agent: store.AgentRow, taken: list[tools.ToolRow]
+) -> Iterator[tools.ToolRow]:
+    """`rest`, until it exceeds a transaction together with what was taken. Raises TooLarge then."""
+    size = sum(len(row.document) for row in (agent, *taken))
+    for tool in rest:
+        size += len(tool.document)
+        if size > _MAX_TRANSACTION:
+            raise errors.TooLarge(_TOO_LARGE)
+        yield tool
+
+
+def _translated(document: Document, name: str, path: str, translate: _Translate) -> Document:
+    if name not in document:
+        return dict(document)
+    found = (translate(one, f"{path}{name}.{number}") for number, one in enumerate(document[name]))
+    return {**document, name: [one for one in found if one is not None]}
+
+
+def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
+    """A tool whose fields name this agent instead of the one before."""
+    if not tool.get("fields"):
+        return tool
+    own = {"agentId": agent_id}
+    return {**tool, "fields": [{**one, **own} if one.get("agentId") == before else one for one in tool["fields"]]}

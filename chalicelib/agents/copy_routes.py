@@ -1,0 +1,98 @@
+"""Agents as copies: a clone in the same workspace, and a template that another one imports."""
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors, storage
+from chalicelib.agents import answer, copies, store
+from chalicelib.http import auth, messages, privileges, spliced
+from chalicelib.http.lazy import LazyModule
+from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, operation
+
+if TYPE_CHECKING:
+    from chalicelib.agents import record, templates
+else:
+    templates = LazyModule("chalicelib.agents.templates")
+
+routes = Blueprint(__name__)
+
+_OMITTED = "is not known to the service and may be secret; the template does not have it"
+_MAX_WARNINGS = 20
+# Bytes, and members, of the body around a template.
+_AROUND = 100
+
+
+@routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
+@operation(
+    data="record.AgentV3",
+    creates=True,
+    warns=True,
+    raises=(errors.NotFound, errors.TooLarge),
+    examples="agent_copies.CLONE_AGENT",
+)
+def clone_agent(agent_id: str) -> Response:
+    """Create an agent with the members and the tools of another one. Agent and tools get new ids.
+
+    Secret members are copied, but the new agent has a `SECRET_API_KEY` of its own. That key does not expire, so
+    `warnings` names it to an access token. References to the tools lead to their copies. An agent with more than 96
+    tools is 413.
+    """
+    workspace_id = auth.caller().workspace_id
+    made = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
+    return _created("Agent cloned successfully", made, [])
+
+
+@routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
+@operation(
+    data="record.Template",
+    warns=True,
+    raises=(errors.NotFound, errors.TooLarge),
+    examples="agent_copies.READ_TEMPLATE",
+)
+def read_template(agent_id: str) -> Response:
+    """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
+
+    A reference to a tool is its place in `tools`, such as `tools.0`. Members that the service does not know may be
+    secret, so they are left out, and `warnings` names them. A template that could not be imported is 413: one with more
+    than 96 tools, or more than 2 MB.
+    """
+    found = copies.read_whole(auth.caller().workspace_id, agent_id)
+    document, *opened = copies.open_all([store.require_found(found.agent), *found.tools])
+    template = templates.of(document, opened, [tool.tool_id for tool in found.tools])
+    text = storage.encode_json(template).decode()
+    messages.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
+    omitted = templates.omitted(document) if privileges.sees_secrets() else ()
+    warnings = [errors.Issue(path=messages.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
+    return spliced.success("Template retrieved successfully", text, warnings)
+
+
+@routes.route("/v3/agents/import", methods=["POST"])
+@operation(
+    body="record.TemplateIn",
+    data="record.AgentV3",
+    creates=True,
+    warns=True,
+    headers=("Prefer",),
+    raises=(store.KeyTaken, errors.TooLarge),
+    examples="agent_copies.IMPORT_AGENT",
+)
+def import_agent() -> Response:
+    """Create an agent and its tools from a template, as `GET /v3/agents/{agent_id}/template` returns it in `data`.
+
+    No member gets a default, so the template of the new agent equals this one. The service generates the ids and,
+    unless the template has one, the `SECRET_API_KEY`. That key does not expire, so `warnings` names it to an access
+    token. You may add secrets to a template. Members that the service does not know are stored as sent, and `warnings`
+    names them.
+    """
+    body: record.TemplateIn = messages.body()
+    document = privileges.guard_agent_key({}, templates.members(body.template))
+    made = templates.create(auth.caller().workspace_id, document, body.template)
+    return _created("Agent imported successfully", made, messages.warnings())
+
+
+def _created(message: str, made: copies.Copy, warnings: list[errors.Issue]) -> Response:
+    warnings = [*warnings, *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
+    found = store.AgentAndTools(made.row, made.tools)
+    return answer.with_tools(message, made.row, answer.encode(made.document), found, warnings)

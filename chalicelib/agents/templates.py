@@ -1,0 +1,61 @@
+"""Templates: an agent and its tools as another workspace can use them, without secrets and ids.
+
+A template refers to a tool by its place in `tools`, such as `tools.0`. It has no reference to a tool of another agent.
+"""
+
+import re
+from collections.abc import Iterator
+
+from chalicelib import errors, ids
+from chalicelib.agents import copies, forms
+from chalicelib.agents.record import AgentV3, Template
+from chalicelib.http import projections
+from chalicelib.http.wire import Location
+from chalicelib.storage import Document
+from chalicelib.tools import store as tools
+from chalicelib.tools.models import Tool
+
+_PLACE = re.compile(r"tools\.(0|[1-9][0-9]?)")
+_PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
+
+
+def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document:
+    """The template of an agent with this document, and tools with these documents and ids."""
+    places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
+    members = projections.portable(AgentV3, agent)
+    template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
+    shown = [projections.portable(Tool, tool) for tool in opened]
+    return {**template, "tools": shown} if shown else template
+
+
+def omitted(agent: Document) -> Iterator[Location]:
+    """The locations of the members that the service does not know. They may be secret, so a template omits them."""
+    return projections.find_undeclared(AgentV3, agent)
+
+
+def members(template: Template) -> Document:
+    """The members of the agent that a template describes, without its tools. Raises Invalid."""
+    document = forms.merge_v3({}, template, "template")
+    document.pop("tools", None)
+    return document
+
+
+def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
+    """Stage the agent with this document, and the tools of the template. Raises Invalid and TooLarge.
+
+    No member gets a default, so that the template of the agent equals the imported one.
+    """
+    opened = [tool.merge_into({}) for tool in template.tools or ()]
+    if len(opened) > copies.MAX_TOOLS:
+        raise errors.TooLarge(f"The template has more than {copies.MAX_TOOLS} tools.")
+    return copies.create(
+        workspace_id, ids.new_id(), document, opened, lambda made: lambda place, path: _tool_at(made, place, path)
+    )
+
+
+def _tool_at(made: list[tools.ToolRow], place: str, path: str) -> str:
+    """The id of the tool at a place. Raises Invalid."""
+    match = _PLACE.fullmatch(place)
+    if match is None or int(match[1]) >= len(made):
+        raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)
+    return made[int(match[1])].tool_id

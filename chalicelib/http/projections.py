@@ -1,0 +1,81 @@
+"""Parts of a stored document, by the marks of the members in its model."""
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any, get_args, get_origin
+
+from chalicelib.http.wire import Location, Wire, marked, read_only_members
+
+
+@cache
+def secret_members(model: type[Wire]) -> set[str]:
+    """The secret members of a model itself, without those of nested objects."""
+    return marked(model, "x-secret")
+
+
+def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+    """`document` without secret members, at any depth. What the model does not declare may be secret, too.
+
+    That is an unknown member, or what an earlier version stored where the model has an object by now.
+    """
+    return _project(model, document, _not_secret)
+
+
+def portable(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+    """`document` as another workspace can use it: without secret members, ids of its own, and what the service sets.
+
+    Without undeclared members, too: they may be secret.
+    """
+    return _project(model, document, _portable_members)
+
+
+def find_undeclared(model: type[Wire], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
+    """The locations of the members in a stored document that the model does not declare."""
+    nested = nested_models(model)
+    for name, value in document.items():
+        if name not in model.model_fields:
+            yield (*location, name)
+        elif name in nested and isinstance(value, dict):
+            yield from find_undeclared(nested[name], value, (*location, name))
+        elif name in nested and isinstance(value, list):
+            for index, one in enumerate(value):
+                if isinstance(one, dict):
+                    yield from find_undeclared(nested[name], one, (*location, name, index))
+
+
+def _project(model: type[Wire], document: dict[str, Any], members: Callable[[type[Wire]], set[str]]) -> dict[str, Any]:
+    """`document` with these members of its model, at any depth."""
+    nested, known = nested_models(model), members(model)
+    shown = {name: value for name, value in document.items() if name in known}
+    for name in shown.keys() & nested.keys():
+        if isinstance(shown[name], list):
+            shown[name] = [_project(nested[name], one, members) for one in shown[name] if isinstance(one, dict)]
+        elif isinstance(shown[name], dict):
+            shown[name] = _project(nested[name], shown[name], members)
+        else:
+            del shown[name]
+    return shown
+
+
+@cache
+def _not_secret(model: type[Wire]) -> set[str]:
+    return model.model_fields.keys() - secret_members(model)
+
+
+@cache
+def _portable_members(model: type[Wire]) -> set[str]:
+    return _not_secret(model) - marked(model, "x-own-id") - read_only_members(model)
+
+
+@cache
+def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
+    """The models of the members that are objects or lists of objects."""
+    found = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
+    return {name: inner for name, inner in found.items() if inner}
+
+
+def model_in(annotation: Any) -> Any:
+    """The model of an object, a list of objects, or either with None; None for another type."""
+    if get_origin(annotation) is None:
+        return annotation if isinstance(annotation, type) and issubclass(annotation, Wire) else None
+    return next(filter(None, map(model_in, get_args(annotation))), None)

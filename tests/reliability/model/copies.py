@@ -1,0 +1,78 @@
+"""Rules for clones and templates of agents. A template is imported as it was read."""
+
+from typing import Any
+
+from chalicelib import clock
+from tests.reliability.model.agents import Agents
+from tests.reliability.model.answers import MADE, Document, Expected, Record, success
+from tests.reliability.model.machine import Workspace, picks, route
+
+_SERVICE_SET = ("SECRET_API_KEY", "createdAtUNIX", "lastModified")
+_TOOL_SET = ("agentId", "userId", "createdAt", "updatedAt")
+_SECRET, _FIELD_SECRET = "vectorDb", "value"
+
+
+class Copies(Agents):
+    """Clones and templates of agents."""
+
+    @route("POST /v3/agents/{agent_id}/clone", pick=picks)
+    def clone(self, at: int, caller: str, pick: int) -> None:
+        agent_id = self.agent(at, pick)
+
+        def copied(workspace: Workspace) -> tuple[Document, list[Document]]:
+            document = _without(workspace.get("agent", agent_id).document, *_SERVICE_SET)
+            return document, [_without(tool, "id", *_TOOL_SET) for tool in self.tools_of(workspace, agent_id)]
+
+        self._create("POST /v3/agents/{agent_id}/clone", at, caller, "cloned", copied, None, agent_id=agent_id)
+
+    @route("POST /v3/agents/import", pick=picks, to=picks)
+    def move(self, at: int, caller: str, pick: int, to: int) -> None:
+        agent_id, template = self.agent(at, pick), dict[str, Any]()
+
+        def expected(workspace: Workspace) -> Expected:
+            document = _without(workspace.get("agent", agent_id).document, _SECRET, *_SERVICE_SET)
+            tools = [_portable(tool) for tool in self.tools_of(workspace, agent_id)]
+            template.update(document | ({"tools": tools} if tools else {}))
+            return Expected(success("Template retrieved successfully", template))
+
+        name = "GET /v3/agents/{agent_id}/template"
+        if self.ask(name, at, caller, expected, agent_id=agent_id).status == 200:
+            sent, new = {"template": template}, [_with_field_ids(tool) for tool in template.get("tools", [])]
+            document = _without(template, "tools")
+            self._create("POST /v3/agents/import", to, caller, "imported", lambda _: (document, new), sent)
+
+    def _create(self, name: str, at: int, caller: str, done: str, copied: Any, body: Any, **ids: str) -> None:
+        """Create an agent with the members and tools that `copied` returns."""
+        record = Record({})
+
+        def expected(workspace: Workspace) -> Expected:
+            document, tools = copied(workspace)
+            now = clock.iso(self.seconds())
+            record.document = self.new_agent(document)
+            own = {"id": MADE, "agentId": MADE, "userId": workspace.id, "createdAt": now, "updatedAt": now}
+            shown = {"ID": MADE, "id": MADE, **record.document, "tools": [{**tool, **own} for tool in tools]}
+            lasting = self.lasting(at, caller, "agent.SECRET_API_KEY")
+            return Expected(success(f"Agent {done} successfully", shown, **lasting), record)
+
+        answer = self.ask(name, at, caller, expected, body, None, None, "", **ids)
+        if answer.status == 200:
+            for tool in answer.data["tools"]:
+                self.workspace(at).of("tool")[tool["id"]] = Record(_without(tool, "id"))
+            self.add_agent(at, answer.data["id"], record, answer.data["SECRET_API_KEY"])
+
+
+def _portable(tool: Document) -> Document:
+    shown = _without(tool, "id", *_TOOL_SET)
+    if "fields" in shown:
+        shown["fields"] = [_without(field, "id", _FIELD_SECRET) for field in shown["fields"]]
+    return shown
+
+
+def _with_field_ids(tool: Document) -> Document:
+    if "fields" not in tool:
+        return tool
+    return {**tool, "fields": [{**field, "id": MADE} for field in tool["fields"]]}
+
+
+def _without(document: Document, *names: str) -> Document:
+    return {name: value for name, value in document.items() if name not in names}
