@@ -161,8 +161,15 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
         )
     monkeypatch.setattr(clock, "sleep", lambda duration: None)
     taken = stage.api.get("/v3/agents/support").data["SECRET_API_KEY"]
-    key = {"SECRET_API_KEY": taken}
-    bodies = {**CHANGES, "create_agent": {"agent": key}, "import_agent": {"template": key}}
+    key, client = {"SECRET_API_KEY": taken}, {"email": "taken@example.com"}
+    assert stage.api.post("/v2/clients/taken", client).status == 200
+    bodies = {
+        **CHANGES,
+        "create_agent": {"agent": key},
+        "import_agent": {"template": key},
+        "put_client": client,
+        "create_client": {"client": client},
+    }
 
     # Without a precondition the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}

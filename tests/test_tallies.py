@@ -261,7 +261,12 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     records += chance.sample(records, len(records) // 5)
     chance.shuffle(records)
     requests: list[str] = []
-    monkeypatch.setattr(queues, "send", _failing(chance, faults, lambda _, texts, *rest: requests.extend(texts)))
+
+    def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
+        if queue == functions.TALLIES:  # not the one that clears what is left of a deleted conversation
+            requests.extend(texts)
+
+    monkeypatch.setattr(queues, "send", _failing(chance, faults, send))
     pending = [records[start : start + 50] for start in range(0, len(records), 50)]
     while pending:
         batch = pending.pop()
