@@ -9,6 +9,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations import turns
 from chalicelib.conversations.rows import HEAD, PlaceRow
 from chalicelib.erasures import functions, retention
 from chalicelib.workspaces import store as workspaces
@@ -311,25 +312,26 @@ def parts_of(name: str) -> set[str]:
     return {one["item"]["S"].partition("#")[0] for one in found} - {HEAD}
 
 
-def fill_index(api: Api) -> None:
-    """A long conversation whose messages are in the index."""
-    fill_parts(api)
+@pytest.fixture
+def index(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversation whose messages are in the index, in small chunks."""
+    monkeypatch.setattr(turns, "_CHUNK_BYTES", 600)
+    monkeypatch.setattr(turns, "_TAIL_BYTES", 100)
+    write(api, "ann", *(f"{number} {'x' * 300}" for number in range(10)))
     assert api.post("/agents/support/interact/ann/messages", {"messages": [message("more")]}).status == 200
-    assert parts_of("ann") == {"turns", "received", "mid"}
+    assert parts_of("ann") == {"turns", "mid"}
 
 
-def test_the_index_of_messages_expires_with_its_conversation(api: Api, agent_id: str, stream: pipeline.Stream) -> None:
-    fill_index(api)
+def test_the_index_of_messages_expires_with_its_conversation(index: None, stream: pipeline.Stream) -> None:
     tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
     functions.erase({"Records": messages()}, None)
     assert moto_tables.items()["cams-conversations"] == []
 
 
 def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
-    api: Api, agent_id: str, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
+    api: Api, index: None, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
 ) -> None:
     """Index items are written before the commit that adds their chunk to the conversation."""
-    fill_index(api)
     pass_time(DAY)
     tallying.tally_conversations({"Records": expire(stream, "ann")}, None)
     write(api)
@@ -343,10 +345,9 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
 
 
 def test_the_index_of_an_expired_conversation_goes_with_the_one_that_replaced_it(
-    api: Api, agent_id: str, stream: pipeline.Stream, pass_time: PassTime
+    api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime
 ) -> None:
     set_days(api, 1, pass_time)
-    fill_index(api)
     pass_time(DAY)
     write(api)
     assert api.delete("/v3/agents/support/convos/ann").status == 200
