@@ -125,6 +125,7 @@ def planted(api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, in
         held = pipeline.take()
         held.run()  # up to ten messages of up to 40 events; the others stay in the queue
         held.delete()
+    moto_tables.drop_history()
     plant(Api(other_workspace.workspace_key), USER, EMAIL, PHONE, WORDS)
 
 
