@@ -39,8 +39,8 @@ def message(conversation: str) -> str:
 def clear(conversation: str) -> None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and one per 50
-    parts.
+    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and up to three
+    per 50 parts. Raises ConditionFailed if a part has changed in the meantime; the queue repeats the message.
     """
     found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
     while batch := [*islice(found, _BATCH)]:
@@ -63,18 +63,11 @@ def _delete_unnamed(conversation: str, batch: list[PartRow]) -> None:
     Its own index items stay, also those of a chunk that it no longer has: an append relies on them (`message_index`).
     """
     head = storage.find(ConversationRow, conversation, HEAD)
-    if head is None:  # the queue repeats the message
+    if head is None:
         raise storage.ConditionFailed
     named = {chunk.write_id for chunk in turns.chunks(head)}
     began = ids.id_at(ids.timestamp_of(head.created) - _SKEW_MILLISECONDS, 0)
-    for part in batch:
-        if part.writing is not None and part.writing not in named and part.writing < began:
-            _delete_if_unchanged(part)
-
-
-def _delete_if_unchanged(part: PartRow) -> None:
-    try:
-        with storage.unit_of_work():
-            storage.delete(part, ChunkRow.writing == part.writing)
-    except storage.ConditionFailed:
-        return  # a new chunk has its place
+    with storage.unit_of_work():
+        for part in batch:
+            if part.writing is not None and part.writing not in named and part.writing < began:
+                storage.delete(part, ChunkRow.writing == part.writing)  # a new part may have taken its place
