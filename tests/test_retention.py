@@ -222,6 +222,19 @@ def test_a_change_reaches_what_exists_and_null_takes_it_back(
     assert len(pipeline.events_of(stream.read("conversations"))) == 6
 
 
+@pytest.mark.parametrize("days", [60, None])
+def test_a_change_does_not_bring_back_what_has_expired(
+    days: int | None, api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    set_days(api, 30, pass_time)
+    write(api)
+    pass_time(30 * DAY)
+    set_days(api, days, pass_time)
+    assert api.get("/v3/agents/support/convos/ann").status == 404
+    assert api.get("/v3/agents/support/convos").data == []
+    assert "expires_at" in heads()["ann"]
+
+
 def test_a_change_that_takes_too_long_is_continued_by_the_queue(
     api: Api, agent_id: str, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
