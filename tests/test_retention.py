@@ -380,9 +380,13 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     ]
 
 
-def test_the_index_of_an_expired_conversation_goes_when_another_one_replaces_it(
-    api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime
+def test_the_parts_of_an_expired_conversation_go_when_another_one_replaces_it(
+    api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "_MAX_RECEIVED", 10)  # new messages get an item of their own
+        api.post("/agents/support/interact/ann/messages", {"messages": [message("last", **{"from": "human"})]})
+    assert parts_of("ann") == {"turns", "mid", "received"}
     set_days(api, 1, pass_time)
     pass_time(DAY)
     write(api)
