@@ -178,9 +178,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
 
 def _position() -> int | None:
     """The position that the cursor names. Raises Invalid."""
-    cursor = messages.cursor()
-    if cursor and not _POSITION.fullmatch(cursor):
-        raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
+    cursor = messages.cursor(_POSITION)
     return int(cursor) if cursor else None
 
 
