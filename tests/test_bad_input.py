@@ -184,6 +184,8 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
     "POST /v3/agents/{agent_id}/convos/{convo_id}/messages": [
         ({}, "messages", MISSING),
         ({"messages": CANARY}, "messages", LIST),
+        ({"messages": []}, "messages", "must have at least 1 item"),
+        ({"messages": [{"item": {"text": CANARY}}] * 51}, "messages", "must have at most 50 items"),
         ({"messages": [{"type": NUMBER}]}, "messages.0.type", TEXT),
         ({"messages": [{}], "unknown": CANARY}, "unknown", UNKNOWN),
     ],

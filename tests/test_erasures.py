@@ -38,7 +38,7 @@ ZARA = {"email": "zara@example.com", "userID": "zara"}
 def messages(queue: str = "erasures") -> list[dict[str, str]]:
     """Take the messages of a queue, ignoring their delay."""
     waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table(queue)]
-    taken = [{"body": one.body, "receiptHandle": ""} for one in waiting._messages]
+    taken = [{"body": one.body, "receiptHandle": "", "messageId": one.id} for one in waiting._messages]
     waiting._messages = []
     return taken
 

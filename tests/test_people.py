@@ -400,7 +400,7 @@ def test_an_export_has_the_listed_leads_once(
 def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "milliseconds", lambda: START * 1000)
     api.post("/v2/agents/support", {"title": "=title()"})
-    given = {"name": '=HYPERLINK("x")', "email": "@sum, a\nb", "phone": "+31 (20) 55-1"}
+    given = {"name": '=HYPERLINK("x")', "email": "@sum, a\nb", "phone": "+31 (20) 551"}
     made = api.post("/v3/leads", lead_body(**given)).data
     (text,) = exported(api, "csv")
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
@@ -410,7 +410,7 @@ def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch
         "agentName": "'=title()",
         "name": '\'=HYPERLINK("x")',
         "email": "'@sum, a\nb",
-        "phone": "+31 (20) 55-1",
+        "phone": "+31 (20) 551",
         "channel": "web-chat",
         "createdAt": clock.iso(START),
     }

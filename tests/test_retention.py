@@ -9,7 +9,7 @@ from moto.sqs.models import sqs_backends
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import turns
+from chalicelib.conversations import tallies, turns
 from chalicelib.conversations.rows import HEAD, PlaceRow
 from chalicelib.erasures import functions, retention
 from chalicelib.workspaces import store as workspaces
@@ -154,6 +154,29 @@ def test_a_write_to_an_expired_conversation_begins_a_new_one(api: Api, agent_id:
     assert len([one for one in moto_tables.items()["cams-conversations"] if "turns#" in one["item"]["S"]]) == 0
 
 
+def test_tallies_follow_a_conversation_that_replaces_an_expired_one(
+    api: Api, agent_id: str, workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
+) -> None:
+    set_days(api, 1, pass_time)
+    write(api)
+    count_changed(stream)
+    pass_time(DAY)
+    write(api)
+    count_changed(stream)
+    today = clock.iso(clock.seconds())[:10]
+    months = tallies.list_months(workspace.workspace_id, "support")
+    counted = {f"{month}-{day:02}": one for month, days in months for day, one in enumerate(days, 1) if one}
+    assert counted == {today: 1}
+
+
+def count_changed(stream: pipeline.Stream) -> None:
+    """Count the conversations of the quarter hours that the stream reports."""
+    reported = ("INSERT", "REMOVE")  # the filter of the function drops other changes
+    changes = [one for one in stream.read("conversations") if one["eventName"] in reported]
+    tallying.tally_conversations({"Records": changes}, None)
+    tallying.count_conversations({"Records": messages("tallies")}, None)
+
+
 def test_retention_costs_no_request_in_a_warm_process(api: Api, agent_id: str) -> None:
     assert api.post("/v3/agents/support/convos", {"conversation": {}}).status == 200
     with counted() as requests:
@@ -197,6 +220,19 @@ def test_a_change_reaches_what_exists_and_null_takes_it_back(
     assert set(expiries().values()) == {None}
     # A change of the expiry is no message of the user.
     assert len(pipeline.events_of(stream.read("conversations"))) == 6
+
+
+@pytest.mark.parametrize("days", [60, None])
+def test_a_change_does_not_bring_back_what_has_expired(
+    days: int | None, api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    set_days(api, 30, pass_time)
+    write(api)
+    pass_time(30 * DAY)
+    set_days(api, days, pass_time)
+    assert api.get("/v3/agents/support/convos/ann").status == 404
+    assert api.get("/v3/agents/support/convos").data == []
+    assert "expires_at" in heads()["ann"]
 
 
 def test_a_change_that_takes_too_long_is_continued_by_the_queue(
@@ -344,13 +380,16 @@ def test_a_message_that_is_being_added_to_a_new_conversation_keeps_its_index(
     ]
 
 
-def test_the_index_of_an_expired_conversation_goes_with_the_one_that_replaced_it(
-    api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime
+def test_the_parts_of_an_expired_conversation_go_when_another_one_replaces_it(
+    api: Api, index: None, stream: pipeline.Stream, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "_MAX_RECEIVED", 10)  # new messages get an item of their own
+        api.post("/agents/support/interact/ann/messages", {"messages": [message("last", **{"from": "human"})]})
+    assert parts_of("ann") == {"turns", "mid", "received"}
     set_days(api, 1, pass_time)
     pass_time(DAY)
     write(api)
-    assert api.delete("/v3/agents/support/convos/ann").status == 200
     clear_deleted(stream)
     assert parts_of("ann") == set()
 

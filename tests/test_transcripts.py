@@ -280,3 +280,15 @@ def test_the_command_overwrites_no_other_file(workspace: NewWorkspace, api: Api,
     ran = run(workspace, tmp_path / "file")
     assert (ran.exit_code, (tmp_path / "file").read_text()) == (1, "mine")
     assert "name another file" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "cell", ["=1", "+1+1", "-1-1", "@x", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff0b1+1", "+1-555-0100"]
+)
+def test_a_cell_that_a_spreadsheet_would_run_is_text(cell: str) -> None:
+    assert [*csv.reader(io.StringIO(files.csv_line([cell, 5]), newline=""))] == [[f"'{cell}", "5"]]
+
+
+@pytest.mark.parametrize("cell", ["", "-1.5", "+31 (20) 123.4", "1-1", "a=1", "+", "-"])
+def test_other_cells_stay_as_they_are(cell: str) -> None:
+    assert [*csv.reader(io.StringIO(files.csv_line([cell]), newline=""))] == [[cell]]

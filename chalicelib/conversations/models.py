@@ -8,7 +8,6 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
-    NOT_EMPTY,
     SECRET,
     STRICT,
     Identifier,
@@ -124,7 +123,7 @@ class StateOut(Wire):
 class NewMessages(Wire):
     """Messages to add, 1 to 50, in order. One whose `mid` the conversation has is not added again."""
 
-    messages: Annotated[list[Message], Field(fail_fast=True, max_length=50), NOT_EMPTY]
+    messages: Annotated[list[Message], Field(fail_fast=True, min_length=1, max_length=50)]
 
 
 class Messages(Wire):

@@ -21,7 +21,7 @@ _SKEW_MILLISECONDS = 10_000  # between the clocks of two processes
 
 
 class PartRow(storage.Row):
-    """Any item of a conversation. `writing` is the write id of a chunk, also in the index items of its messages."""
+    """Any item of a conversation but its own. `writing` is the write id of a chunk, also in its index items."""
 
     class Meta:
         table_name = storage.table("conversations")
@@ -29,6 +29,11 @@ class PartRow(storage.Row):
     conversation = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     writing = UnicodeAttribute(null=True)
+
+    @property
+    def write_id(self) -> str:
+        """The ULID of the write that made it. New messages have it in their key."""
+        return self.writing or storage.split_key(self.item)[1]
 
 
 def message(conversation: str) -> str:
@@ -39,15 +44,15 @@ def message(conversation: str) -> str:
 def clear(conversation: str) -> None:
     """Delete the parts of the conversation with this partition key, unless the conversation exists.
 
-    If it does, deletes only chunks that it does not name, and their index items. One request per MB, and one per 50
-    parts.
+    If it does, deletes only the parts of an earlier one. One request per MB, and up to three per 50 parts. Raises
+    ConditionFailed if a part has changed in the meantime; the queue repeats the message.
     """
     found = storage.iterate(PartRow, conversation, PartRow.item > HEAD)
     while batch := [*islice(found, _BATCH)]:
         try:
             _delete(conversation, batch)
         except storage.ConditionFailed:
-            _delete_unnamed(conversation, batch)
+            _delete_earlier(conversation, batch)
 
 
 def _delete(conversation: str, batch: list[PartRow]) -> None:
@@ -57,24 +62,18 @@ def _delete(conversation: str, batch: list[PartRow]) -> None:
             storage.delete(part)
 
 
-def _delete_unnamed(conversation: str, batch: list[PartRow]) -> None:
-    """Delete chunks of an earlier conversation, and their index items: those from before this conversation.
+def _delete_earlier(conversation: str, batch: list[PartRow]) -> None:
+    """Delete the parts of an earlier conversation: those that were written before this one began.
 
     Its own index items stay, also those of a chunk that it no longer has: an append relies on them (`message_index`).
     """
     head = storage.find(ConversationRow, conversation, HEAD)
-    if head is None:  # the queue repeats the message
+    if head is None:
         raise storage.ConditionFailed
     named = {chunk.write_id for chunk in turns.chunks(head)}
     began = ids.id_at(ids.timestamp_of(head.created) - _SKEW_MILLISECONDS, 0)
-    for part in batch:
-        if part.writing is not None and part.writing not in named and part.writing < began:
-            _delete_if_unchanged(part)
-
-
-def _delete_if_unchanged(part: PartRow) -> None:
-    try:
-        with storage.unit_of_work():
-            storage.delete(part, ChunkRow.writing == part.writing)
-    except storage.ConditionFailed:
-        return  # a new chunk has its place
+    with storage.unit_of_work():
+        for part in batch:
+            if part.write_id not in named and part.write_id < began:
+                # A new part may have taken the place of a chunk or an index item.
+                storage.delete(part, ChunkRow.writing == part.writing if part.writing else None)

@@ -4,12 +4,13 @@ Transcripts are sealed, so no index can find a word in them: a search opens one 
 of a request is bounded, so it may find nothing yet and say how far it has looked.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from chalicelib.conversations import transcript, transcripts
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.http import pages
 from chalicelib.storage import Document
 
 # Of one request: conversations, and bytes of JSON of their turns, which the last one may exceed.
@@ -19,27 +20,19 @@ _MAX_BYTES = 4_000_000
 _MAX_MESSAGES = 20
 
 
-class Examined(NamedTuple):
-    """A conversation that was examined: its position in the index, its v3 form, and its newest matching messages.
-
-    `conversation` is None if it was deleted after it was listed.
-    """
-
-    position: str
-    conversation: Document | None
-    messages: list[Document]
-
-
-def search(entries: Iterable[ConversationRow], text: str) -> Iterator[Examined]:
+def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Examined]:
     """Examine the conversations of these entries of the index, in their order, as far as one request may go.
 
-    A message matches if any text in its `item` contains `text`, whatever the case. One request per 20 conversations,
-    and one for each long one.
+    The record of one with matching messages is `{conversation, messages}`, newest message first. A message matches if
+    any text in its `item` contains `text`, whatever the case. One request per 20 conversations, and one for each long
+    one.
     """
     wanted, size = text.casefold(), 0
-    for one in transcripts.read(entries):
+    for number, one in enumerate(transcripts.read(entries[:MAX_EXAMINED]), start=1):
         size += len(one.turns)
-        yield Examined(one.position, one.conversation, _matching(one.turns, wanted))
+        found = _matching(one.turns, wanted)
+        record = {"conversation": one.conversation, "messages": found} if found else None
+        yield pages.Examined(one.position, record, number < len(entries))
         if size > _MAX_BYTES:
             return
 

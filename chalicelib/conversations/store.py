@@ -164,19 +164,18 @@ def create(
     days: int | None = None,
     expired: ConversationRow | None = None,
 ) -> ConversationRow:
-    """Stage a new conversation of an existing agent, kept for `days`. It replaces the `expired` one with its id.
+    """Stage a new conversation of an existing agent, kept for `days`. Deletes the `expired` one with its id at once.
 
     The commit raises ConditionFailed if it exists already.
     """
+    if expired is not None:
+        with storage.unit_of_work():  # the stream reports it: tallies and `parts` need a deletion and a creation
+            delete(expired)
     row = ConversationRow(storage.key(workspace_id, agent_id, conversation_id))
     row.agent, row.created = storage.key(workspace_id, agent_id), ids.new_id()
-    if expired is not None:
-        row.version_tag = expired.version_tag  # its other items stay until this conversation is deleted (`parts`)
     _set_metadata(row, state.metadata | ({_DAYS: days} if days else {}))
     storage.put(row)
     turns.stage(row, NO_TURNS, state)
-    for chunk in turns.chunk_rows(expired)[len(turns.chunks(row)) :] if expired else ():
-        storage.delete(chunk)
     _stage_received(row, state, agent_name)
     return row
 

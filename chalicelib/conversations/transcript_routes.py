@@ -1,6 +1,5 @@
 """The routes that read whole transcripts: search and export."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
@@ -37,14 +36,15 @@ def search_conversations(agent_id: str) -> Response:
     limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
     if not wanted.text:
         raise errors.Invalid.member("q", "is required")
-    workspace_id, most = auth.caller().workspace_id, search.MAX_EXAMINED
+    workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most + 1)
+    most = search.MAX_EXAMINED + 1  # one more shows that another one follows
+    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most)
 
     def searched(position: str | None) -> dict[str, Any]:
         return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else wanted.since or 0}
 
-    examined = _examined(search.search(entries[:most], wanted.text), entries)
+    examined = search.search(entries, wanted.text)
     return pages.bounded_page("Conversations searched successfully", examined, limit, searched)
 
 
@@ -70,9 +70,3 @@ def export_conversations(agent_id: str) -> Response:
     page = export.page(entries[:limit], form)
     text = page.text if cursor else export.heading(form) + page.text
     return files.response(form, text, page.position if page.conversations < len(entries) else None)
-
-
-def _examined(found: Iterator[search.Examined], entries: list[Any]) -> Iterator[pages.Examined]:
-    for number, one in enumerate(found, start=1):
-        record = {"conversation": one.conversation, "messages": one.messages} if one.messages else None
-        yield pages.Examined(one.position, record, number < len(entries))

@@ -41,8 +41,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     `q` is found in the user's name, email or phone, in the title, or in the beginning of the newest message.
 
     With `inbox=true`, lists those that wait for a person: with the state `requested_chat` or `human-chatting`. The
-    latest activity comes first. `q` is found in the user's name, email or phone, in the title, or in the beginning of
-    the newest message.
+    latest activity comes first.
 
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`. A change may appear in the list a second later.
@@ -139,7 +138,9 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
 def assign_conversation(agent_id: str, convo_id: str) -> Response:
     """Assign a conversation to a client of the workspace, or with `null` back to the agent.
 
-    `state` becomes `human-chatting`, or `ai-chatting` for `null`, unless the body has another one.
+    `state` becomes `human-chatting`, or `ai-chatting` for `null`, unless the body has another one. Usually a
+    conversation is `ai-chatting`, then `requested_chat` when the user asks for a person, `human-chatting` once it is
+    assigned, and `ended_chat`. No transition is enforced, and any other string is stored, too.
     """
     body: models.AssignmentIn = messages.body()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
@@ -177,9 +178,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
 
 def _position() -> int | None:
     """The position that the cursor names. Raises Invalid."""
-    cursor = messages.cursor()
-    if cursor and not _POSITION.fullmatch(cursor):
-        raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
+    cursor = messages.cursor(_POSITION)
     return int(cursor) if cursor else None
 
 

@@ -1,7 +1,7 @@
 """A changed retention period, applied to the conversations that exist: in pages, which a queue continues.
 
 It starts 90 seconds after the change, when no process knows the old period any longer. Each conversation gets the days
-that hold when it is reached, so repeated and overlapping runs have the same result.
+that hold when it is reached, so repeated and overlapping runs have the same result. One that has expired stays so.
 """
 
 import json
@@ -55,7 +55,7 @@ def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: in
 
 
 def _apply(conversation: str, days: int | None) -> None:
-    row = conversations.find(conversation)
+    row = conversations.unless_expired(conversations.find(conversation))
     if row is not None:
         with storage.unit_of_work():
             conversations.keep_for(row, days)

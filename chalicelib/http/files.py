@@ -13,9 +13,10 @@ from chalicelib.http import exchange, operation
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
-# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number.
-_FORMULA = re.compile(r"[=+\-@\t\r]")
-_NUMBER = re.compile(r"[+-]?[0-9 ().-]*")
+# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number. In one with
+# a hyphen inside, it subtracts.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_NUMBER = re.compile(r"[+-]?[0-9 ().]*")
 
 
 def requested_format() -> str:

@@ -245,5 +245,7 @@ def _rule(detail: "ErrorDetails") -> str:
         "string_type": "must be a string",
         "bool_type": "must be a boolean",
     }
-    message = re.sub(r"^(Input|String) should", "must", detail["msg"]).replace("Invalid JSON:", "is not valid JSON:")
-    return known.get(detail["type"], message)
+    message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
+    # Pydantic ends the rule for the length of a list so.
+    message = re.sub(r" after validation, not \d+$", "", message)
+    return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

@@ -20,7 +20,7 @@ from pydantic import (
     GetJsonSchemaHandler,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema, from_json, to_json
+from pydantic_core import CoreSchema, core_schema, from_json, to_json
 from typing_extensions import TypeAliasType
 
 from chalicelib.ids import IDENTIFIER
@@ -43,27 +43,6 @@ class _StrictNumber:
 
 
 Number = Annotated[int | float, _StrictNumber]
-
-
-class _NotEmpty:
-    """A list with at least one item. Pydantic's own rule says "after validation", which means nothing to a caller."""
-
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(cls._check, handler(source))
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return {**handler(schema), "minItems": 1}
-
-    @staticmethod
-    def _check(items: list[Any]) -> list[Any]:
-        if not items:
-            raise PydanticCustomError("too_short", "must have at least 1 item")
-        return items
-
-
-NOT_EMPTY = _NotEmpty()
 
 
 def _integral_float_to_int(value: Any) -> Any:

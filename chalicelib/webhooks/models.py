@@ -5,14 +5,14 @@ from typing import Annotated, Literal
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import NOT_EMPTY, SECRET, OpenObject, OptionalNumber, OptionalText, Wire, omitted, read_only
+from chalicelib.http.wire import SECRET, OpenObject, OptionalNumber, OptionalText, Wire, omitted, read_only
 from chalicelib.webhooks.events import Type
 
 EventType = TypeAliasType("EventType", Type)
 DeliveryStatus = TypeAliasType("DeliveryStatus", Literal["pending", "delivered", "failed", "unknown", "expired"])
 
 Url = Annotated[str, Field(min_length=1, max_length=2048)]
-Types = Annotated[list[EventType], NOT_EMPTY]
+Types = Annotated[list[EventType], Field(min_length=1)]
 
 
 class WebhookChange(Wire):

@@ -8,7 +8,6 @@ from typing_extensions import TypeAliasType
 from chalicelib.credentials.scopes import Scope as AnyScope
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
-    NOT_EMPTY,
     SECRET,
     STRICT,
     OptionalFlag,
@@ -62,7 +61,7 @@ class NewToken(Wire):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     expiresInSeconds: Annotated[int, Field(ge=MINUTE, le=YEAR), INTEGRAL_FLOAT_AS_INT] | None = None
     readOnly: OptionalFlag = None
-    scopes: Annotated[list[Scope], NOT_EMPTY] | None = None
+    scopes: Annotated[list[Scope], Field(min_length=1)] | None = None
 
 
 class TokenIn(Wire):
