@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.webhooks import lookups, sender
-from chalicelib.webhooks.sender import Outcome, check_url, post
+from chalicelib.sending import connection, lookups
+from chalicelib.sending.sender import Outcome, check_url, post
 from tests.selection import one_of_each
 from tests.webhooks import receivers
 from tests.webhooks.receivers import Behaviour, Certificates, Receiver, receiver, status
@@ -116,9 +116,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only the authority of the tests is trusted."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    sender.tls_context.cache_clear()
+    connection.tls_context.cache_clear()
     yield
-    sender.tls_context.cache_clear()
+    connection.tls_context.cache_clear()
 
 
 def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
@@ -500,9 +500,9 @@ def test_the_trust_store_is_the_systems_or_else_the_one_of_botocore(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] == 1
+    assert connection.tls_context.__wrapped__().cert_store_stats()["x509_ca"] == 1
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] > 100
+    assert connection.tls_context.__wrapped__().cert_store_stats()["x509_ca"] > 100
 
 
 # Addresses that must never be reached

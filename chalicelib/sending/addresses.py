@@ -1,4 +1,4 @@
-"""SSRF protection: the rules for a webhook's URL, and the networks that a webhook must never reach. Pure.
+"""SSRF protection: the rules for a customer's URL, and the networks that the sender must never reach. Pure.
 
 The networks are listed here because `ipaddress.is_global` accepts many of them (`::127.0.0.1`, `64:ff9b::a9fe:a9fe`,
 `224.0.0.1`, `168.63.129.16`, …). Its answers also differ between Python versions. An IPv4 address that is not listed is
@@ -74,7 +74,7 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 
 @lru_cache(1024)
 def blocked_reason(address: str) -> str | None:
-    """Return why a webhook may not reach an address, or None for a public one. Text that is no address is blocked."""
+    """Return why the sender may not reach an address, or None for a public one. Text that is no address is blocked."""
     try:
         found: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
