@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,9 +19,12 @@ from chalicelib import clock
 from chalicelib.sending import connection, lookups
 from chalicelib.sending.sender import Outcome, check_url, post
 from tests.selection import one_of_each
+from tests.sockets import Resolve, Watch
 from tests.webhooks import receivers
 from tests.webhooks.receivers import Behaviour, Certificates, Receiver, receiver, status
 from tests.webhooks.test_addresses import ADDRESSES
+
+pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 ROOT = Path(__file__).parent.parent.parent
 DEADLINE = 0.4
@@ -31,80 +33,6 @@ HOST = "hooks.cams.test"
 BODY = b'{"type":"webhook_test","payload":{"workspaceSecret":"body-secret"}}'
 HEADERS = {"webhook-id": "msg_1", "webhook-signature": "v1,header-secret"}
 LARGE = b"x" * 8_000_000
-
-Resolve = Callable[..., list[str]]
-
-
-class Watch:
-    """Records the process's use of sockets through the interpreter's audit events; can refuse every connection."""
-
-    def __init__(self) -> None:
-        self.sockets = 0
-        self.connects: list[Any] = []
-        self.refuse = False
-
-    def record(self, event: str, arguments: tuple[Any, ...]) -> None:
-        self.sockets += event == "socket.__new__"
-        if event == "socket.connect":
-            self.connects.append(arguments[1][:2])
-            if self.refuse:
-                raise ConnectionRefusedError("Refused by the test")
-
-
-_watches: list[Watch] = []
-
-
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watches and event.startswith("socket."):
-        _watches[-1].record(event, arguments)
-
-
-@pytest.fixture(scope="session")
-def audited() -> None:
-    sys.addaudithook(_audit)  # a hook cannot be removed, so it does nothing without a watch
-
-
-@pytest.fixture
-def watch(audited: None) -> Iterator[Watch]:
-    """Records the use of sockets until the end of the test."""
-    _watches.append(Watch())
-    yield _watches[-1]
-    _watches.pop()
-
-
-@pytest.fixture(autouse=True)
-def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
-
-
-@pytest.fixture(autouse=True)
-def empty_cache() -> None:
-    """No test sees the DNS answers of another."""
-    lookups.cache.clear()
-
-
-@pytest.fixture
-def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting of the local run: receivers on this machine are allowed."""
-    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
-
-
-@pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Replaces DNS with a function from name to addresses; returns the list of names that were looked up."""
-    asked: list[str] = []
-    real = socket.getaddrinfo
-
-    def use(resolve: Resolve) -> list[str]:
-        def fake(host: str, port: int, **options: Any) -> list[Any]:
-            asked.append(host)
-            answers = (real(address, port, **options) for address in resolve(host))
-            return [answer for each in answers for answer in each]
-
-        monkeypatch.setattr(socket, "getaddrinfo", fake)
-        return asked
-
-    return use
 
 
 @pytest.fixture(scope="session")
