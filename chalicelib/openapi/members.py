@@ -134,6 +134,10 @@ NOTES: dict[str, dict[str, Note]] = {
     "Theme": {"themeType": known("dark")},
     "Tool": _TOOL,
     "NewTool": _TOOL,
+    "ToolTest": {
+        "durationMs": note("The milliseconds until the end of the response, or until the failure."),
+        "error": note("The cause of a failure, for people. Null after a complete response, whatever its status."),
+    },
     "ToolField": {"in": note("The position of the parameter in the call."), "type": known("string")},
     "ConvoMeta": _CONVERSATION,
     "ConvoMetaV3": _CONVERSATION_V3,
