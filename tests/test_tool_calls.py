@@ -177,11 +177,14 @@ def test_an_argument_in_the_path_replaces_its_name(api: Api, create: Create, pri
     assert sent(one)[0] == "GET /hook/10%2F42/lines?a=b&c=d HTTP/1.1"
 
 
+LONG = [field("path", "a", defaultValue="b" * 2049)]
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no URL": ({}, "tool.serverUrl"),
     "an empty URL": ({"serverUrl": ""}, "tool.serverUrl"),
     "another method": ({"serverUrl": "https://127.0.0.1/", "method": "CONNECT"}, "tool.method"),
     "another place": ({"serverUrl": "https://127.0.0.1/", "fields": [field("cookie", "a")]}, "tool.fields.0.in"),
+    "too many fields": ({"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a")] * 101}, "tool.fields"),
+    "a long path": ({"serverUrl": "https://127.0.0.1/" + "{a}" * 600, "fields": LONG}, "arguments.a"),
     "a required argument": (
         {"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a", required=True)]},
         "arguments.a",
@@ -286,7 +289,30 @@ def test_a_secret_across_the_end_of_what_is_shown_is_masked(
     with receiver(reads_any(b"HTTP/1.1 200 OK\r\n\r\n" + body)) as one:
         path = create(serverUrl=one.url, serverUrlSecret=SECRET)
         shown = api.post(path, {"arguments": {}}).data["response"]["body"]
-    assert shown == "x" * start + ("***" if start < calls.MAX_SHOWN else "")
+    assert shown == ("x" * start + "***").ljust(calls.MAX_SHOWN, "y")[: calls.MAX_SHOWN]
+
+
+def test_a_secret_at_the_end_of_what_is_read_is_not_moved_into_what_is_shown(
+    api: Api, create: Create, private: None
+) -> None:
+    many = SECRET.encode() * 10_000  # masks shorten it to 30 KB
+    with receiver(reads_any(b"HTTP/1.1 200 OK\r\n\r\n" + many)) as one:
+        path = create(serverUrl=one.url, serverUrlSecret=SECRET)
+        shown = api.post(path, {"arguments": {}}).data["response"]
+    assert set(shown["body"]) == {"*"}
+    assert shown["isTruncated"]
+
+
+@pytest.mark.long
+def test_masking_many_secrets_that_begin_alike_takes_little_time() -> None:
+    fields = [field("header", f"a{one}", value="x" * 1000 + f" {'x' * 900}{one:03}") for one in range(100)]
+    tool = {"fields": fields}
+    response = responses.Response()
+    response.status, response.body = 200, bytearray(b"x" * responses.MAX_BODY)
+    response.headers = [(b"x", b"x")] * 60_000
+    start = time.process_time()
+    calls._render_response(response, calls._find_secrets(tool, calls._with_masks(tool)))
+    assert time.process_time() - start < 2
 
 
 def test_a_secret_in_a_body_that_is_no_text_is_masked(api: Api, create: Create, private: None) -> None:

@@ -98,7 +98,8 @@ class Target(NamedTuple):
     path: str
 
 
-_MAX_URL = 2048
+# Characters of a URL.
+MAX_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 # Characters of a path or query that are not percent-encoded.
@@ -109,8 +110,8 @@ _SAFE = "/?%:@!$&'()*+,;=~"
 def read_url(url: str, *, allow_private: bool) -> Target:
     """Parse a URL, strictly, because parsers disagree about unusual ones. Raises InvalidUrl."""
     schemes = ("https", "http") if allow_private else ("https",)
-    if len(url) > _MAX_URL:
-        raise InvalidUrl(f"must have at most {_MAX_URL} characters")
+    if len(url) > MAX_URL:
+        raise InvalidUrl(f"must have at most {MAX_URL} characters")
     if not url.isprintable() or " " in url or "\\" in url:
         raise InvalidUrl("must not have spaces, control characters or backslashes")
     try:

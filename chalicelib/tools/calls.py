@@ -14,13 +14,14 @@ from urllib.parse import quote, quote_plus, urlencode
 
 from chalicelib import errors, storage
 from chalicelib.sending import sender
-from chalicelib.sending.response import Response
+from chalicelib.sending.addresses import MAX_URL
+from chalicelib.sending.response import MAX_BODY, Response
 from chalicelib.storage import Document
 
 # One deadline for the whole call. The gateway waits for 29 s, but the commit of an `Idempotency-Key` comes after the
 # call, and starts within 18 s of the request (`storage.seconds_left`).
 DEADLINE_SECONDS = 10.0
-# Bytes of a response's body that are shown. More are read, to recognise a secret that begins in these.
+# Bytes of a response's body that are shown. More are read, because masks are shorter than secrets.
 MAX_SHOWN = 64 * 1024
 SECRET_HEADER = "X-Tool-Secret"  # noqa: S105 - the name of a header
 MASK = "***"
@@ -28,6 +29,9 @@ _MASK = MASK.encode()
 
 _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 _PLACES = ("query", "header", "path", "body")
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+# Fields bound the time that masking takes.
+_MAX_FIELDS = 100
 # Characters. A shorter value of a field is a word such as `en`, which is not masked in a response.
 _SHORTEST = 8
 
@@ -42,7 +46,7 @@ def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     request, shown = build_request(tool, arguments), build_request(masked, arguments)
     deadline = min(DEADLINE_SECONDS, storage.seconds_left())
     _, error, duration_ms = sender.send(request, response.read, deadline)
-    received = {"response": _render_response(response, _pattern(tool, masked))} if response.status else {}
+    received = {"response": _render_response(response, _find_secrets(tool, masked))} if response.status else {}
     return {"request": _render_request(shown), **received, "durationMs": duration_ms, "error": error}
 
 
@@ -53,6 +57,8 @@ def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Reques
         raise errors.Invalid.member("tool.method", f"must be one of {', '.join(_METHODS)} for a call")
     if not tool.get("serverUrl"):
         raise errors.Invalid.member("tool.serverUrl", "must be set for a call; change the tool first")
+    if len(tool.get("fields") or ()) > _MAX_FIELDS:
+        raise errors.Invalid.member("tool.fields", f"must have at most {_MAX_FIELDS} entries for a call")
     rest = "query" if method in ("GET", "DELETE") else "body"
     placed = _place(tool.get("fields") or [], arguments, rest)
     headers = {name: _text(value) for name, value in placed["header"].items()}
@@ -83,8 +89,12 @@ def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> d
 
 
 def _url(url: str, placed: dict[str, Document]) -> str:
-    for key, value in placed["path"].items():
-        url = url.replace(f"{{{key}}}", quote(_text(value), safe="*"))
+    in_path = {key: quote(_text(value), safe="*") for key, value in placed["path"].items()}
+    # Bounded, because a short URL can repeat a long value.
+    if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
+        raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
+    if len(url) <= MAX_URL:
+        url = _PLACEHOLDER.sub(lambda found: in_path.get(found[1], found[0]), url)
     query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")
     return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
@@ -114,11 +124,10 @@ def _mask(model: Any, record: Document) -> Document:
     return {name: MASK if name in secret and value is not None else value for name, value in record.items()}
 
 
-def _pattern(tool: Document, masked: Document) -> re.Pattern[bytes]:
+def _find_secrets(tool: Document, masked: Document) -> list[bytes]:
     """The secrets of a tool as a response may echo them: plain, in JSON, in a URL, in Base64. The longest first."""
     spellings = {spelling for text in _secrets(tool, masked) for spelling in _spellings(text)}
-    longest_first = sorted(spellings, key=lambda one: (-len(one), one))
-    return re.compile(b"|".join(map(re.escape, longest_first)) or b"(?!)")
+    return sorted(spellings, key=lambda one: (-len(one), one))
 
 
 def _secrets(tool: Document, masked: Document) -> Iterator[str]:
@@ -128,7 +137,7 @@ def _secrets(tool: Document, masked: Document) -> Iterator[str]:
         for name in (name for name in field if hidden[name] != field[name]):
             text = _text(field[name])
             # Of `Bearer …`, the token may be echoed alone.
-            yield from (one for one in (text, *text.split()) if len(one) >= _SHORTEST)
+            yield from (one for one in {text, text.rpartition(" ")[2]} if len(one) >= _SHORTEST)
 
 
 def _spellings(text: str) -> Iterator[bytes]:
@@ -150,24 +159,31 @@ def _render_request(shown: sender.Request) -> Document:
     return rendered if shown.body is None else {**rendered, "body": shown.body.decode()}
 
 
-def _render_response(response: Response, secrets: re.Pattern[bytes]) -> Document:
+def _render_response(response: Response, secrets: list[bytes]) -> Document:
     """What has arrived of the response, with secrets masked. The values of a repeated header are joined."""
-    headers: dict[str, str] = {}
-    for header in response.headers:
-        name, value = (secrets.sub(_MASK, part).decode("latin-1") for part in header)
-        name = name.lower()
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return {"status": response.status, "headers": headers, **_render_body(bytes(response.body), secrets)}
+    headers: dict[str, list[str]] = {}
+    block = _hide(b"\n".join(b":".join(header) for header in response.headers), secrets)
+    for line in block.decode("latin-1").split("\n") if block else ():
+        name, _, value = line.partition(":")
+        headers.setdefault(name.lower(), []).append(value)
+    joined = {name: ", ".join(values) for name, values in headers.items()}
+    return {"status": response.status, "headers": joined, **_render_body(bytes(response.body), secrets)}
 
 
-def _render_body(raw: bytes, secrets: re.Pattern[bytes]) -> Document:
-    is_truncated, end = len(raw) > MAX_SHOWN, min(len(raw), MAX_SHOWN)
-    for found in secrets.finditer(raw):
-        if found.start() < end < found.end():
-            end = found.end()  # the whole secret, which is one mask
-    shown = secrets.sub(_MASK, raw[:end])
+def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
+    masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
+    if is_cut and secrets:
+        masked = masked[: -len(secrets[0])]  # it may end with the beginning of a secret
+    shown, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
     try:
         body = codecs.getincrementaldecoder("utf-8")().decode(shown, final=not is_truncated)
     except UnicodeDecodeError:
         return {"body": b64encode(shown).decode(), "isBase64": True, "isTruncated": is_truncated}
     return {"body": body, "isBase64": False, "isTruncated": is_truncated}
+
+
+def _hide(raw: bytes, secrets: list[bytes]) -> bytes:
+    # One after another: the time of a regular expression grows with the number of secrets that begin alike.
+    for secret in secrets:
+        raw = raw.replace(secret, _MASK)
+    return raw

@@ -82,8 +82,7 @@ def change_tool(tool_id: str) -> Response:
 @routes.route("/v3/tools/{tool_id}/test", methods=["POST"])
 @operation(
     body="models.ToolTestIn",
-    max_bytes=64 * 1024,
-    max_values=10_000,
+    max_bytes=1_000_000,
     data="models.ToolTest",
     raises=(errors.NotFound,),
     examples="tools.TEST_TOOL",
