@@ -23,7 +23,7 @@ def stored_layout() -> str:
 
 
 def webhook_allow_private() -> bool:
-    """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` allows webhooks over http and to non-public addresses (default off)."""
+    """CAMS_WEBHOOK_ALLOW_PRIVATE: `1` allows webhooks and tool tests over http and to non-public addresses."""
     return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"
 
 

@@ -30,6 +30,7 @@ from infra import tables
 from tests import direct_moto, moto_tables
 from tests.api import Api
 from tests.prepared import prepared
+from tests.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
 
 PassTime = Callable[[int], None]
 

@@ -69,6 +69,7 @@ CASES = [
     Case("agent save v2", "POST /v2/agents/{agent_id}", {"title": "v2"}),
     Case("tool create", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "New", "fields": [{"key": "x"}]}}),
     Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
+    Case("tool test", "POST /v3/tools/{tool_id}/test", {"arguments": {"number": "1042"}}),
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation change", CONVERSATION.format("PATCH", ""), {"conversation": {"title": "New", "tags": ["a"]}}),
     Case("conversation assign", CONVERSATION.format("POST", "/assign"), {"assign": {"to": "ann"}}),

@@ -181,6 +181,11 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"tool": {"channels": CANARY}}, "tool.channels", LIST),
         ({"tool": {"fields": [{"unknown": CANARY}]}}, "tool.fields.0.unknown", UNKNOWN),
     ],
+    "POST /v3/tools/{tool_id}/test": [
+        ({}, "arguments", MISSING),
+        *(({"arguments": value}, "arguments", OBJECT) for value in (None, [CANARY], CANARY, NUMBER)),
+        ({"arguments": {}, "unknown": CANARY}, "unknown", UNKNOWN),
+    ],
     "POST /v3/agents/{agent_id}/convos/{convo_id}/messages": [
         ({}, "messages", MISSING),
         ({"messages": CANARY}, "messages", LIST),
@@ -555,7 +560,8 @@ def service() -> Iterator[Service]:
         names["message_id"] = CHOSEN["message_id"]
         service = Service(api, names)
         api.post("/v2/agents/support", {})
-        names["tool_id"] = api.post("/v3/agents/support/tools", {"tool": {"name": "x"}}).data["id"]
+        tool = api.post("/v3/agents/support/tools", body_of("POST /v3/agents/{agent_id}/tools")).data
+        names["tool_id"] = tool["id"]
         made = api.post("/v3/webhooks", body_of("POST /v3/webhooks")).data["id"]
         names["webhook_id"], names["lead_id"] = made, api.post("/v3/leads", body_of("POST /v3/leads")).data["id"]
         names["delivery_id"] = api.post(f"/v3/webhooks/{made}/test").data["id"]

@@ -26,6 +26,7 @@ SHOWN = {
     "tool create": "create a tool",
     "tool list": "list tools",
     "tool save": "change a tool",
+    "tool test": "test a tool (and one call of its server)",
     "state read": "read a state",
     "state replace": "replace a state",
     "state of a new conversation": "first state of a conversation",

@@ -5,8 +5,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -20,6 +21,7 @@ from chalicelib.http import auth
 from chalicelib.openapi import members
 from chalicelib.openapi.examples import EXAMPLES
 from chalicelib.openapi.examples.shared import GENERATED, NOW
+from chalicelib.sending import sender
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.described import ExampleValues, Operation, broken_rules, document, member_of, operations, resolved
@@ -79,12 +81,25 @@ def named(operation: Operation) -> str:
     return operation.name
 
 
+def answer_of_the_shop(request: sender.Request, read: Callable[[Any], None], deadline: float) -> tuple[None, None, int]:
+    """Stands for the server of the examples' tool."""
+    pieces = iter(
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 27\r\n\r\n",
+            b'{"number":"1042","open":0}\n',
+        )
+    )
+    read(SimpleNamespace(receive=lambda: next(pieces)))
+    return None, None, 87
+
+
 @pytest.fixture
 def example_api(engine: None, monkeypatch: pytest.MonkeyPatch) -> Api:
     """The API of a workspace that was created at the time of the examples; the clock is stopped."""
     counter = itertools.count()
     monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     monkeypatch.setattr(ids, "new_id", lambda: ids.id_at(NOW * 1000, next(counter)))  # lists sort by it
+    monkeypatch.setattr(sender, "send", answer_of_the_shop)
     return Api(workspaces.create("Examples").workspace_key)
 
 

@@ -46,6 +46,7 @@ for _name in ("add_messages", "add_conversation_messages", "replace_messages", "
     TOO_LARGE[_name] = body_of(WITH_BODY[_name].route, "\u00e9" * 960_000)
 TOO_LARGE["change_message"] = {"message": {"item": {"text": "\u00e9" * 960_000}}}
 TOO_LARGE["exchange_state"] = {"metadata": {"userName": LONG}}
+TOO_LARGE["test_tool"] = {"arguments": {}}  # it stores nothing
 TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
 # Different from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}

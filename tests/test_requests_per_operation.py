@@ -93,6 +93,7 @@ CASES = [
     Case("tool list", "GET /v3/agents/{agent_id}/tools", {QUERY: 1}),
     Case("tool list of none", "GET /v3/agents/{agent_id}/tools", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("tool read", "GET /v3/tools/{tool_id}", {GET: 1}),
+    Case("tool test", "POST /v3/tools/{tool_id}/test", {GET: 1}, {"arguments": {}}),
     Case("tool save", "PATCH /v3/tools/{tool_id}", {GET: 1, PUT: 1}, {"tool": {"name": "Changed"}}),
     # Conversations
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {GET: 1, PUT: 1}, {"conversation": {}}),
@@ -262,7 +263,9 @@ def service() -> Iterator[Service]:
             assert api.post(f"/v2/agents/{agent_id}", {"title": agent_id}).status == 200
         for queue in (FAST, CASCADES, queues.ERASURES):
             queues._url(queue)  # a process caches it
-        tool = api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}}).data
+        tool = api.post(
+            "/v3/agents/support/tools", {"tool": {"name": "Look up", "serverUrl": "https://127.0.0.1/"}}
+        ).data
         for _ in range(41):
             assert api.post("/v3/agents/busy/convos", {"conversation": {}}).status == 200
         for user_id, body in (("user-1", state_body("first")), ("large", large(1))):

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from chalicelib import clock, errors, queues, storage
-from chalicelib.webhooks import ledger, queue, sender
-from chalicelib.webhooks.sender import Outcome
+from chalicelib.sending import sender
+from chalicelib.sending.sender import Outcome
+from chalicelib.webhooks import ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.evidence import refused, stored

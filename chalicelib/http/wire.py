@@ -62,6 +62,7 @@ OptionalFlag = bool | None
 OptionalTexts = list[str] | None
 Open = Any
 OpenObject = TypeAliasType("OpenObject", dict[str, Open])
+Texts = TypeAliasType("Texts", dict[str, str])
 
 # Named enumerations of several resources. The name of a `TypeAliasType` is its name in the OpenAPI document.
 Platform = TypeAliasType("Platform", Literal["vf", "vg"])

@@ -62,7 +62,7 @@ _CONVERSATION_V3 = {
 _TOOL = {
     "method": known("GET"),
     "serverUrl": note("The URL that the tool calls."),
-    "serverUrlSecret": note("The secret for `serverUrl`."),
+    "serverUrlSecret": note("The secret for `serverUrl`. A call sends it in the header `X-Tool-Secret`."),
     "createdAt": _MOMENT,
     "updatedAt": _MOMENT,
     "channels": known("web-chat"),
@@ -134,7 +134,14 @@ NOTES: dict[str, dict[str, Note]] = {
     "Theme": {"themeType": known("dark")},
     "Tool": _TOOL,
     "NewTool": _TOOL,
-    "ToolField": {"in": note("The position of the parameter in the call."), "type": known("string")},
+    "ToolTest": {
+        "durationMs": note("The milliseconds until the end of the response, or until the failure."),
+        "error": note("The cause of a failure, for people. Null after a complete response, whatever its status."),
+    },
+    "ToolField": {
+        "in": note("The position of the parameter in the call: `query`, `header`, `path` or `body`."),
+        "type": known("string"),
+    },
     "ConvoMeta": _CONVERSATION,
     "ConvoMetaV3": _CONVERSATION_V3,
     "NewConversation": _CONVERSATION_V3,

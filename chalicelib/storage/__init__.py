@@ -5,7 +5,7 @@ This module is the package's public interface. Callers import the modules `paren
 """
 
 from chalicelib.storage.bulk import delete_many, save_many
-from chalicelib.storage.client import ConditionFailed, Item, sdk_client
+from chalicelib.storage.client import ConditionFailed, Item, sdk_client, seconds_left
 from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
 from chalicelib.storage.reads import (
     count,
@@ -67,6 +67,7 @@ __all__ = [
     "scan_page",
     "sdk_client",
     "seal",
+    "seconds_left",
     "split_key",
     "table",
     "unit_of_work",

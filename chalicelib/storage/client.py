@@ -1,6 +1,7 @@
 """The process's SDK clients, and the only translation of database errors into errors of the API."""
 
 import logging
+import math
 import re
 import threading
 from collections.abc import Iterator, Sequence
@@ -66,6 +67,13 @@ def request_deadline() -> Iterator[None]:
         yield
     finally:
         _deadline.reset(token)
+
+
+def seconds_left() -> float:
+    """The seconds until an SDK call may no longer start, for other work of the request. Raises Unavailable at 0."""
+    _check_deadline()
+    deadline = _deadline.get()
+    return math.inf if deadline is None else deadline - clock.monotonic()
 
 
 def _check_deadline(**_: Any) -> None:

@@ -3,6 +3,7 @@
 from pydantic import create_model
 
 from chalicelib.http.wire import (
+    OpenObject,
     OpenSecret,
     OptionalFlag,
     OptionalOwnId,
@@ -10,7 +11,9 @@ from chalicelib.http.wire import (
     OptionalSecret,
     OptionalText,
     OptionalTexts,
+    Texts,
     Wire,
+    omitted,
     read_only,
 )
 
@@ -78,3 +81,40 @@ class ToolChange(Wire):
     """The body of PATCH. Members that are left out keep their values; `fields` is replaced as a whole."""
 
     tool: Tool
+
+
+class ToolTestIn(Wire):
+    """The body of POST /v3/tools/{tool_id}/test: the arguments of the call, by their names."""
+
+    arguments: OpenObject
+
+
+class ToolRequest(Wire):
+    """The request that was sent to a tool's server. It had `Host` and the headers of its body and connection, too."""
+
+    method: str
+    url: str
+    headers: Texts
+    body: str = omitted()
+
+
+class ToolResponse(Wire):
+    """The response of a tool's server. Header names are in lower case.
+
+    `body` is the first 64 KB, as text, or in Base64 if it is not UTF-8.
+    """
+
+    status: int
+    headers: Texts
+    body: str
+    isBase64: bool
+    isTruncated: bool
+
+
+class ToolTest(Wire):
+    """A call of a tool's server, with secrets masked as `***`. `error` says why there is no or no complete response."""
+
+    request: ToolRequest
+    response: ToolResponse = omitted()
+    durationMs: int
+    error: OptionalText

@@ -13,7 +13,7 @@ from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages, privileges
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
-from chalicelib.tools import store
+from chalicelib.tools import calls, store
 
 if TYPE_CHECKING:
     from chalicelib.tools import models
@@ -77,6 +77,25 @@ def change_tool(tool_id: str) -> Response:
     before = row.open()
     after = store.save(row, before, privileges.keep_hidden("fields", before, change.tool.merge_into(before)))
     return etag.tagged(messages.success("Tool updated successfully", _render(tool_id, after)), row)
+
+
+@routes.route("/v3/tools/{tool_id}/test", methods=["POST"])
+@operation(
+    body="models.ToolTestIn",
+    max_bytes=1_000_000,
+    data="models.ToolTest",
+    raises=(errors.NotFound,),
+    examples="tools.TEST_TOOL",
+)
+def test_tool(tool_id: str) -> Response:
+    """Call a tool's server with `arguments`, as an agent does, and show the request and the response.
+
+    The call has 10 seconds. It is made even if the tool is disabled. A call without a response has an `error`.
+    Nothing is stored, except with an `Idempotency-Key`: then a repeated request gets this answer without another call.
+    """
+    body: models.ToolTestIn = messages.body()
+    tool = store.read(auth.caller().workspace_id, tool_id).open()
+    return messages.success("Tool called successfully", calls.call(tool, body.arguments))
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])

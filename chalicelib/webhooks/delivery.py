@@ -14,8 +14,9 @@ from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from chalicelib import clock, errors, storage, telemetry
+from chalicelib.sending import sender
 from chalicelib.storage import Document
-from chalicelib.webhooks import endpoints, hosts, ledger, queue, sender, signature
+from chalicelib.webhooks import endpoints, hosts, ledger, queue, signature
 from chalicelib.workspaces import store as workspaces
 
 _log = logging.getLogger(__name__)

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, storage
+from chalicelib.sending.addresses import read_url
 from chalicelib.storage import DocumentRow, encryption
-from chalicelib.webhooks.addresses import read_url
 
 _log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 from pynamodb.indexes import AllProjection, GlobalSecondaryIndex
 
 from chalicelib import clock, errors, ids, storage
+from chalicelib.sending.sender import Outcome
 from chalicelib.storage import Document, SealedRow
 from chalicelib.webhooks.events import Event
-from chalicelib.webhooks.sender import Outcome
 
 _RETENTION_SECONDS = 30 * 24 * 60 * 60
 # Longer than any POST takes: after this, a claim without an outcome never gets one.

@@ -7,7 +7,8 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, ids, storage
 from chalicelib.http import auth, etag, exchange, messages, privileges
 from chalicelib.http.operation import operation
-from chalicelib.webhooks import endpoints, events, ledger, queue, sender
+from chalicelib.sending import sender
+from chalicelib.webhooks import endpoints, events, ledger, queue
 
 if TYPE_CHECKING:
     from chalicelib.webhooks import models

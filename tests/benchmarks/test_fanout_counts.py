@@ -21,7 +21,8 @@ import pytest
 
 from benchmarks.measure import instructions
 from chalicelib import clock, ids, storage
-from chalicelib.webhooks import delivery, endpoints, events, ledger, lookups, queue, sender
+from chalicelib.sending import connection, lookups
+from chalicelib.webhooks import delivery, endpoints, events, ledger, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.selection import whole
 from tests.webhooks import pipeline
@@ -128,7 +129,7 @@ def test_a_delivery_makes_few_system_calls(
     watched = type("Watched", (socket.socket,), {name: counted(name) for name in names})
     (batch,) = batches(workspace.workspace_id, [inbox.url()])
     # Only for the sender: the receiver of this test also uses sockets.
-    monkeypatch.setattr(sender, "socket", SimpleNamespace(**{**vars(socket), "socket": watched}))
+    monkeypatch.setattr(connection, "socket", SimpleNamespace(**{**vars(socket), "socket": watched}))
     batch.run()
     # Two recv: the answer and its end. The sender sets the remaining deadline in the kernel before each step. A Python
     # timeout would also wait before each step, and switch threads twice as often.

@@ -16,7 +16,7 @@ from botocore.awsrequest import AWSResponse
 from moto.dynamodb.models import DynamoDBBackend
 
 from chalicelib import storage
-from chalicelib.webhooks import sender
+from chalicelib.sending import sender
 from tests.webhooks import pipeline
 
 SERVICES = ("dynamodb", "sqs", "kms")

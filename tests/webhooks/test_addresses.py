@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from chalicelib.webhooks.addresses import (
+from chalicelib.sending.addresses import (
     BLOCKED_NETWORKS,
     IPV4_EMBEDDINGS,
     InvalidUrl,

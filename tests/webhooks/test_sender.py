@@ -12,17 +12,19 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from chalicelib import clock
-from chalicelib.webhooks import lookups, sender
-from chalicelib.webhooks.sender import Outcome, check_url, post
+from chalicelib.sending import connection, lookups
+from chalicelib.sending.sender import Outcome, check_url, post
 from tests.selection import one_of_each
+from tests.sockets import Resolve, Watch
 from tests.webhooks import receivers
 from tests.webhooks.receivers import Behaviour, Certificates, Receiver, receiver, status
 from tests.webhooks.test_addresses import ADDRESSES
+
+pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 
 ROOT = Path(__file__).parent.parent.parent
 DEADLINE = 0.4
@@ -31,80 +33,6 @@ HOST = "hooks.cams.test"
 BODY = b'{"type":"webhook_test","payload":{"workspaceSecret":"body-secret"}}'
 HEADERS = {"webhook-id": "msg_1", "webhook-signature": "v1,header-secret"}
 LARGE = b"x" * 8_000_000
-
-Resolve = Callable[..., list[str]]
-
-
-class Watch:
-    """Records the process's use of sockets through the interpreter's audit events; can refuse every connection."""
-
-    def __init__(self) -> None:
-        self.sockets = 0
-        self.connects: list[Any] = []
-        self.refuse = False
-
-    def record(self, event: str, arguments: tuple[Any, ...]) -> None:
-        self.sockets += event == "socket.__new__"
-        if event == "socket.connect":
-            self.connects.append(arguments[1][:2])
-            if self.refuse:
-                raise ConnectionRefusedError("Refused by the test")
-
-
-_watches: list[Watch] = []
-
-
-def _audit(event: str, arguments: tuple[Any, ...]) -> None:
-    if _watches and event.startswith("socket."):
-        _watches[-1].record(event, arguments)
-
-
-@pytest.fixture(scope="session")
-def audited() -> None:
-    sys.addaudithook(_audit)  # a hook cannot be removed, so it does nothing without a watch
-
-
-@pytest.fixture
-def watch(audited: None) -> Iterator[Watch]:
-    """Records the use of sockets until the end of the test."""
-    _watches.append(Watch())
-    yield _watches[-1]
-    _watches.pop()
-
-
-@pytest.fixture(autouse=True)
-def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
-
-
-@pytest.fixture(autouse=True)
-def empty_cache() -> None:
-    """No test sees the DNS answers of another."""
-    lookups.cache.clear()
-
-
-@pytest.fixture
-def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The setting of the local run: receivers on this machine are allowed."""
-    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
-
-
-@pytest.fixture
-def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
-    """Replaces DNS with a function from name to addresses; returns the list of names that were looked up."""
-    asked: list[str] = []
-    real = socket.getaddrinfo
-
-    def use(resolve: Resolve) -> list[str]:
-        def fake(host: str, port: int, **options: Any) -> list[Any]:
-            asked.append(host)
-            answers = (real(address, port, **options) for address in resolve(host))
-            return [answer for each in answers for answer in each]
-
-        monkeypatch.setattr(socket, "getaddrinfo", fake)
-        return asked
-
-    return use
 
 
 @pytest.fixture(scope="session")
@@ -116,9 +44,9 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
 def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Only the authority of the tests is trusted."""
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    sender.tls_context.cache_clear()
+    connection.tls_context.cache_clear()
     yield
-    sender.tls_context.cache_clear()
+    connection.tls_context.cache_clear()
 
 
 def tried(url: str, body: bytes = BODY, deadline: float = DEADLINE) -> tuple[Outcome, float]:
@@ -500,9 +428,9 @@ def test_the_trust_store_is_the_systems_or_else_the_one_of_botocore(
 ) -> None:
     monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
     monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
-    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] == 1
+    assert connection.tls_context.__wrapped__().cert_store_stats()["x509_ca"] == 1
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none.pem"))
-    assert sender.tls_context.__wrapped__().cert_store_stats()["x509_ca"] > 100
+    assert connection.tls_context.__wrapped__().cert_store_stats()["x509_ca"] > 100
 
 
 # Addresses that must never be reached

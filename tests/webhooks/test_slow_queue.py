@@ -22,7 +22,8 @@ from botocore.awsrequest import AWSResponse
 
 from chalicelib import storage
 from chalicelib.organisations import store as organisations
-from chalicelib.webhooks import delivery, endpoints, queue, sender
+from chalicelib.sending import sender
+from chalicelib.webhooks import delivery, endpoints, queue
 from chalicelib.workspaces import store as workspaces
 from tests.selection import whole
 from tests.webhooks import pipeline

@@ -48,6 +48,31 @@ CREATE_TOOL: Examples = {
 }
 LIST_TOOLS: Examples = {"tools": Example("The agent's tools", success("Tools retrieved successfully", [_CREATED]))}
 READ_TOOL: Examples = {"tool": Example("The tool", success("Tool retrieved successfully", _CREATED))}
+TEST_TOOL: Examples = {
+    "found": Example(
+        "The tool's server is called; secrets are masked",
+        success(
+            "Tool called successfully",
+            {
+                "request": {
+                    "method": "GET",
+                    "url": "https://shop.example.com/orders?number=1042",
+                    "headers": {"X-Tool-Secret": "***"},
+                },
+                "response": {
+                    "status": 200,
+                    "headers": {"content-type": "application/json", "content-length": "27"},
+                    "body": '{"number":"1042","open":0}\n',
+                    "isBase64": False,
+                    "isTruncated": False,
+                },
+                "durationMs": 87,
+                "error": None,
+            },
+        ),
+        {"arguments": {"number": "1042"}},
+    )
+}
 CHANGE_TOOL: Examples = {
     "merge": Example(
         "Omitted members keep their values; null clears a member",

@@ -1,4 +1,4 @@
-"""SSRF protection: the rules for a webhook's URL, and the networks that a webhook must never reach. Pure.
+"""SSRF protection: the rules for a customer's URL, and the networks that the sender must never reach. Pure.
 
 The networks are listed here because `ipaddress.is_global` accepts many of them (`::127.0.0.1`, `64:ff9b::a9fe:a9fe`,
 `224.0.0.1`, `168.63.129.16`, …). Its answers also differ between Python versions. An IPv4 address that is not listed is
@@ -74,7 +74,7 @@ _embeddings = [ip_network(network) for network in IPV4_EMBEDDINGS]
 
 @lru_cache(1024)
 def blocked_reason(address: str) -> str | None:
-    """Return why a webhook may not reach an address, or None for a public one. Text that is no address is blocked."""
+    """Return why the sender may not reach an address, or None for a public one. Text that is no address is blocked."""
     try:
         found: IPv4Address | IPv6Address = ip_address(address)
     except ValueError:
@@ -98,7 +98,8 @@ class Target(NamedTuple):
     path: str
 
 
-_MAX_URL = 2048
+# Characters of a URL.
+MAX_URL = 2048
 _AUTHORITY = re.compile(r"(?:\[(?P<literal>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@%]+))(?::(?P<port>[0-9]{1,5}))?")
 _NAME = re.compile(r"(?=.{1,253}\Z)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
 # Characters of a path or query that are not percent-encoded.
@@ -109,8 +110,8 @@ _SAFE = "/?%:@!$&'()*+,;=~"
 def read_url(url: str, *, allow_private: bool) -> Target:
     """Parse a URL, strictly, because parsers disagree about unusual ones. Raises InvalidUrl."""
     schemes = ("https", "http") if allow_private else ("https",)
-    if len(url) > _MAX_URL:
-        raise InvalidUrl(f"must have at most {_MAX_URL} characters")
+    if len(url) > MAX_URL:
+        raise InvalidUrl(f"must have at most {MAX_URL} characters")
     if not url.isprintable() or " " in url or "\\" in url:
         raise InvalidUrl("must not have spaces, control characters or backslashes")
     try:

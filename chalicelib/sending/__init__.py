@@ -1,0 +1,1 @@
+"""Outbound HTTP to URLs that customers choose: webhooks, and tests of tools."""

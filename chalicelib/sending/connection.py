@@ -1,0 +1,161 @@
+"""A connection to a receiver that may be hostile: sockets and TLS, under one deadline for all that they do.
+
+The caller has checked the addresses. This module does not know what is sent or how an answer is read.
+"""
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable
+from functools import lru_cache, partial
+from math import ceil
+from pathlib import Path
+from typing import Any, TypeVar
+
+import botocore
+
+from chalicelib import clock
+from chalicelib.sending.lookups import Answer, remaining
+
+# Addresses of one host to try.
+_MAX_ADDRESSES = 4
+# Ten times what certificates and a status line need. A receiver that sends more is hostile or broken.
+_MAX_RECEIVED = 256 * 1024
+# Bytes of a line, and of one read.
+MAX_LINE = 8 * 1024
+# How long to read the rest of a response after its status.
+_DRAIN_SECONDS = 0.2
+
+_TIMEVAL = struct.Struct("ll")  # `struct timeval`: seconds and microseconds
+
+_Result = TypeVar("_Result")
+
+
+class Failed(Exception):
+    """Ends the attempt. The text is shown to the customer: it has no header value, no body and no URL path."""
+
+
+def connect(answers: list[Answer], deadline: float) -> socket.socket:
+    """Connect to the first address that accepts. The addresses share the time to the deadline equally."""
+    candidates = answers[:_MAX_ADDRESSES]
+    for number, (family, address) in enumerate(candidates):
+        try:
+            return _connect_to(family, address, remaining(deadline) / (len(candidates) - number))
+        except OSError:
+            if number == len(candidates) - 1:
+                raise
+    raise Failed("The host has no IP address.")
+
+
+def _connect_to(family: socket.AddressFamily, address: tuple[Any, ...], seconds: float) -> socket.socket:
+    connected = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        connected.setsockopt(
+            socket.IPPROTO_TCP, socket.TCP_NODELAY, 1
+        )  # Nagle's algorithm delays a TLS handshake by 40 ms
+        _set_timeout(connected, socket.SO_SNDTIMEO, seconds)
+        connected.connect(address)
+    except OSError:
+        connected.close()
+        raise
+    return connected
+
+
+def _set_timeout(connected: socket.socket, which: int, seconds: float) -> None:
+    # A kernel timeout, which on Linux (as in Lambda) also covers `connect`. With a Python timeout, each step takes two
+    # system calls and releases the GIL at both. Rounded up, because 0 means "no timeout".
+    connected.setsockopt(socket.SOL_SOCKET, which, _TIMEVAL.pack(*divmod(ceil(seconds * 1e6), 1_000_000)))
+
+
+@lru_cache
+def tls_context() -> ssl.SSLContext:
+    """Return the TLS context of the process. Cached, because loading 150 certificates takes as long as ten handshakes.
+
+    It trusts the system's certificate store, which AWS updates in Lambda and SSL_CERT_FILE overrides. If Python finds
+    none (macOS, slim images), it trusts the store of botocore, which is deployed anyway.
+    """
+    context = ssl.create_default_context()
+    if not context.cert_store_stats()["x509_ca"]:
+        context.load_verify_locations(Path(botocore.__file__).with_name("cacert.pem"))
+    return context
+
+
+_context_lock = threading.Lock()  # threads that start together must not each load the certificates
+
+
+class Connection:
+    """A connected socket with a deadline for all that it sends and receives."""
+
+    # TLS runs on memory buffers, not on the socket: OpenSSL ignores a timeout while it reads records without effect.
+    def __init__(self, connected: socket.socket, deadline: float) -> None:
+        self._socket, self._deadline, self._received = connected, deadline, 0
+        self._tls: ssl.SSLObject | None = None
+        self._send_error: ConnectionError | None = None
+
+    def start_tls(self, host: str) -> None:
+        """Do the TLS handshake, and check that the certificate is valid for `host`."""
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        with _context_lock:
+            context = tls_context()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
+        self._through_tls(self._tls.do_handshake)
+
+    def send(self, data: bytes) -> None:
+        """Send all of `data`."""
+        if self._tls:
+            self._through_tls(partial(self._tls.write, data))
+        else:
+            self._put(data)
+
+    def receive(self) -> bytes:
+        """Return the next bytes from the receiver, empty at the end."""
+        if not self._tls:
+            return self._get()
+        try:
+            return self._through_tls(partial(self._tls.read, MAX_LINE))
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return b""
+
+    def drain(self) -> None:
+        """Read the rest of the response for up to 0.2 s: some receivers stop working when the caller disconnects."""
+        self._deadline = min(self._deadline, clock.monotonic() + _DRAIN_SECONDS)
+        try:
+            while self.receive():
+                pass
+        except (Failed, OSError):
+            return
+
+    def _through_tls(self, operation: Callable[[], _Result]) -> _Result:
+        """Repeat a TLS operation until it is done, moving bytes between its buffers and the socket."""
+        while True:
+            try:
+                return operation()
+            except ssl.SSLWantReadError:
+                pass
+            finally:
+                self._put(self._outgoing.read())  # after a failure, this is the alert with its reason
+            if received := self._get():
+                self._incoming.write(received)
+            else:
+                self._incoming.write_eof()
+
+    def _put(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            _set_timeout(self._socket, socket.SO_SNDTIMEO, remaining(self._deadline))
+            try:
+                view = view[self._socket.send(view) :]
+            except ConnectionError as error:
+                self._send_error = error  # not raised yet: the receiver may have sent a status before it closed
+                return
+
+    def _get(self) -> bytes:
+        _set_timeout(self._socket, socket.SO_RCVTIMEO, remaining(self._deadline))
+        data = self._socket.recv(MAX_LINE)
+        if not data and self._send_error:
+            raise self._send_error
+        self._received += len(data)
+        if self._received > _MAX_RECEIVED:
+            raise Failed("The receiver sent more than 256 KiB.")
+        return data

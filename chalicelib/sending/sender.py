@@ -1,0 +1,140 @@
+"""The only outbound HTTP client. It sends to a URL that a customer chose and that may be hostile (§6 rules 1 and 2).
+
+SSRF protection: validate the URL, resolve its host once, require that every answer is public, and connect to an answer
+that was checked. One deadline covers all steps: with a timeout per read, a receiver that drips bytes holds the call.
+No redirects, cookies, proxies or retries. The biggest downside: a new connection for every request.
+This module does not choose what to send or where, and stores no outcome.
+"""
+
+import re
+import ssl
+from collections.abc import Callable, Mapping
+from concurrent import futures
+from functools import lru_cache
+from typing import NamedTuple, TypeVar
+
+from chalicelib import clock, settings
+from chalicelib.sending.addresses import InvalidUrl, Target, blocked_reason, read_url
+from chalicelib.sending.connection import Connection, Failed, connect
+from chalicelib.sending.lookups import look_up
+from chalicelib.sending.response import Reader, read_status
+
+_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+# Headers that the sender sets itself, and one that would contradict them; in lower case.
+_RESERVED_HEADERS = {"host", "content-type", "content-length", "connection", "user-agent", "transfer-encoding"}
+
+_Result = TypeVar("_Result")
+
+
+class Request(NamedTuple):
+    """A request. `body` is JSON, or None; `method` and `agent` (the User-Agent) are the service's own constants."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+    agent: str
+
+
+class Outcome(NamedTuple):
+    """The outcome of one POST. `error` is None only for status 200: no other status acknowledges (§6 rule 1)."""
+
+    status: int | None
+    error: str | None
+    duration_ms: int
+
+
+def check_url(url: str) -> str | None:
+    """Return the rule that a URL breaks, as "must be …", or None. `send` checks the addresses of its host."""
+    try:
+        read_url(url, allow_private=settings.webhook_allow_private())
+    except InvalidUrl as rule:
+        return str(rule)
+    return None
+
+
+def post(url: str, body: bytes, headers: Mapping[str, str], deadline_seconds: float = 30.0) -> Outcome:
+    """POST a JSON body once. Returns by the deadline and does not raise, whatever the receiver does."""
+    request = Request("POST", url, headers, body, "cams-webhooks")
+    status, error, duration_ms = send(request, _read_status, deadline_seconds)
+    if status is not None:
+        error = None if status == 200 else f"The receiver answered {status}; only 200 acknowledges a delivery."
+    return Outcome(status, error, duration_ms)
+
+
+def send(
+    request: Request, read: Callable[[Connection], _Result], deadline_seconds: float
+) -> tuple[_Result | None, str | None, int]:
+    """Send a request once and `read` its response. Returns by the deadline and does not raise.
+
+    Returns what `read` returned, or None and why it failed; and the milliseconds until then.
+    """
+    start = clock.monotonic()
+    deadline = start + deadline_seconds
+    result = error = ended = None
+    stage = "DNS lookup"
+    try:
+        allow_private = settings.webhook_allow_private()
+        target = read_url(request.url, allow_private=allow_private)
+        head = _head(target, request)
+        answers = look_up(target.host, target.port, deadline)
+        if not allow_private and any(blocked_reason(address[0]) for _, address in answers):
+            raise Failed("The host resolves to an address that is not public.")
+        stage = "Connection"
+        with connect(answers, deadline) as connected:
+            connection = Connection(connected, deadline)
+            if target.secure:
+                stage = "TLS handshake"
+                connection.start_tls(target.host)
+            stage = "Sending the request"
+            connection.send(head + (request.body or b""))
+            stage = "Reading the response"
+            result = read(connection)
+            ended = clock.monotonic()
+            connection.drain()
+    except InvalidUrl as rule:
+        error = f"The URL {rule}."
+    except Failed as failure:
+        error = str(failure)
+    except (OSError, RuntimeError, futures.TimeoutError) as failure:
+        error = f"{stage} {_reason(failure)}."
+    return result, error, round(((ended or clock.monotonic()) - start) * 1000)
+
+
+def _read_status(connection: Connection) -> int:
+    return read_status(Reader(connection).lines())
+
+
+def _head(target: Target, request: Request) -> bytes:
+    for name, value in request.headers.items():
+        if not _is_allowed_header(name) or not (value.isascii() and value.isprintable()):
+            raise Failed("A header has a reserved name or an invalid character.")
+    custom = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items())
+    content = (
+        "" if request.body is None else f"Content-Type: application/json\r\nContent-Length: {len(request.body)}\r\n"
+    )
+    return (
+        f"{request.method} {target.path} HTTP/1.1\r\n"
+        f"Host: {target.authority}\r\n"
+        f"{content}"
+        "Connection: close\r\n"
+        f"User-Agent: {request.agent}\r\n"
+        f"{custom}\r\n"
+    ).encode("ascii")
+
+
+@lru_cache
+def _is_allowed_header(name: str) -> bool:
+    return name.lower() not in _RESERVED_HEADERS and _HEADER_NAME.fullmatch(name) is not None
+
+
+def _reason(error: Exception) -> str:
+    """Return how a stage ended, from an error of threads, sockets or TLS."""
+    if isinstance(error, TimeoutError | BlockingIOError | futures.TimeoutError):
+        return "timed out"
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"failed: {error.verify_message.rstrip('.')}"
+    if isinstance(error, RuntimeError):
+        return "failed: no thread is available"
+    reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None)
+    return f"failed: {(reason or type(error).__name__).replace('_', ' ').lower()}"

@@ -1,0 +1,189 @@
+"""Calls of tools: the request that an agent sends to a tool's server, and a test of it. docs/tools.md describes both.
+
+Secrets are masked in two ways. The request that is shown is built from the tool with its secret members masked. In the
+response, which may echo the request, each occurrence of a secret is replaced.
+"""
+
+import codecs
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import quote, quote_plus, urlencode
+
+from chalicelib import errors, storage
+from chalicelib.sending import sender
+from chalicelib.sending.addresses import MAX_URL
+from chalicelib.sending.response import MAX_BODY, Response
+from chalicelib.storage import Document
+
+# One deadline for the whole call. The gateway waits for 29 s, but the commit of an `Idempotency-Key` comes after the
+# call, and starts within 18 s of the request (`storage.seconds_left`).
+DEADLINE_SECONDS = 10.0
+# Bytes of a response's body that are shown. More are read, because masks are shorter than secrets.
+MAX_SHOWN = 64 * 1024
+SECRET_HEADER = "X-Tool-Secret"  # noqa: S105 - the name of a header
+MASK = "***"
+_MASK = MASK.encode()
+
+_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+_PLACES = ("query", "header", "path", "body")
+_PLACEHOLDER = re.compile(r"\{([^{}]+)\}")
+# Fields bound the time that masking takes.
+_MAX_FIELDS = 100
+# Characters. A shorter value of a field is a word such as `en`, which is not masked in a response.
+_SHORTEST = 8
+
+
+def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
+    """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
+
+    `error` says why there is no complete response: a refused address, a timeout. Raises Invalid if the tool cannot be
+    called with these arguments.
+    """
+    masked, response = _with_masks(tool), Response()
+    request, shown = build_request(tool, arguments), build_request(masked, arguments)
+    deadline = min(DEADLINE_SECONDS, storage.seconds_left())
+    _, error, duration_ms = sender.send(request, response.read, deadline)
+    received = {"response": _render_response(response, _find_secrets(tool, masked))} if response.status else {}
+    return {"request": _render_request(shown), **received, "durationMs": duration_ms, "error": error}
+
+
+def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Request:
+    """The request of a call. Raises Invalid if a member of the tool or an argument does not allow it."""
+    method = (tool.get("method") or "GET").upper()
+    if method not in _METHODS:
+        raise errors.Invalid.member("tool.method", f"must be one of {', '.join(_METHODS)} for a call")
+    if not tool.get("serverUrl"):
+        raise errors.Invalid.member("tool.serverUrl", "must be set for a call; change the tool first")
+    if len(tool.get("fields") or ()) > _MAX_FIELDS:
+        raise errors.Invalid.member("tool.fields", f"must have at most {_MAX_FIELDS} entries for a call")
+    rest = "query" if method in ("GET", "DELETE") else "body"
+    placed = _place(tool.get("fields") or [], arguments, rest)
+    headers = {name: _text(value) for name, value in placed["header"].items()}
+    if secret := tool.get("serverUrlSecret"):
+        headers[SECRET_HEADER] = secret
+    body = storage.encode_json(placed["body"]) if placed["body"] or rest == "body" else None
+    return sender.Request(method, _url(tool["serverUrl"], placed), headers, body, "cams-tools")
+
+
+def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> dict[str, Document]:
+    """The values of a call by their place, and there by their key. An argument without a field goes to `rest`."""
+    named = {field.get("key") for field in fields}
+    placed: dict[str, Document] = {place: {} for place in _PLACES}
+    placed[rest] = {key: value for key, value in arguments.items() if key not in named and value is not None}
+    for number, field in enumerate(fields):
+        key, place = field.get("key"), field.get("in") or rest
+        if not key:
+            continue
+        if place not in _PLACES:
+            raise errors.Invalid.member(f"tool.fields.{number}.in", f"must be one of {', '.join(_PLACES)} for a call")
+        values = (field.get("value"), arguments.get(key), field.get("defaultValue"))
+        value = next((one for one in values if one is not None), None)
+        if value is not None:
+            placed[place][key] = value
+        elif field.get("required"):
+            raise errors.Invalid.member(f"arguments.{key[:64]}", "is required by the tool")
+    return placed
+
+
+def _url(url: str, placed: dict[str, Document]) -> str:
+    in_path = {key: quote(_text(value), safe="*") for key, value in placed["path"].items()}
+    # Bounded, because a short URL can repeat a long value.
+    if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
+        raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
+    if len(url) <= MAX_URL:
+        url = _PLACEHOLDER.sub(lambda found: in_path.get(found[1], found[0]), url)
+    query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")
+    return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
+
+
+def _text(value: Any) -> str:
+    """A value in a URL or a header: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else storage.encode_json(value).decode()
+
+
+# ---- secrets --------------------------------------------------------------------------------------
+
+
+def _with_masks(tool: Document) -> Document:
+    """The tool with a mask for each value of a secret member."""
+    from chalicelib.tools import models
+
+    masked = _mask(models.Tool, tool)
+    if tool.get("fields"):
+        masked["fields"] = [_mask(models.ToolField, field) for field in tool["fields"]]
+    return masked
+
+
+def _mask(model: Any, record: Document) -> Document:
+    from chalicelib.http import projections
+
+    secret = projections.secret_members(model)
+    return {name: MASK if name in secret and value is not None else value for name, value in record.items()}
+
+
+def _find_secrets(tool: Document, masked: Document) -> list[bytes]:
+    """The secrets of a tool as a response may echo them: plain, in JSON, in a URL, in Base64. The longest first."""
+    spellings = {spelling for text in _secrets(tool, masked) for spelling in _spellings(text)}
+    return sorted(spellings, key=lambda one: (-len(one), one))
+
+
+def _secrets(tool: Document, masked: Document) -> Iterator[str]:
+    if secret := tool.get("serverUrlSecret"):
+        yield secret
+    for field, hidden in zip(tool.get("fields") or (), masked.get("fields") or (), strict=True):
+        for name in (name for name in field if hidden[name] != field[name]):
+            text = _text(field[name])
+            # Of `Bearer …`, the token may be echoed alone.
+            yield from (one for one in {text, text.rpartition(" ")[2]} if len(one) >= _SHORTEST)
+
+
+def _spellings(text: str) -> Iterator[bytes]:
+    raw = text.encode()
+    yield raw
+    yield json.dumps(text)[1:-1].encode()
+    yield json.dumps(text, ensure_ascii=False)[1:-1].encode()
+    yield quote(text, safe="").encode()
+    yield quote_plus(text).encode()
+    yield b64encode(raw).rstrip(b"=")
+    yield urlsafe_b64encode(raw).rstrip(b"=")
+
+
+# ---- what is shown --------------------------------------------------------------------------------
+
+
+def _render_request(shown: sender.Request) -> Document:
+    rendered = {"method": shown.method, "url": shown.url, "headers": dict(shown.headers)}
+    return rendered if shown.body is None else {**rendered, "body": shown.body.decode()}
+
+
+def _render_response(response: Response, secrets: list[bytes]) -> Document:
+    """What has arrived of the response, with secrets masked. The values of a repeated header are joined."""
+    headers: dict[str, list[str]] = {}
+    block = _hide(b"\n".join(b":".join(header) for header in response.headers), secrets)
+    for line in block.decode("latin-1").split("\n") if block else ():
+        name, _, value = line.partition(":")
+        headers.setdefault(name.lower(), []).append(value)
+    joined = {name: ", ".join(values) for name, values in headers.items()}
+    return {"status": response.status, "headers": joined, **_render_body(bytes(response.body), secrets)}
+
+
+def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
+    masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
+    if is_cut and secrets:
+        masked = masked[: -len(secrets[0])]  # it may end with the beginning of a secret
+    shown, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
+    try:
+        body = codecs.getincrementaldecoder("utf-8")().decode(shown, final=not is_truncated)
+    except UnicodeDecodeError:
+        return {"body": b64encode(shown).decode(), "isBase64": True, "isTruncated": is_truncated}
+    return {"body": body, "isBase64": False, "isTruncated": is_truncated}
+
+
+def _hide(raw: bytes, secrets: list[bytes]) -> bytes:
+    # One after another: the time of a regular expression grows with the number of secrets that begin alike.
+    for secret in secrets:
+        raw = raw.replace(secret, _MASK)
+    return raw

@@ -1,0 +1,85 @@
+"""Fixtures of tests that send to servers which customers choose: the setting, DNS, and a watch over all sockets."""
+
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from chalicelib.sending import lookups
+
+Resolve = Callable[..., list[str]]
+
+
+class Watch:
+    """Records the process's use of sockets through the interpreter's audit events; can refuse every connection."""
+
+    def __init__(self) -> None:
+        self.sockets = 0
+        self.connects: list[Any] = []
+        self.refuse = False
+
+    def record(self, event: str, arguments: tuple[Any, ...]) -> None:
+        self.sockets += event == "socket.__new__"
+        if event == "socket.connect":
+            self.connects.append(arguments[1][:2])
+            if self.refuse:
+                raise ConnectionRefusedError("Refused by the test")
+
+
+_watches: list[Watch] = []
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if _watches and event.startswith("socket."):
+        _watches[-1].record(event, arguments)
+
+
+@pytest.fixture(scope="session")
+def audited() -> None:
+    sys.addaudithook(_audit)  # a hook cannot be removed, so it does nothing without a watch
+
+
+@pytest.fixture
+def watch(audited: None) -> Iterator[Watch]:
+    """Records the use of sockets until the end of the test."""
+    _watches.append(Watch())
+    yield _watches[-1]
+    _watches.pop()
+
+
+@pytest.fixture
+def public_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting of a deployment: no private addresses."""
+    monkeypatch.delenv("CAMS_WEBHOOK_ALLOW_PRIVATE", raising=False)
+
+
+@pytest.fixture
+def empty_cache() -> None:
+    """No test sees the DNS answers of another."""
+    lookups.cache.clear()
+
+
+@pytest.fixture
+def private(public_only: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The setting of the local run: receivers on this machine are allowed."""
+    monkeypatch.setenv("CAMS_WEBHOOK_ALLOW_PRIVATE", "1")
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Callable[[Resolve], list[str]]:
+    """Replaces DNS with a function from name to addresses; returns the list of names that were looked up."""
+    asked: list[str] = []
+    real = socket.getaddrinfo
+
+    def use(resolve: Resolve) -> list[str]:
+        def fake(host: str, port: int, **options: Any) -> list[Any]:
+            asked.append(host)
+            answers = (real(address, port, **options) for address in resolve(host))
+            return [answer for each in answers for answer in each]
+
+        monkeypatch.setattr(socket, "getaddrinfo", fake)
+        return asked
+
+    return use
