@@ -40,6 +40,7 @@ def build(directory: Path) -> Path:
     directory.mkdir(parents=True)
     described = document.build(app.routes)
     _generate(described, directory)
+    # These replace what the generator has of its own: its client and its errors.
     shutil.copytree(SOURCE / _PACKAGE, directory / _PACKAGE, dirs_exist_ok=True)
     _write_generated_modules(described, directory / _PACKAGE)
     for file in (SOURCE / "pyproject.toml", ROOT / "LICENSE"):
@@ -54,7 +55,8 @@ def _generate(described: dict[str, Any], directory: Path) -> None:
     successes = json.loads(json.dumps(described))
     for path in successes["paths"].values():
         for operation in path.values():
-            operation["responses"] = {"200": operation["responses"]["200"]}
+            answers = operation["responses"]
+            operation["responses"] = {status: answers[status] for status in answers if status.startswith("2")}
     file = directory / "openapi.json"
     file.write_text(json.dumps(successes), encoding="utf-8")
     _run(

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import http.client
 import os
+import pickle
 import queue
 import sys
 import time
@@ -38,7 +39,7 @@ from cams_client import (
 from cams_client.api.agents import change_agent, delete_agent, read_agent, save_agent
 from cams_client.api.conversations import exchange_state
 from cams_client.api.leads import create_lead, list_leads
-from cams_client.api.tools import create_tool, list_tools
+from cams_client.api.tools import create_tool, delete_tool, list_tools
 from cams_client.api.webhooks import create_webhook, test_webhook
 
 ADDRESS, KEY = sys.argv[2], os.environ["CAMS_KEY"]
@@ -195,6 +196,10 @@ def _test_that_a_deletion_is_repeated(client: Client, proxy: Proxy) -> None:
     proxy.faults = ["503"]
     delete_agent.sync(client, "deleted")
     assert refusal(lambda: read_agent.sync(client, "deleted")) is errors.NotFound
+    tools = [tool.id for tool in iterate(list_tools.sync, client, "retries")]
+    proxy.faults = ["lost"]
+    assert refusal(lambda: delete_tool.sync(client, str(tools[0]))) is errors.NotFound
+    assert sum(_tools(client).values()) == len(tools) - 1
 
 
 def _test_the_last_attempt(client: Client, proxy: Proxy) -> None:
@@ -248,6 +253,8 @@ def refusal(call: object) -> type[ApiError]:
     try:
         call()
     except ApiError as error:
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (type(error), str(error))
         assert KEY not in f"{error!r} {error}"
         return type(error)
     raise AssertionError("accepted")

@@ -15,21 +15,50 @@ class NotModified(Exception):
 class ApiError(Exception):
     """The service refused a request, or failed. `errors` has a subclass for each known `code`."""
 
-    def __init__(self, response: httpx.Response) -> None:
-        """Reads the envelope of `response`. A body without one, such as a proxy's page, leaves `code` empty."""
-        error = _envelope(response)
-        super().__init__(f"{error.message} ({response.status_code} {error.code})".replace(" )", ")"))
-        self.status = response.status_code
-        self.code = error.code
-        self.message = error.message
-        self.issues: list[Issue] = [] if isinstance(error.issues, Unset) else error.issues
-        self.limit: ReachedLimit | None = None if isinstance(error.limit, Unset) else error.limit
-        self.request_id: str | None = response.headers.get("X-Request-Id")
+    def __init__(self, response: httpx.Response, envelope: Error) -> None:
+        """`envelope` is the body of the response."""
+        super().__init__(response, envelope)
         self.response = response
+        self.envelope = envelope
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.status} {self.code})"
+
+    @property
+    def status(self) -> int:
+        """The HTTP status."""
+        return self.response.status_code
+
+    @property
+    def code(self) -> str:
+        """What is wrong, for programs. `NO_ENVELOPE` if the answer comes from elsewhere, such as a proxy."""
+        return self.envelope.code
+
+    @property
+    def message(self) -> str:
+        """What is wrong and what to do, for people."""
+        return self.envelope.message
+
+    @property
+    def issues(self) -> list[Issue]:
+        """The violated rules of an invalid request."""
+        return [] if isinstance(self.envelope.issues, Unset) else self.envelope.issues
+
+    @property
+    def limit(self) -> ReachedLimit | None:
+        """The limit that is reached."""
+        return None if isinstance(self.envelope.limit, Unset) else self.envelope.limit
+
+    @property
+    def request_id(self) -> str | None:
+        """The id of the request in the logs of the service."""
+        found: str | None = self.response.headers.get("X-Request-Id")
+        return found
 
 
-def _envelope(response: httpx.Response) -> Error:
+def read_envelope(response: httpx.Response) -> Error:
+    """The envelope of an error; one with the code `NO_ENVELOPE` for any other body."""
     try:
         return Error.from_dict(response.json())
     except (ValueError, TypeError, KeyError, AttributeError):
-        return Error(success=False, message="The answer is not from CAMS.", code="")
+        return Error(success=False, message="The answer has no envelope of CAMS.", code="NO_ENVELOPE")

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from .api_error import ApiError, NotModified
+from .api_error import ApiError, NotModified, read_envelope
 from .errors import BY_CODE
 from .retries import LOST, Retries
 from .version import __version__
@@ -81,6 +81,6 @@ def _success(outcome: httpx.Response | Exception) -> httpx.Response:
     if outcome.status_code == httpx.codes.NOT_MODIFIED:
         raise NotModified
     if not outcome.is_success:
-        error = ApiError(outcome)
-        raise BY_CODE.get(error.code, ApiError)(outcome)
+        envelope = read_envelope(outcome)
+        raise BY_CODE.get(envelope.code, ApiError)(outcome, envelope)
     return outcome
