@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import http.client
+import json
 import os
 import pickle
 import queue
@@ -31,14 +32,17 @@ from cams_client import (
     NotModified,
     Retries,
     errors,
+    export,
+    export_async,
     iterate,
     iterate_async,
     models,
     verify_webhook,
 )
 from cams_client.api.agents import change_agent, delete_agent, read_agent, save_agent
+from cams_client.api.clients import list_clients_v3, put_client
 from cams_client.api.conversations import exchange_state
-from cams_client.api.leads import create_lead, list_leads
+from cams_client.api.leads import create_lead, export_leads, list_leads
 from cams_client.api.tools import create_tool, delete_tool, list_tools
 from cams_client.api.webhooks import create_webhook, test_webhook
 
@@ -59,6 +63,10 @@ def pages() -> None:
         assert len(requested) == read == 10
         assert len(list(iterate(list_leads.sync, client, "pages", limit=7))) == 1_000
         assert len(requested) == 10 + 143
+        exported = list(export(export_leads.sync_detailed, client, agent_id="pages", format_="ndjson"))
+        lines = "".join(exported).splitlines()
+        assert len(exported) >= 10
+        assert Counter(json.loads(line)["id"] for line in lines) == listed
 
 
 async def _create_and_list(number: int) -> tuple[set[object], Counter[object], int]:
@@ -80,6 +88,9 @@ async def _create_and_list(number: int) -> tuple[set[object], Counter[object], i
 
         await asyncio.gather(*(create() for _ in range(8)))
         client.event_hooks = {"response": [note]}
+        pages = [page async for page in export_async(export_leads.asyncio_detailed, client, format_="csv")]
+        assert len("".join(pages).splitlines()) == number + 1
+        requested.clear()
         listed = Counter[object]([lead.id async for lead in iterate_async(list_leads.asyncio, client, "pages")])
     return created, listed, len(requested)
 
@@ -134,7 +145,7 @@ class _Passing(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content[: len(content) // 2] if fault == "cut" else content)
 
-    do_GET = do_POST = do_PATCH = do_DELETE = _pass_on
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = _pass_on
 
     def log_message(self, *arguments: object) -> None:
         """Nothing."""
@@ -161,6 +172,7 @@ def retries() -> None:
             assert len(proxy.requests) == len(faults) + 1
             assert len({sent.key for sent in proxy.requests}) == 1 and proxy.requests[0].key
         assert _tools(client) == Counter(f"tool {number}" for number in range(4))
+        _test_that_a_put_creates_one(client, proxy)
         _test_that_a_change_is_repeated(client, proxy)
         _test_that_a_deletion_is_repeated(client, proxy)
         _test_the_last_attempt(client, proxy)
@@ -175,6 +187,12 @@ def _create_tool(client: Client, name: str) -> None:
 
 def _tools(client: Client) -> Counter[object]:
     return Counter(tool.name for tool in iterate(list_tools.sync, client, "retries"))
+
+
+def _test_that_a_put_creates_one(client: Client, proxy: Proxy) -> None:
+    proxy.faults = ["lost"]
+    created = put_client.sync(client, body=models.Client(name="Ann"))
+    assert [one.id for one in iterate(list_clients_v3.sync, client)] == [created.data.id]
 
 
 def _test_that_a_change_is_repeated(client: Client, proxy: Proxy) -> None:

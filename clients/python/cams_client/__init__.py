@@ -6,7 +6,7 @@
 from .answer import Answer
 from .api_error import ApiError, NotModified
 from .client import AsyncClient, Client
-from .paging import iterate, iterate_async
+from .paging import export, export_async, iterate, iterate_async
 from .retries import Retries
 from .types import UNSET, Unset
 from .version import __version__
@@ -24,6 +24,8 @@ __all__ = [
     "Retries",
     "Unset",
     "__version__",
+    "export",
+    "export_async",
     "iterate",
     "iterate_async",
     "verify_webhook",

@@ -4,6 +4,9 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from typing import Any, ParamSpec, Protocol, TypeVar
 
+import httpx
+
+from .answer import Answer
 from .types import Unset
 
 P = ParamSpec("P")
@@ -49,6 +52,36 @@ async def iterate_async(
         if not isinstance(page.next_cursor, str):
             return
         arguments["cursor"] = page.next_cursor
+
+
+def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
+    """The pages of an export, which are one file: `export(export_leads.sync_detailed, client, format_="csv")`."""
+    arguments = _first_page(operation, kwargs)
+    while True:
+        page = operation(*args, **arguments)
+        yield page.parsed
+        if not (cursor := _linked_cursor(page.headers)):
+            return
+        arguments["cursor"] = cursor
+
+
+async def export_async(
+    operation: Callable[P, Awaitable[Answer[str]]], *args: P.args, **kwargs: P.kwargs
+) -> AsyncIterator[str]:
+    """As `export`, with the operation's `asyncio_detailed`."""
+    arguments = _first_page(operation, kwargs)
+    while True:
+        page = await operation(*args, **arguments)
+        yield page.parsed
+        if not (cursor := _linked_cursor(page.headers)):
+            return
+        arguments["cursor"] = cursor
+
+
+def _linked_cursor(headers: httpx.Headers) -> str | None:
+    """The cursor of the next page in the header `Link`."""
+    link = httpx.Response(200, headers=headers).links.get("next")
+    return httpx.URL(link["url"]).params["cursor"] if link else None
 
 
 def _first_page(operation: Callable[..., Any], arguments: dict[str, Any]) -> Any:

@@ -9,7 +9,7 @@ import httpx
 # No answer arrived: the request may have taken effect or not.
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError)
 
-_KEY, _METHODS = "Idempotency-Key", {"POST", "PATCH"}
+_KEY, _METHODS = "Idempotency-Key", {"POST", "PUT", "PATCH"}
 # Of the gateway or a proxy: the outcome is unknown, as if no answer had arrived.
 _UNKNOWN = {502, 503, 504}
 
@@ -28,7 +28,7 @@ class Retries:
     longest: float = 30.0
 
     def prepare(self, request: httpx.Request) -> None:
-        """Gives a POST or PATCH that may be repeated an idempotency key, unless it has one: it takes effect once."""
+        """Gives a POST, PUT or PATCH an idempotency key if it may be repeated and has none: it takes effect once."""
         if self.attempts > 1 and request.method in _METHODS:
             request.headers.setdefault(_KEY, str(uuid.uuid4()))
 
