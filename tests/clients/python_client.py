@@ -179,6 +179,7 @@ def retries() -> None:
         _test_that_a_limit_is_final(client, proxy)
         asyncio.run(_test_an_asynchronous_write(proxy))
         _test_without_retries(proxy)
+    _test_the_pauses()
 
 
 def _create_tool(client: Client, name: str) -> None:
@@ -263,6 +264,20 @@ def _test_without_retries(proxy: Proxy) -> None:
             assert proxy.requests == [Sent("POST", None)]
             return
     raise AssertionError("repeated")
+
+
+def _test_the_pauses() -> None:
+    def answer(status: int, **headers: str) -> httpx.Response:
+        return httpx.Response(status, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
+    policy, busy = Retries(base=0), answer(503, Retry_After="7")
+    assert [policy.pause(attempt, busy) for attempt in (1, 2, 3, 4)] == [7, 7, 7, None]
+    assert [policy.pause(1, answer(429, Retry_After=seconds)) for seconds in ("30", "31")] == [30, None]
+    assert [policy.pause(1, answer(status)) for status in (200, 404, 409, 429, 500, 502, 504)] == [None] * 5 + [0, 0]
+    for attempt, most in ((1, 0.5), (2, 1), (3, 2)):
+        pauses = {Retries().pause(attempt, httpx.ConnectError("")) or 0 for _ in range(100)}
+        assert most / 2 < max(pauses) <= most and min(pauses) < most / 2
+    assert max(Retries(attempts=99).pause(50, httpx.ReadTimeout("")) or 0 for _ in range(100)) <= 30
 
 
 def refusal(call: object) -> type[ApiError]:
