@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy install install-run install-engine install-bench lock clean
+.PHONY: help run test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy client install install-run install-engine install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -31,6 +31,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make deploy STAGE=prod                create or update a stage in your account"
 	@echo "make restore STAGE=prod AT=... TO=b    a stage as it was at one moment, as the new stage b"
 	@echo "make destroy STAGE=prod               remove a stage; asks first, and keeps the data"
+	@echo "make client                           the Python client as a wheel, in build/client/dist"
 	@echo "make lock                             update the lock files after a change of a requirements file"
 	@echo "make clean                            remove environments and caches; STATE stays"
 
@@ -90,6 +91,9 @@ restore: install
 # ARGS=--delete-data also deletes the data.
 destroy: install
 	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
+
+client: install
+	@.venv/bin/python -m infra.client
 
 install: install-engine
 	@$(INSTALL) .venv requirements-dev.lock

@@ -1,0 +1,96 @@
+"""Builds the Python client: generates it from the OpenAPI document, and builds its wheel and source distribution.
+
+    python -m infra.client [DIRECTORY]
+
+Uses no network. `clients/python` has what is not generated: the modules next to the operations and records, and the
+templates of the generator. Needs Python 3.11.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from app import app
+from chalicelib.openapi import document
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "clients" / "python"
+_PACKAGE = "cams_client"
+_DIRECTORY = ROOT / "build" / "client"
+_BUILD = "from setuptools import build_meta as backend; backend.build_sdist('dist'); print(backend.build_wheel('dist'))"
+# 1980-01-01, the earliest time in a zip. A fixed time makes builds reproducible.
+_MODIFIED_AT = "315619200"
+
+
+def main() -> None:
+    """Builds into the directory of the command line, and prints the path and size of the wheel."""
+    if sys.version_info < (3, 11):
+        sys.exit("The Python client is generated with Python 3.11 or newer.")
+    wheel = build(Path(sys.argv[1]) if len(sys.argv) > 1 else _DIRECTORY)
+    print(f"{wheel} ({wheel.stat().st_size:,} bytes)")
+
+
+def build(directory: Path) -> Path:
+    """Builds in `directory`, which it replaces. Returns the path of the wheel in its folder `dist`."""
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True)
+    described = document.build(app.routes)
+    _generate(described, directory)
+    # These replace what the generator has of its own: its client and its errors.
+    shutil.copytree(SOURCE / _PACKAGE, directory / _PACKAGE, dirs_exist_ok=True)
+    _write_generated_modules(described, directory / _PACKAGE)
+    for file in (SOURCE / "pyproject.toml", ROOT / "LICENSE"):
+        shutil.copy(file, directory)
+    shutil.copy(ROOT / "docs" / "python-client.md", directory / "README.md")
+    name = _run(directory, sys.executable, "-c", _BUILD).split()[-1]
+    return directory / "dist" / name
+
+
+def _generate(described: dict[str, Any], directory: Path) -> None:
+    """Generates operations that return successes: the client raises all other answers."""
+    successes = json.loads(json.dumps(described))
+    for path in successes["paths"].values():
+        for operation in path.values():
+            answers = operation["responses"]
+            operation["responses"] = {status: answers[status] for status in answers if status.startswith("2")}
+    file = directory / "openapi.json"
+    file.write_text(json.dumps(successes), encoding="utf-8")
+    _run(
+        directory,
+        *("openapi-python-client", "generate", "--fail-on-warning", "--meta", "none", "--path", str(file)),
+        *("--output-path", _PACKAGE, "--config", str(SOURCE / "generator.yaml")),
+        *("--custom-template-path", str(SOURCE / "templates")),
+    )
+    file.unlink()
+
+
+def _write_generated_modules(described: dict[str, Any], package: Path) -> None:
+    """Writes the version, and an exception for each code of the envelope of errors."""
+    version = described["info"]["version"]
+    (package / "version.py").write_text(f'"""The version."""\n\n__version__ = "{version}"\n', encoding="utf-8")
+    codes = described["components"]["schemas"]["Error"]["properties"]["code"]["examples"]
+    names = {code: "".join(word.capitalize() for word in code.split("_")) for code in codes}
+    lines = ['"""The errors of the service, by the `code` of their envelope."""', "", "from .api_error import ApiError"]
+    for code, name in names.items():
+        lines += ["", "", f"class {name}(ApiError):", f'    """The error with the code `{code}`."""']
+    lines += ["", "", "BY_CODE: dict[str, type[ApiError]] = {"]
+    lines += [*(f'    "{code}": {name},' for code, name in names.items()), "}", ""]
+    (package / "errors.py").write_text("\n".join(lines), encoding="utf-8")
+
+
+def _run(directory: Path, *command: str) -> str:
+    """The output of a command that must succeed, in this directory."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "SOURCE_DATE_EPOCH": _MODIFIED_AT}
+    done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{done.stdout}{done.stderr}\n{command[0]} failed; the lines above say why.")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()
