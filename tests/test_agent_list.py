@@ -14,7 +14,6 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
 from tests.evidence import refused
-from tests.selection import whole
 
 START = 1_780_000_000
 TITLES = (None, "", "Support", "support", "SALES", "Straße", "strasse", "Ömer", "李", "\N{GRINNING FACE}", "a" * 300)
@@ -121,7 +120,7 @@ def test_filters_orders_and_pages_equal_the_model(
     compare(api, agents, seed=1, limits=(1, 7, 20, 100, 500))
 
 
-@whole
+@pytest.mark.long
 @pytest.mark.usefixtures("pass_time")
 def test_filters_orders_and_pages_of_1000_agents_equal_the_model(api: Api, workspace: NewWorkspace) -> None:
     agents = any_agents(2, 1_000)

@@ -7,6 +7,7 @@ long.
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from functools import cache
 from typing import NamedTuple
 
 from chalice.app import Request, Response
@@ -83,7 +84,10 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
     if request.path in OPEN_ROUTES:
         return get_response(request)
-    authenticated = _find(tokens.fingerprint(bearer(request))).caller
+    token_hash = tokens.fingerprint(credential(request))
+    if token_hash not in _cache:
+        bearer(request)  # a malformed token costs no database request
+    authenticated = _find(token_hash).caller
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
     request.context["workspaceId"] = authenticated.workspace_id
@@ -110,6 +114,7 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
     return get_response(request)
 
 
+@cache
 def credentials_for(path: str) -> frozenset[str]:
     """The kinds of credential that open a route; empty for a path outside the table (default deny)."""
     kinds = next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset[str]())

@@ -5,6 +5,7 @@ consistent request finds a child by its id, and one lists the children of a pare
 """
 
 import hashlib
+from functools import lru_cache
 
 from chalicelib import ids
 from chalicelib.storage import rows
@@ -38,6 +39,7 @@ def partition_of(workspace_id: str, child_id: str) -> str:
     return rows.key(workspace_id, child_id[:_PREFIX])
 
 
+@lru_cache(1_024)  # a process serves the same agents again and again
 def _prefix(parent_id: str) -> str:
     """55 bits of a hash: collisions between the parents of one workspace are negligible."""
     digest = int.from_bytes(hashlib.sha256(parent_id.encode()).digest()[:8], "big")

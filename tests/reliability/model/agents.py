@@ -206,10 +206,11 @@ class Agents(Machine):
     def list_all(self, at: int, caller: str, limit: int, query: str) -> None:
         wanted = dict(parse_qsl(query))
 
-        def whole(workspace: Workspace) -> list[Document]:
+        def whole(workspace: Workspace) -> list[Document | None]:
             agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
             found = sorted(agents, key=lambda key: _ORDERS[wanted.get("sort", "")](agents[key]))
-            return [self.shown(key, agents[key], caller) for key in found if _is_listed(agents[key], wanted)]
+            shown = [self.shown(key, agents[key], caller) if _is_listed(agents[key], wanted) else None for key in found]
+            return [one for one in shown if one] if "sort" in wanted else shown  # only what matches is sorted
 
         query = query and f"&{query}"
         self.bounded("GET /v3/agents", at, caller, limit, whole, query, "Agents retrieved successfully")
@@ -217,14 +218,19 @@ class Agents(Machine):
     def bounded(
         self, name: str, at: int, caller: str, limit: int, whole: Any, query: str, message: str, **ids: str
     ) -> None:
-        """Read the first page of a bounded list, and the one after it."""
+        """Read the first page of a bounded list, and the one after it.
+
+        `whole` returns what the list examines: its records, and None for each that the filters leave out.
+        """
         start, cursor = 0, ""
         for _ in range(2):
 
             def expected(workspace: Workspace, start: int = start) -> Expected:
-                records = whole(workspace)
-                more = {"nextCursor": MADE} if len(records) > start + limit else {}
-                return Expected(success(message, records[start : start + limit], hasMore=bool(more), **more))
+                examined = whole(workspace)
+                listed = [place for place, one in enumerate(examined) if one is not None][start : start + limit]
+                has_more = len(listed) == limit and listed[-1] < len(examined) - 1
+                more = {"nextCursor": MADE} if has_more else {}
+                return Expected(success(message, [examined[place] for place in listed], hasMore=has_more, **more))
 
             answer = self.ask(name, at, caller, expected, None, None, None, f"?limit={limit}{cursor}{query}", **ids)
             if answer.status != 200 or "nextCursor" not in answer.json:

@@ -31,9 +31,10 @@ class Inbox(Talks):
     def list_of_agent(self, at: int, caller: str, pick: int, limit: int, is_inbox: bool) -> None:
         agent_id = self.agent(at, pick)
 
-        def whole(workspace: Workspace) -> list[Document]:
-            found = waiting(workspace) if is_inbox else newest(workspace)
-            return [one for one in found if one["agentId"] == agent_id]
+        def whole(workspace: Workspace) -> list[Document | None]:
+            if is_inbox:  # the index has all agents
+                return [one if one["agentId"] == agent_id else None for one in waiting(workspace)]
+            return [one for one in newest(workspace) if one["agentId"] == agent_id]
 
         self.bounded(
             f"GET {LIST}", at, caller, limit, whole, "&inbox=true" if is_inbox else "", _LISTED, agent_id=agent_id

@@ -194,11 +194,14 @@ class People(Said):
 
     @route("GET /v3/orgs/{org_id}/clients", org_id=names, limit=limits)
     def list_organisation_clients(self, at: int, caller: str, org_id: str, limit: int) -> None:
-        def whole(workspace: Workspace) -> list[Document]:
+        def whole(workspace: Workspace) -> list[Document | None]:
             workspace.get("organisation", org_id)
-            found = sorted(workspace.of("client").items())
-            own = [(key, one) for key, one in found if one.document.get("orgId") == org_id]
-            return [visible(self.client(workspace, key, one), "client", caller) for key, one in own]
+            return [
+                visible(self.client(workspace, key, one), "client", caller)
+                if one.document.get("orgId") == org_id
+                else None
+                for key, one in sorted(workspace.of("client").items())
+            ]
 
         message = "Clients retrieved successfully"
         self.bounded("GET /v3/orgs/{org_id}/clients", at, caller, limit, whole, "", message, org_id=org_id)
