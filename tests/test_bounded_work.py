@@ -12,7 +12,7 @@ import pytest
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_MESSAGES
 from chalicelib.http import messages
 from tests.api import Api
-from tests.selection import one_of_each, whole
+from tests.selection import one_of_each
 from tests.worst_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
 
 # A unit takes about 15 ms, so that this is 0.6 s.
@@ -76,7 +76,7 @@ def costs() -> dict[str, Cost]:
     return {name: Cost(int(status), float(seconds), float(megabytes)) for name, status, seconds, megabytes in rows}
 
 
-@whole
+@pytest.mark.long
 @pytest.mark.parametrize("name", OVERSIZE)
 def test_refusing_an_oversize_body_costs_less_than_parsing_a_small_one(name: str, costs: dict[str, Cost]) -> None:
     cost = costs[name]
@@ -85,7 +85,7 @@ def test_refusing_an_oversize_body_costs_less_than_parsing_a_small_one(name: str
     assert len(OVERSIZE[name].body or b"") / 2**20 <= cost.megabytes <= 20, cost
 
 
-@whole
+@pytest.mark.long
 @pytest.mark.parametrize("name", ACCEPTED)
 def test_every_request_has_a_bounded_cost(name: str, costs: dict[str, Cost]) -> None:
     cost = costs[name]
