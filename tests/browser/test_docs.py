@@ -7,6 +7,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 
+from chalicelib.openapi.examples import shared
 from tests.browser import chromium
 from tests.browser.page import Page
 from tests.described import document
@@ -21,6 +22,13 @@ CREATED_BY = {
     "POST /v3/tokens": "token_id",
     "POST /v3/webhooks": "webhook_id",
     "POST /v3/webhooks/{webhook_id}/test": "delivery_id",
+}
+# Deletions of what the other form of the API deletes, too: a reader tries one of them, so the record is created again.
+TWINS = {
+    "DELETE /v2/clients/{client_id}": f"/v2/clients/{shared.CLIENT}",
+    "DELETE /v3/clients/{client_id}": f"/v2/clients/{shared.CLIENT}",
+    "DELETE /v2/orgs/{org_id}": f"/v2/orgs/{shared.ORGANISATION}",
+    "DELETE /v3/orgs/{org_id}": f"/v2/orgs/{shared.ORGANISATION}",
 }
 
 
@@ -90,6 +98,8 @@ def test_every_write_works_at_the_first_try(page: Page, service: Run) -> None:
     writes = in_reading_order(page.operations())
     assert len(writes) >= 10
     for place, name in writes:
+        if name in TWINS:
+            runs.ask(service, "POST", TWINS[name], service.credentials["workspace_key"], {"name": "Once more"})
         status, body = page.execute(place, ids)
         assert status == 200, (name, body)
         if name in CREATED_BY:

@@ -279,6 +279,8 @@ def _call_every_operation(api: Gateway) -> int:
         for request, expected in _examples(name, description):
             values = {one["name"]: str(known.substitute(path_value(one))) for one in parameters if one["in"] == "path"}
             address = path.format(**{key: quote(value, safe="") for key, value in values.items()})
+            if name in _TWINS:
+                api.call("POST", address, {"name": "Created again"})
             answer = api.ask(method, f"{address}?{urlencode(query)}" if query else address, known.substitute(request))
             if answer.status != 200:
                 raise Failed(f"{name} was answered with {answer.status}: {answer.body.decode()}")
@@ -286,6 +288,10 @@ def _call_every_operation(api: Gateway) -> int:
                 known.learn(expected, json.loads(answer.body))
             calls += 1
     return calls
+
+
+# Deletions of what the v3 form has just deleted.
+_TWINS = {"delete_client_v2", "delete_organisation_v2"}
 
 
 def _examples(name: str, description: dict[str, Any]) -> list[tuple[Any, Any]]:
