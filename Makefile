@@ -19,8 +19,8 @@ endif
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
-	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; two and a half minutes"
-	@echo "make test-all                         the whole suite; seven minutes"
+	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; three minutes"
+	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
 	@echo "make test-browser                     the documentation page and the chat widget in headless Chromium; two minutes"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
