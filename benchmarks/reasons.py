@@ -10,10 +10,6 @@ REASONS: dict[tuple[str, str, str], str] = {
         "the peer compresses the text as a whole and fails above 1.5 MB; CAMS keeps immutable chunks, and reads the "
         "last turns with strong consistency, at twice the price"
     ),
-    ("overhead", "state of 100", "instructions"): (
-        "by 0.7 %: CAMS takes 4 % more instructions than when the goal was met, and the floor 2 % more; the cause is "
-        "not found yet"
-    ),
     ("overhead", "one more message of a state", "instructions"): (
         "the bytes of a body are searched for NaN and infinities before it is parsed: 0.004 M instructions per message"
     ),
