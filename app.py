@@ -10,6 +10,8 @@ from chalicelib import telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
+from chalicelib.analytics.functions import functions as loads
+from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
@@ -23,6 +25,7 @@ from chalicelib.deletion.routes import routes as deletion
 from chalicelib.erasures.functions import functions as erasing
 from chalicelib.erasures.routes import routes as erasures
 from chalicelib.http import auth, commit, cors, envelope, privileges
+from chalicelib.leads.functions import functions as captures
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
 from chalicelib.organisations.routes import routes as organisations
@@ -54,6 +57,7 @@ resources = (
     conversation_messages,
     visitor_tokens,
     analytics,
+    reports,
     clients,
     conversations_v3,
     transcripts,
@@ -64,7 +68,7 @@ resources = (
     deletion,
     erasures,
 )
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, erasing):
+for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, loads, captures, erasing):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

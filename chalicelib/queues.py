@@ -14,6 +14,8 @@ from chalicelib.storage import client
 
 # Of erasures, of changed retention periods, and of conversations that have expired. `erasures.tasks` does them.
 ERASURES = "erasures"
+# To count an agent's conversations of a quarter hour, or what happened in an hour, again.
+TALLIES = "tallies"
 _BATCH = 10
 
 

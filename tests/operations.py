@@ -63,6 +63,7 @@ _RESOURCES = {
     "agents": "agents",
     "tools": "tools",
     "convos": "conversations",
+    "analytics": "analytics",
     "leads": "leads",
     "clients": "clients",
     "orgs": "organisations",

@@ -45,6 +45,7 @@ SHOWN = {
     "conversation assign": "assign a conversation",
     "analytics write": "write analytics",
     "analytics read": "read analytics",
+    "report of an agent": "report of an agent: a month by days",
     "client list": "list clients",
     "client save": "save a client",
     "organisation save": "save an organisation",

@@ -183,6 +183,8 @@ CASES = [
     Case("lead list", "GET /v3/agents/{agent_id}/leads", {QUERY: 1}),
     Case("lead list of none", "GET /v3/agents/{agent_id}/leads", {QUERY: 1, GET: 1}, values={"agent_id": "other"}),
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
+    # Reports
+    Case("report of an agent", "GET /v3/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
     # Webhooks
     Case(
         "webhook create",

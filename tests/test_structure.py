@@ -21,7 +21,7 @@ RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients"
 LAYERS = (
     ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues", "sending"), ("credentials",),
     ("http",), ("tools", "clients", "workspaces"), ("organisations",), ("agents",),
-    ("conversations", "leads", "analytics"), ("deletion", "webhooks"), ("erasures",), ("openapi",),
+    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("erasures",), ("openapi",),
 )  # fmt: skip
 # A comment at the import says why it leads up.
 UPWARD = {("tools", "agents"), ("clients", "organisations"), ("organisations", "agents")}
@@ -74,7 +74,8 @@ def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
 
 
 HOMES = {
-    "the time": (r"^(import|from) (time|datetime)\b", {"clock"}),
+    # Series compute with dates, and do not read a clock.
+    "the time": (r"^(import|from) (time|datetime)\b", {"clock", "analytics.series"}),
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
     "encryption": (r"\bcryptography\b", {"storage.encryption"}),

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, errors, ids, queues, storage
-from chalicelib.conversations import functions, store, tallies
+from chalicelib.conversations import functions, happened, store, tallies
 from chalicelib.conversations.jump import quarter_of
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State, empty
@@ -39,7 +39,7 @@ class Pipeline:
 
         def capture(queue: str, texts: Sequence[str], *rest: Any, **named: Any) -> None:
             if queue == functions.TALLIES:
-                self.requests += texts
+                self.requests += [text for text in texts if len(json.loads(text)) == 3]  # others are of analytics
             else:
                 send(queue, texts, *rest, **named)
 
@@ -91,7 +91,7 @@ def created() -> list[str]:
 
 def rows() -> dict[str, list[int]]:
     """The tallies of all months and days, without the prefix of their key."""
-    found = storage.scan(tallies.TallyRow, tallies.TallyRow.agent.exists())
+    found = storage.scan(tallies.TallyRow, tallies.TallyRow.counts.exists())
     return {row.period: row.tallies() for row in found}
 
 
@@ -261,6 +261,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     records += chance.sample(records, len(records) // 5)
     chance.shuffle(records)
     requests: list[str] = []
+    monkeypatch.setattr(happened, "in_records", lambda records: ())  # `tests/test_reports.py`
 
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
         if queue == functions.TALLIES:  # not the one that clears what is left of a deleted conversation

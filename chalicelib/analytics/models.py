@@ -2,9 +2,10 @@
 
 from typing import Literal
 
+from pydantic import Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.http.wire import OptionalNumber, OptionalText, Origin, Wire
+from chalicelib.http.wire import Number, OptionalNumber, OptionalText, Origin, Wire, omitted
 
 AnalyticsKind = TypeAliasType("AnalyticsKind", Literal["load", "convo"])
 
@@ -24,3 +25,35 @@ class AnalyticsRecord(Wire):
     interactionsNum: OptionalNumber = None
     firstMessageTS: OptionalNumber = None
     lastMessageTS: OptionalNumber = None
+
+
+class Counts(Wire):
+    """What happened in a period that begins at `from`. `averageSeconds` is absent without conversations."""
+
+    from_: Number = Field(alias="from")
+    loads: Number
+    newVisitors: Number
+    conversations: Number
+    messages: Number
+    interactions: Number
+    handoffs: Number
+    leads: Number
+    averageSeconds: Number = omitted()
+
+
+class CountsGroup(Wire):
+    """The counts of one value of a dimension."""
+
+    value: str
+    series: list[Counts]
+    totals: Counts
+    previous: Counts
+
+
+class Report(Wire):
+    """The counts of a period by interval, and as a whole; and those of the period before it."""
+
+    series: list[Counts]
+    totals: Counts
+    previous: Counts
+    groups: list[CountsGroup] = omitted()

@@ -8,6 +8,10 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import storage
+from chalicelib.analytics.counts import changes_to_delete as changes_to_delete
+from chalicelib.analytics.counts import record as record
+from chalicelib.analytics.counts import recount as recount
+from chalicelib.analytics.hours import Happened as Happened
 from chalicelib.storage import Document, seal, unseal
 
 

@@ -18,13 +18,14 @@ from typing import Any
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, storage, telemetry
-from chalicelib.conversations import listing, parts
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import happened, listing, parts
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.conversations.rows import HEAD
 
 functions = Blueprint(__name__)
 
-TALLIES = "tallies"
+TALLIES = queues.TALLIES
 _log = logging.getLogger(__name__)
 _WINDOW_SECONDS = 60
 _DELAY_SECONDS = 30
@@ -43,9 +44,11 @@ _START = "TRIM_HORIZON"
 def tally_conversations(event: DynamoDBEvent) -> None:
     """Request a count of each quarter hour in which a conversation was created that is new or has been deleted.
 
-    Requests also that what is left of a deleted conversation is deleted (`parts`).
+    Requests also that what is left of a deleted conversation is deleted (`parts`), and stores what happened in
+    conversations (`happened`).
     """
     telemetry.begin_invocation(event)
+    analytics.record(happened.in_records(event.to_dict()["Records"]))
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
     deleted = {gone for record in event.to_dict()["Records"] if (gone := _deleted(record))}
     for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
@@ -57,7 +60,10 @@ def tally_conversations(event: DynamoDBEvent) -> None:
 
 @functions.on_sqs_message(queues.name(TALLIES), _MAX_MESSAGES, "count_conversations")
 def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
-    """Count the conversations of quarter hours again. Reports the failed messages; the queue repeats only these."""
+    """Count the conversations of quarter hours, and what happened in hours, again.
+
+    Reports the failed messages; the queue repeats only these.
+    """
     telemetry.begin_invocation(event)
     messages: dict[str, list[str]] = defaultdict(list)
     for record in event.to_dict()["Records"]:
@@ -67,13 +73,16 @@ def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 
 def _count(text: str) -> bool:
-    """Count the quarter hour that a message names; return whether that succeeded."""
+    """Count the quarter hour or the hour that a message names; return whether that succeeded."""
     try:
-        agent, day, number = json.loads(text)
-        workspace_id, agent_id = storage.split_key(agent)
-        listing.recount(workspace_id, agent_id, Quarter(day, number))
+        agent, period, number, *kind = json.loads(text)
+        if kind:  # of analytics
+            analytics.recount(agent, period, number)
+        else:
+            workspace_id, agent_id = storage.split_key(agent)
+            listing.recount(workspace_id, agent_id, Quarter(period, number))
     except Exception:
-        _log.exception("Cannot count the conversations of a quarter hour; the queue repeats the request")
+        _log.exception("Cannot count a period again; the queue repeats the request")
         return False
     return True
 

@@ -101,6 +101,11 @@ def read_last(row: ConversationRow) -> bytes:
     return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
 
 
+def read_seen(row: ConversationRow) -> received.Seen:
+    """Return what the conversation ever received."""
+    return _unseal_tail(row, chunks(row))[2]
+
+
 def read_backwards(row: ConversationRow) -> Iterator[bytes]:
     """Yield the JSON text of the turns in parts, last one first; one request for each part but the first.
 

@@ -9,6 +9,8 @@ from typing import Literal, get_args
 Scope = Literal[
     "agents:read",
     "agents:write",
+    "analytics:read",
+    "analytics:write",
     "clients:read",
     "clients:write",
     "conversations:read",

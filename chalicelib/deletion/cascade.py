@@ -106,7 +106,8 @@ def _is_stored(tombstone: AgentRow) -> bool:
 def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
     """Read the agent's keys and records in batches, and yield for each the function that deletes it.
 
-    The ids of credentials, tools and leads are never used again. Other records are deleted only as they were read.
+    The ids of credentials, tools and leads, and the keys of changes that count, are never used again. Other records are
+    deleted only as they were read.
     """
     keys = store.list_keys(workspace_id, agent_id)
     for start in range(0, len(keys), _BATCH):
@@ -116,6 +117,8 @@ def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
             yield partial(storage.delete_many, rows)
     while records := analytics.batch_to_delete(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, records, analytics.delete)
+    while changes := analytics.changes_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(storage.delete_many, changes)
     while counts := tallies.batch_to_delete(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, counts, tallies.delete)
     after = None

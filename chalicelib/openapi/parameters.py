@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chalicelib.agents import filters as agents
+from chalicelib.analytics import hours, series
 from chalicelib.http import etag, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
@@ -53,15 +54,26 @@ _QUERY: dict[str, Schema] = {
         f"{messages.MAX_PAGE_SIZE}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": messages.PAGE_SIZE},
     },
+    "by": {
+        "description": "Also `groups`: the same for each value of this dimension.",
+        "schema": {"type": "string", "pattern": f"^({'|'.join(hours.DIMENSIONS)})$"},
+    },
     "cursor": {
         "description": "The `nextCursor` of an earlier response. The list continues after it.",
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
     },
     "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
-    "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
+    "from": {
+        "description": "Only what was created, or happened, at this time or later, Unix seconds.",
+        "schema": _SECONDS,
+    },
     "inbox": {
         "description": "`true`: only what waits for a person, latest activity first.",
         "schema": {"type": "string", "pattern": "^(true|false)$", "default": "false"},
+    },
+    "interval": {
+        "description": "The length of the intervals of the series.",
+        "schema": {"type": "string", "pattern": f"^({'|'.join(series.INTERVALS)})$", "default": "day"},
     },
     "limit": {
         "description": "The maximum number of records.",
@@ -120,7 +132,11 @@ _QUERY: dict[str, Schema] = {
         "schema": reference("DeliveryStatus"),
     },
     "tag": {"description": "Only what has this tag.", "schema": _TEXT},
-    "to": {"description": "Only what was created before this time, Unix seconds.", "schema": _SECONDS},
+    "to": {"description": "Only what was created, or happened, before this time, Unix seconds.", "schema": _SECONDS},
+    "tz": {
+        "description": "The time zone in which days and months begin, by its name in the IANA database.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "default": "UTC"},
+    },
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
 

@@ -1,14 +1,14 @@
 """A stream record as a change of a row (change data capture). Pure: it says what changed, not which event that is."""
 
-import base64
 import hashlib
 from typing import Any, NamedTuple
 
 from chalicelib import ids, storage
+from chalicelib.storage import images
+from chalicelib.storage.images import Image
 
 # The principal of a deletion by TTL.
 _TTL_PRINCIPAL = "dynamodb.amazonaws.com"
-_Image = dict[str, dict[str, Any]]
 
 
 class Change(NamedTuple):
@@ -20,8 +20,8 @@ class Change(NamedTuple):
 
     table: str
     keys: dict[str, str]
-    old: _Image | None
-    new: _Image | None
+    old: Image | None
+    new: Image | None
     milliseconds: int
     expired: bool
 
@@ -41,7 +41,7 @@ def from_record(record: dict[str, Any]) -> Change:
     In the event, binary values are base64 and times are in seconds.
     """
     stream = record["dynamodb"]
-    old, new = _image(stream.get("OldImage")), _image(stream.get("NewImage"))
+    old, new = images.decode(stream.get("OldImage")), images.decode(stream.get("NewImage"))
     saved = ids.timestamp_of(tag) if (tag := _version_tag(new or old or {})) else 0
     approximate = int(stream["ApproximateCreationDateTime"] * 1000)
     principal = (record.get("userIdentity") or {}).get("principalId")
@@ -55,14 +55,5 @@ def from_record(record: dict[str, Any]) -> Change:
     )
 
 
-def _version_tag(image: _Image) -> str:
+def _version_tag(image: Image) -> str:
     return str(image.get("version_tag", {}).get("S", ""))
-
-
-def _image(image: _Image | None) -> _Image | None:
-    return {name: _value(value) for name, value in image.items()} if image else None
-
-
-def _value(value: dict[str, Any]) -> dict[str, Any]:
-    binary = value.get("B")
-    return {"B": base64.b64decode(binary)} if isinstance(binary, str) else value

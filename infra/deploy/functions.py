@@ -104,6 +104,18 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
     )
 
 
+def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | None = None) -> Function:
+    return Function(
+        f"tally_{table}",
+        memory_mb=memory_mb,
+        timeout_seconds=60,
+        tables={**_READ_KEYRING, "tallies": "BatchWriteItem"},
+        sends_to=("erasures", "tallies") if table == "conversations" else ("tallies",),
+        stream=table,
+        mapping_settings=_stream_settings(event_filter=event_filter),
+    )
+
+
 FUNCTIONS = (
     Function(
         API,
@@ -118,7 +130,7 @@ FUNCTIONS = (
             "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem",
             "conversations/index/by_activity": "Query",
             "conversations/index/by_creation": "Query",
-            "tallies": "BatchGetItem DeleteItem Query",
+            "tallies": "BatchGetItem BatchWriteItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
             "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
             "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",
@@ -158,29 +170,21 @@ FUNCTIONS = (
     _deliver("deliver", "deliveries", sends_to=("deliveries-slow", DEAD_LETTER_QUEUE), max_concurrency=200),
     # The bulkhead: hanging receivers occupy at most 50 concurrent executions of the account.
     _deliver("deliver_slow", "deliveries-slow", sends_to=(DEAD_LETTER_QUEUE,), max_concurrency=50),
-    # The filter drops all changes but the creation and the deletion of a conversation.
-    Function(
-        "tally_conversations",
-        memory_mb=256,
-        timeout_seconds=60,
-        tables={},
-        sends_to=("erasures", "tallies"),
-        stream="conversations",
-        mapping_settings=_stream_settings(
-            event_filter={
-                "eventName": ["INSERT", "REMOVE"],
-                "dynamodb": {"Keys": {"item": {"S": ["conversation"]}}},
-            }
-        ),
-    ),
-    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one.
+    # The filter drops the parts of conversations. Memory, which is also a share of a processor, to unseal the others.
+    _tally("conversations", memory_mb=512, event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}}),
+    _tally("leads", event_filter={"eventName": ["INSERT"]}),
+    _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
+    # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
+    # to unseal the changes of an hour, up to some hundred thousand, in that time.
     Function(
         "count_conversations",
-        memory_mb=256,
+        memory_mb=1024,
         timeout_seconds=25,
         tables={
+            **_READ_KEYRING,
+            "agents": "BatchGetItem",
             "conversations/index/by_creation": "Query",
-            "tallies": "BatchGetItem DeleteItem PutItem",
+            "tallies": "BatchGetItem DeleteItem PutItem Query",
         },
         queue="tallies",
         # All counts of a month write its row.
@@ -199,7 +203,7 @@ FUNCTIONS = (
             "agents": "BatchWriteItem DeleteItem GetItem Query",
             "conversations": "BatchGetItem DeleteItem",
             "conversations/index/by_creation": "Query",
-            "tallies": "DeleteItem Query",
+            "tallies": "BatchWriteItem DeleteItem Query",
             "analytics": "DeleteItem Query",
             "leads": "BatchWriteItem Query",
         },

@@ -6,18 +6,22 @@ A new call of a function needs a situation here: `test_rights` fails as long as 
 import json
 import socket
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from chalicelib import clock, storage
+from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
+from chalicelib.analytics import functions as loads
+from chalicelib.analytics import store as analytics
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
 from chalicelib.erasures import functions as erasing
+from chalicelib.leads import functions as captures
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
@@ -31,6 +35,8 @@ from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
 from tests.webhooks.receivers import OK, Receiver, read_request
 from tests.writes import delete_now
+
+OF_QUARTER = 3  # members of a request to count a quarter hour
 
 
 def every_operation(service: Service) -> None:
@@ -106,6 +112,7 @@ def fill_with_keys(api: Api) -> None:
     fill(api)
     workspace_id = api.get("/v3/agents/support/tools").data[0]["userId"]
     tallies.recount(workspace_id, "support", Quarter("2026-11-01", 0), lambda: 1)
+    analytics.record([analytics.Happened(storage.key(workspace_id, "support"), ids.new_id(), {"loads": 1}, {})])
     messages = [{"item": {"text": str(number)}} for number in range(500)]  # too many for the conversation's own item
     assert (
         api.post("/agents/support/interact/bo/state", {"turns": [{"from": "human", "messages": messages}]}).status
@@ -141,6 +148,30 @@ def _count(workspace_id: str, stream: pipeline.Stream) -> None:
     request = [storage.key(workspace_id, "support"), *quarter_of(image["created"]["S"])]
     message = {"messageId": "1", "body": json.dumps(request)}
     assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+
+
+def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
+    """A page load, a conversation and a lead become changes, which are counted; then the agent is deleted."""
+    new, stream, requests = workspaces.create("Reported"), pipeline.Stream(), list[str]()
+    api, send = Api(new.workspace_key), queues.send
+
+    def capture(queue: str, texts: Sequence[str], *rest: Any) -> None:
+        requests.extend(texts if queue == queues.TALLIES else ())
+        send(queue, texts, *rest)
+
+    patch.setattr(queues, "send", capture)
+    assert api.post("/v2/agents/support", {}).status == 200
+    assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
+    assert api.post("/agents/support/interact/ann/state", state_body("Hello")).status == 200
+    assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
+    loads.tally_analytics({"Records": stream.read("analytics")}, None)
+    captures.tally_leads({"Records": stream.read("leads")}, None)
+    counting.tally_conversations({"Records": stream.read("conversations")}, None)
+    (hourly,) = {text for text in requests if len(json.loads(text)) > OF_QUARTER}
+    message = {"messageId": "1", "body": hourly}
+    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+    assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
+    assert api.delete("/v3/agents/support").status == 200
 
 
 def a_person_is_erased(patch: pytest.MonkeyPatch) -> None:

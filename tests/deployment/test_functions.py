@@ -132,7 +132,9 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
 
 
 # Their batches are repeated as a whole.
-WITHOUT_PARTS = {"continue_fan_out", "erase", "resume_cascade", "tally_conversations"}
+WITHOUT_PARTS = {
+    "continue_fan_out", "erase", "resume_cascade", "tally_analytics", "tally_conversations", "tally_leads",
+}  # fmt: skip
 
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:

@@ -40,6 +40,8 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.a_whole_agent_is_deleted(patch)
         situations.a_whole_agent_is_purged(patch)
         situations.conversations_are_counted(patch)
+        with patch.context() as counting:
+            situations.what_happens_is_counted(counting)
         situations.a_person_is_erased(patch)
         situations.conversations_expire(patch)
         situations.webhooks(patch)

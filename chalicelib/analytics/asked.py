@@ -1,0 +1,72 @@
+"""The query of a report: its period, its intervals, and the dimension of its groups."""
+
+import re
+from typing import NamedTuple
+
+from chalicelib import clock, errors
+from chalicelib.analytics import hours, series
+from chalicelib.http import exchange, queries
+
+NAMES = ("from", "to", "interval", "by", "tz")
+_DEFAULT_SECONDS = 30 * 24 * 60 * 60
+MAX_DAYS = 366
+# Intervals of a series, and of each group of one.
+MAX_INTERVALS, MAX_GROUPED = 750, 100
+_ZONE = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+){0,2}")
+_MAX_ZONE = 64
+
+
+class Asked(NamedTuple):
+    """The period and the one before it, the interval, and the dimension, None without groups."""
+
+    period: series.Period
+    before: series.Period
+    interval: str
+    by: str | None
+
+    def warnings(self) -> list[errors.Issue]:
+        """What a response says of a zone whose days do not begin at a full hour of UTC."""
+        message = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
+        return [] if self.period.is_exact() else [{"path": "tz", "message": message}]
+
+
+def requested() -> Asked:
+    """The query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
+    period = _period()
+    interval, by = _one_of("interval", series.INTERVALS) or "day", _one_of("by", hours.DIMENSIONS)
+    most = MAX_GROUPED if by else MAX_INTERVALS
+    if len([*period.intervals(interval)]) > most:
+        raise errors.Invalid.member("interval", f"must make at most {most} intervals of the period")
+    return Asked(period, period.before(), interval, by)
+
+
+def _period() -> series.Period:
+    until = queries.seconds("to")
+    until = clock.seconds() if until is None else until
+    since = queries.seconds("from")
+    start, end = series.whole_hours(max(until - _DEFAULT_SECONDS, 0) if since is None else since, until)
+    if not start < end <= start + MAX_DAYS * 24 * 60 * 60:
+        raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
+    return _zoned(start, end)
+
+
+def _zoned(start: int, end: int) -> series.Period:
+    from zoneinfo import ZoneInfo  # only reports need it
+
+    name = exchange.query_value("tz")
+    name = "UTC" if name is None else name
+    try:
+        if len(name) > _MAX_ZONE or not _ZONE.fullmatch(name):
+            raise ValueError
+        period = series.Period(start, end, ZoneInfo(name))
+        period.before()
+    except (KeyError, ValueError, OverflowError, OSError) as error:
+        raise errors.Invalid.member("tz", "must be the name of a time zone, such as Europe/Amsterdam") from error
+    return period
+
+
+def _one_of(name: str, values: tuple[str, ...]) -> str | None:
+    value = exchange.query_value(name)
+    if value not in (None, *values):
+        raise errors.Invalid.member(name, f"must be {', '.join(values[:-1])} or {values[-1]}")
+    return value

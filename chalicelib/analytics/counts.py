@@ -1,0 +1,161 @@
+"""The counts of agents in the database, per hour (`hours`): rows of the table of tallies.
+
+A change that counts is written as a small row under its version tag, so a repeated change overwrites it. The counts of
+an hour are the sums of its rows, written as absolute numbers into the two rows of its day, never incremented. So
+repeated and reordered requests to count do no harm. The rows of changes expire a week after their hour, which can be
+counted again until the day before.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+from pynamodb.attributes import TTLAttribute, UnicodeAttribute
+
+from chalicelib import clock, ids, queues, storage
+from chalicelib.agents import store as agents
+from chalicelib.analytics import hours
+from chalicelib.analytics.hours import Happened, Hour
+from chalicelib.storage import Document
+
+_CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
+_DAY_SECONDS = 24 * 60 * 60
+_KEPT_SECONDS = 7 * _DAY_SECONDS
+# A stream keeps a change for a day. An older one is of an import, and happened elsewhere.
+_RECENT_SECONDS = 2 * _DAY_SECONDS
+# The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
+_DELAY_SECONDS = 900
+# After it, an eventually consistent read has a row.
+_LAG_SECONDS = 60
+
+
+class ChangeRow(storage.SealedRow):
+    """What one change counts."""
+
+    class Meta:
+        table_name = storage.table("tallies")
+
+    agent = UnicodeAttribute(hash_key=True)
+    period = UnicodeAttribute(range_key=True)
+    expires_at = TTLAttribute()
+
+
+class DayRow(storage.DocumentRow):
+    """The counts of a day by hour; or those by dimension, hour and value. Days are those of UTC."""
+
+    class Meta:
+        table_name = storage.table("tallies")
+
+    agent = UnicodeAttribute(hash_key=True)
+    period = UnicodeAttribute(range_key=True)
+
+
+def record(changes: Iterable[Happened]) -> None:
+    """Store what changes count, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
+    oldest = clock.seconds() - _RECENT_SECONDS
+    rows = {(one.agent, one.version_tag): _row(one) for one in changes if _second(one.version_tag) >= oldest}
+    storage.save_many([*rows.values()])
+    wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
+    for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
+        texts = [json.dumps([agent, hour, clock.seconds(), _COUNTS]) for agent, hour in of_workspace]
+        queues.send(queues.TALLIES, texts, workspace_id, _DELAY_SECONDS)
+
+
+def recount(agent: str, hour: int, requested_at: int) -> None:
+    """Replace the counts of an hour by the sums of its changes.
+
+    `agent` is the partition key, `hour` the first second of the hour. Does nothing if a count since `requested_at` has
+    done it, if the agent was deleted, or if the changes begin to expire. Two requests, one per MB of changes, and two.
+    """
+    if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
+        storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
+
+
+def recountable(workspace_id: str, agent_id: str) -> list[int]:
+    """The hours of an agent that have changes, by their first second."""
+    rows = storage.query(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
+    return sorted({_hour_of(row) for row in rows})
+
+
+def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str | None) -> Iterator[Hour]:
+    """The counts of the hours from `start` on and before `end`, in Unix seconds. One request per MB."""
+    kind = _COUNTS if dimension is None else _GROUPS
+    days = DayRow.period.between(_period(kind, clock.iso(start)[:10]), _period(kind, clock.iso(end - 1)[:10]))
+    for row in storage.query(DayRow, storage.key(workspace_id, agent_id), days, consistent=False):
+        first, document = clock.start_of_day(storage.split_key(row.period)[1]), row.open()
+        by_hour = document["hours"] if dimension is None else document.get(dimension, {})
+        for number, found in by_hour.items():
+            hour = first + int(number) * hours.SECONDS
+            if start <= hour < end:
+                values = {"": found} if dimension is None else found
+                yield from (Hour(hour, value, counts) for value, counts in values.items())
+
+
+def changes_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
+    """Up to `limit` rows of changes, for the cascading delete."""
+    within = ChangeRow.period.startswith(f"{_CHANGE}#")
+    return storage.query(ChangeRow, storage.key(workspace_id, agent_id), within, limit=limit)
+
+
+def _recount(agent: str, hour: int, requested_at: int) -> None:
+    workspace_id, agent_id = storage.split_key(agent)
+    day, number = clock.iso(hour)[:10], clock.iso(hour)[11:13]
+    keys = [storage.Key(DayRow, agent, _period(kind, day)) for kind in (_COUNTS, _GROUPS)]
+    owner, *rows = storage.find_many([agents.key(workspace_id, agent_id), *keys])
+    total, groups = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
+    counts_before, groups_before = (row.open() if row.version_tag else _empty() for row in (total, groups))
+    if not agents.is_active(owner) or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
+        return
+    now = clock.seconds()
+    sums = hours.add_up(_changes(agent, hour))
+    _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
+    # Last, because it says that the hour was counted.
+    if counts_before["hours"].get(number) != sums.counts:
+        counted = {**counts_before["counted"], number: now}
+        _put_if_changed(
+            total, counts_before, {"hours": {**counts_before["hours"], number: sums.counts}, "counted": counted}
+        )
+
+
+def _changes(agent: str, hour: int) -> Iterator[tuple[list[int], list[str]]]:
+    within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
+    for row in storage.iterate(ChangeRow, agent, within):
+        document = row.open()
+        yield document["counts"], document["values"]
+
+
+def _with_groups(before: Document, number: str, groups: hours.Groups) -> Document:
+    return {dimension: {**before.get(dimension, {}), number: values} for dimension, values in groups.items()}
+
+
+def _put_if_changed(row: DayRow, before: Document, after: Document) -> None:
+    if before != after:
+        row.seal(after)
+        with storage.unit_of_work():
+            storage.put(row)
+
+
+def _empty() -> dict[str, Any]:
+    return {"hours": {}, "counted": {}}
+
+
+def _row(change: Happened) -> ChangeRow:
+    second = _second(change.version_tag)
+    row = ChangeRow(change.agent, _period(_CHANGE, clock.iso(second)[:13], change.version_tag))
+    row.expires_at = clock.to_datetime(second - second % hours.SECONDS + _KEPT_SECONDS)
+    row.seal({"counts": change.numbers(), "values": change.places()})
+    return row
+
+
+def _second(version_tag: str) -> int:
+    return ids.timestamp_of(version_tag) // 1000
+
+
+def _hour_of(row: ChangeRow) -> int:
+    day, hour = storage.split_key(row.period)[1].split("T")
+    return clock.start_of_day(day) + int(hour) * hours.SECONDS
+
+
+def _period(kind: str, *texts: str) -> str:
+    return storage.key(kind, *texts)

@@ -1,0 +1,57 @@
+"""The Lambda entry point that counts page loads: it reads the stream of the analytics table.
+
+It imports neither `app.py` nor wire models.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from chalice.app import Blueprint, DynamoDBEvent
+
+from chalicelib import settings, telemetry
+from chalicelib.analytics import counts, store
+from chalicelib.analytics.hours import Happened
+from chalicelib.storage import encryption, images
+
+functions = Blueprint(__name__)
+
+_log = logging.getLogger(__name__)
+_MAX_RECORDS = 1_000
+_WINDOW_SECONDS = 60
+_MEMBERS = {
+    "origin": "origin",
+    "country": "countryCode",
+    "browser": "browser",
+    "platform": "platform",
+    "language": "langCode",
+}
+
+
+@functions.on_dynamodb_record(
+    settings.stream("analytics"),
+    _MAX_RECORDS,
+    "TRIM_HORIZON",
+    "tally_analytics",
+    maximum_batching_window_in_seconds=_WINDOW_SECONDS,
+)
+def tally_analytics(event: DynamoDBEvent) -> None:
+    """Store each page load as a change that counts, and the first one of a conversation id as a new visitor."""
+    telemetry.begin_invocation(event)
+    counts.record(_in_records(event.to_dict()["Records"]))
+
+
+def _in_records(records: Iterable[dict[str, Any]]) -> Iterator[Happened]:
+    for record in records:
+        new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
+        if new.get("load") not in (None, old.get("load")):
+            try:
+                yield _load(store.AnalyticsRow.from_raw_data(new), is_first="load" not in old)
+            except (KeyError, TypeError, ValueError, encryption.DecryptionError):
+                _log.exception("Cannot read a page load in the stream; it is not counted")
+
+
+def _load(row: store.AnalyticsRow, *, is_first: bool) -> Happened:
+    load = store.records(row)[0]
+    values = {name: load.get(member) for name, member in _MEMBERS.items()}
+    return Happened(row.agent, row.version_tag, {"loads": 1, "newVisitors": int(is_first)}, values)

@@ -1,0 +1,128 @@
+"""Series of counts: cut a period into intervals of a time zone, add hours up, group them, find the period before. Pure.
+
+Counts are kept per hour of UTC. So an interval begins exactly where the zone says if its offset is of whole hours, and
+otherwise at the nearest hour. All times are Unix seconds.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, NamedTuple
+
+from chalicelib.analytics import hours
+from chalicelib.analytics.hours import Hour
+
+INTERVALS = ("hour", "day", "month")
+# Groups of an answer. All other values are one more.
+MAX_GROUPS = 50
+_HOUR = hours.SECONDS
+
+
+class Period(NamedTuple):
+    """A period of whole hours, from `start` on and before `end`, and the zone of its days."""
+
+    start: int
+    end: int
+    zone: tzinfo
+
+    def intervals(self, interval: str) -> Iterator[int]:
+        """Where the intervals begin: the first one with the period, the others where an interval of the zone does."""
+        yield self.start
+        last = self.start
+        for start in self._hours() if interval == "hour" else map(self._midnight, self._dates(interval)):
+            if start >= self.end:
+                return
+            if start > last:  # a zone that crosses the date line skips a day
+                yield start
+                last = start
+
+    def is_exact(self) -> bool:
+        """Whether each interval begins at a full hour of UTC: those of a zone that is half an hour off do not."""
+        edges = (_offset(self._local(edge)) for edge in (self.start, self.end))
+        return not any(seconds % _HOUR for seconds in (*edges, *map(self._utc_of, self._dates("day"))))
+
+    def before(self) -> "Period":
+        """The period before: as many months if it is of whole months, otherwise the same length on the zone's clock."""
+        start, end = (self._local(edge).replace(tzinfo=None) for edge in (self.start, self.end))
+        if all((one.day, one.hour, one.minute) == (1, 0, 0) for one in (start, end)):
+            months = (end.year - start.year) * 12 + end.month - start.month
+            earlier = _month(start.date(), -months)
+            return Period(min(self._midnight(earlier), self.start), self.start, self.zone)
+        local = (start - (end - start)).replace(tzinfo=self.zone)
+        return Period(min(_nearest(int(local.timestamp())), self.start), self.start, self.zone)
+
+    def _hours(self) -> Iterator[int]:
+        yield from range(self.start + _HOUR, self.end, _HOUR)
+
+    def _dates(self, interval: str) -> Iterator[date]:
+        """The first days of the intervals that begin after the period does, until its last day."""
+        day, last = (self._local(edge).date() for edge in (self.start, self.end))
+        while (day := _month(day, 1) if interval == "month" else day + timedelta(days=1)) <= last:
+            yield day
+
+    def _midnight(self, day: date) -> int:
+        return _nearest(self._utc_of(day))
+
+    def _utc_of(self, day: date) -> int:
+        # Where a day has no midnight because summer time begins, this is the moment when it begins.
+        return int(datetime(day.year, day.month, day.day, tzinfo=self.zone).timestamp())
+
+    def _local(self, seconds: int) -> datetime:
+        return datetime.fromtimestamp(seconds, self.zone)
+
+
+def whole_hours(start: int, end: int) -> tuple[int, int]:
+    """A period, widened to whole hours."""
+    return start - start % _HOUR, end + -end % _HOUR
+
+
+def build(period: Period, before: Period, interval: str, found: Iterable[Hour]) -> dict[str, Any]:
+    """The series and totals of a period, and the totals of the period before it."""
+    starts = [*period.intervals(interval)]
+    sums = [[0] * len(hours.NAMES) for _ in starts]
+    earlier = [0] * len(hours.NAMES)
+    for one in found:
+        if one.start >= period.start:
+            hours.add(sums[bisect_right(starts, one.start) - 1], one.counts)
+        elif one.start >= before.start:
+            hours.add(earlier, one.counts)
+    total = [sum(column) for column in zip(*sums, strict=True)]
+    return {
+        "series": [_entry(start, counts) for start, counts in zip(starts, sums, strict=True)],
+        "totals": _entry(period.start, total),
+        "previous": _entry(before.start, earlier),
+    }
+
+
+def build_groups(period: Period, before: Period, interval: str, found: Sequence[Hour]) -> list[dict[str, Any]]:
+    """The same for each value of a dimension: the 50 most frequent of the period, and all others as `other`."""
+    values: dict[str, list[int]] = {}
+    for one in found:
+        counts = values.setdefault(one.value, [0] * len(hours.NAMES))
+        if one.start >= period.start:
+            hours.add(counts, one.counts)
+    names = [*hours.most_frequent(values, MAX_GROUPS)]
+    by_name: dict[str, list[Hour]] = {name: [] for name in names}
+    for one in found:
+        by_name[one.value if one.value in by_name else hours.OTHER].append(one)
+    return [{"value": name, **build(period, before, interval, by_name[name])} for name in names]
+
+
+def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
+    named = dict(zip(hours.NAMES, counts, strict=True))
+    seconds, conversations = named.pop("seconds"), named["conversations"]
+    return {"from": start, **named, **({"averageSeconds": round(seconds / conversations)} if conversations else {})}
+
+
+def _month(day: date, months: int) -> date:
+    """The first day of the month that many months later."""
+    number = day.year * 12 + day.month - 1 + months
+    return date(number // 12, number % 12 + 1, 1)
+
+
+def _nearest(seconds: int) -> int:
+    return (seconds + _HOUR // 2) // _HOUR * _HOUR
+
+
+def _offset(local: datetime) -> int:
+    return int((local.utcoffset() or timedelta()).total_seconds())

@@ -1,0 +1,65 @@
+"""What a change of a conversation counts in the analytics of its agent: read from the record of the stream alone.
+
+A conversation counts when it begins, a handoff when the state becomes `requested_chat`. Messages and interactions
+count when they are received for the first time (`received`), and the seconds by which a conversation got longer with
+them. Deleting any of it counts nothing, and takes nothing back.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from chalicelib.analytics.store import Happened
+from chalicelib.conversations import store, turns
+from chalicelib.conversations.rows import HEAD, ConversationRow
+from chalicelib.storage import Document, encryption, images
+
+_HANDOFF = "requested_chat"
+# Callers choose the times of messages.
+_MAX_SECONDS = 30 * 24 * 60 * 60
+_CONTENT = ("turns", "summary", "metadata")
+_log = logging.getLogger(__name__)
+
+
+def in_records(records: Iterable[dict[str, Any]]) -> Iterator[Happened]:
+    """What the records of a stream count. Raises UnknownLayout; the stream repeats the batch."""
+    for record in records:
+        if record["eventName"] != "REMOVE" and record["dynamodb"]["Keys"]["item"]["S"] == HEAD:
+            try:
+                yield from _of_change(record["dynamodb"])
+            except (KeyError, TypeError, ValueError, encryption.DecryptionError):
+                _log.exception("Cannot read a conversation in the stream; its analytics are not counted")
+
+
+def _of_change(change: dict[str, Any]) -> Iterator[Happened]:
+    new, old = images.decode(change["NewImage"]) or {}, images.decode(change.get("OldImage")) or {}
+    if old.get("created") != new["created"]:
+        old = {}  # it has replaced one that had expired
+    if old and all(old.get(name) == new.get(name) for name in _CONTENT):
+        return
+    row = ConversationRow.from_raw_data(new)
+    metadata = store.read_metadata(row)
+    counts = _counts(row, metadata, ConversationRow.from_raw_data(old) if old else None)
+    if any(counts.values()):
+        values = {name: metadata.get(member) for name, member in _MEMBERS.items()}
+        yield Happened(row.agent, row.version_tag, counts, values)
+
+
+_MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}
+
+
+def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | None) -> dict[str, int]:
+    before = store.read_metadata(old) if old else {}
+    seen, seen_before = turns.read_seen(row), turns.read_seen(old) if old else None
+    return {
+        "conversations": int(old is None),
+        "messages": seen.messages - (seen_before.messages if seen_before else 0),
+        "interactions": seen.interactions - (seen_before.interactions if seen_before else 0),
+        "handoffs": int(metadata.get("state") == _HANDOFF != before.get("state")),
+        "seconds": _seconds(metadata) - _seconds(before),
+    }
+
+
+def _seconds(metadata: Document) -> int:
+    first, last = metadata.get("firstMessageTS"), metadata.get("lastMessageTS")
+    return 0 if first is None or last is None else int(min(max(last - first, 0), _MAX_SECONDS))

@@ -1,0 +1,21 @@
+"""Examples of the reports."""
+
+from chalicelib.openapi.examples.shared import NOW, Example, Examples, success
+
+_DAY = NOW - NOW % 86_400
+
+
+def _counts(start: int) -> dict[str, int]:
+    names = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
+    return {"from": start, **dict.fromkeys(names, 0)}
+
+
+REPORT_AGENT: Examples = {
+    "report": Example(
+        "A day in which nothing has been counted yet",
+        success(
+            "Analytics retrieved successfully",
+            {"series": [_counts(_DAY)], "totals": _counts(_DAY), "previous": _counts(_DAY - 86_400)},
+        ),
+    )
+}

@@ -1,0 +1,162 @@
+"""Series: periods cut into intervals of a time zone, across both changes of summer time; groups; the period before."""
+
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chalicelib.analytics import hours, series
+from chalicelib.analytics.hours import Hour
+from chalicelib.analytics.series import Period
+
+HOUR = 3_600
+AMSTERDAM, KOLKATA, NEW_YORK = "Europe/Amsterdam", "Asia/Kolkata", "America/New_York"
+
+
+def utc(text: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=timezone.utc).timestamp())
+
+
+def local(text: str, zone: str) -> int:
+    return int(datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp())
+
+
+def period(start: str, end: str, zone: str = "UTC") -> Period:
+    return Period(local(start, zone), local(end, zone), ZoneInfo(zone))
+
+
+def lengths(one: Period, interval: str) -> list[int]:
+    """The hours of each interval."""
+    starts = [*one.intervals(interval), one.end]
+    return [(after - start) // HOUR for start, after in pairwise(starts)]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "zone", "expected"),
+    [
+        ("2026-03-28", "2026-03-31", AMSTERDAM, [24, 23, 24]),
+        ("2026-10-24", "2026-10-27", AMSTERDAM, [24, 25, 24]),
+        ("2026-03-07", "2026-03-10", NEW_YORK, [24, 23, 24]),
+        ("2026-03-28", "2026-03-31", "UTC", [24, 24, 24]),
+        ("2026-03-28T18:00", "2026-03-30T06:00", AMSTERDAM, [6, 23, 6]),
+        ("2026-03-28", "2026-03-28T05:00", AMSTERDAM, [5]),
+        # Summer time begins at midnight, so the day begins at 1.
+        ("2026-04-23", "2026-04-26", "Africa/Cairo", [24, 23, 24]),
+        # The zone skips a day at the date line.
+        ("2011-12-29", "2012-01-01", "Pacific/Apia", [24, 24]),
+    ],
+)
+def test_days_begin_at_midnight_of_the_zone(start: str, end: str, zone: str, expected: list[int]) -> None:
+    assert lengths(period(start, end, zone), "day") == expected
+
+
+def test_months_are_those_of_the_zone() -> None:
+    of_year = lengths(period("2026-01-01", "2027-01-01", AMSTERDAM), "month")
+    days = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+    changes = {2: -1, 9: 1}
+    assert of_year == [24 * number + changes.get(month, 0) for month, number in enumerate(days)]
+
+
+@pytest.mark.parametrize(("day", "number"), [("2026-03-29", 23), ("2026-10-25", 25), ("2026-06-01", 24)])
+def test_hours_of_a_day_of_change(day: str, number: int) -> None:
+    end = (datetime.fromisoformat(day) + timedelta(days=1)).isoformat()
+    assert lengths(period(day, end, AMSTERDAM), "hour") == [1] * number
+
+
+@pytest.mark.parametrize(
+    ("zone", "exact"), [(AMSTERDAM, True), (NEW_YORK, True), ("UTC", True), (KOLKATA, False), ("Asia/Kathmandu", False)]
+)
+def test_only_whole_hours_are_exact(zone: str, exact: bool) -> None:
+    start, end = series.whole_hours(utc("2026-11-01T00:20"), utc("2026-11-03T00:00"))
+    assert start == utc("2026-11-01")
+    assert Period(start, end, ZoneInfo(zone)).is_exact() is exact
+
+
+def test_a_half_hour_of_summer_time_is_not_exact() -> None:
+    """Lord Howe Island is 11 hours from UTC in summer, and 10.5 in winter."""
+    zone = ZoneInfo("Australia/Lord_Howe")
+    assert Period(utc("2026-01-01"), utc("2026-01-05"), zone).is_exact()
+    assert not Period(utc("2026-04-01"), utc("2026-04-10"), zone).is_exact()
+
+
+def test_days_of_other_zones_begin_at_the_nearest_hour() -> None:
+    cut = Period(utc("2026-11-01"), utc("2026-11-03"), ZoneInfo("Asia/Kathmandu"))  # 5:45 from UTC: 18:15
+    assert [*cut.intervals("day")][1:] == [utc("2026-11-01T18:00"), utc("2026-11-02T18:00")]
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "zone", "before"),
+    [
+        ("2026-11-02", "2026-11-09", "UTC", "2026-10-26"),
+        ("2026-03-28", "2026-03-30", AMSTERDAM, "2026-03-26"),
+        ("2026-03-30", "2026-04-01", AMSTERDAM, "2026-03-28"),  # 47 hours long
+        ("2026-11-01", "2026-12-01", AMSTERDAM, "2026-10-01"),
+        ("2026-03-01", "2026-04-01", "UTC", "2026-02-01"),
+        ("2026-01-01", "2027-01-01", NEW_YORK, "2025-01-01"),
+        ("2026-11-02T06:00", "2026-11-02T09:00", "UTC", "2026-11-02T03:00"),
+    ],
+)
+def test_the_period_before_has_the_same_length_on_the_calendar(start: str, end: str, zone: str, before: str) -> None:
+    one = period(start, end, zone)
+    assert one.before() == Period(local(before, zone), one.start, one.zone)
+
+
+def entry(start: int, **numbers: int) -> dict[str, int]:
+    return {"from": start, **dict.fromkeys(hours.NAMES[:-1], 0), **numbers}
+
+
+def counts(**numbers: int) -> list[int]:
+    return [numbers.get(name, 0) for name in hours.NAMES]
+
+
+def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
+    one = period("2026-10-24", "2026-10-26", AMSTERDAM)
+    second = local("2026-10-25", AMSTERDAM)
+    found = [
+        Hour(one.start - HOUR, "", counts(messages=100)),
+        Hour(one.start, "", counts(messages=1, conversations=1, seconds=30)),
+        Hour(second - HOUR, "", counts(messages=2, conversations=1, seconds=45)),
+        Hour(second, "", counts(messages=4)),
+        Hour(one.end - HOUR, "", counts(messages=8)),
+    ]
+    assert series.build(one, one.before(), "day", found) == {
+        "series": [
+            entry(one.start, messages=3, conversations=2, averageSeconds=38),
+            entry(second, messages=12),
+        ],
+        "totals": entry(one.start, messages=15, conversations=2, averageSeconds=38),
+        "previous": entry(local("2026-10-22", AMSTERDAM), messages=100),
+    }
+
+
+def test_counts_of_an_earlier_release_are_shorter() -> None:
+    one = period("2026-11-01", "2026-11-02")
+    report = series.build(one, one.before(), "day", [Hour(one.start, "", [3])])
+    assert report["totals"] == entry(one.start, loads=3)
+
+
+def test_groups_are_the_most_frequent_values_and_others() -> None:
+    one = period("2026-11-01", "2026-11-02")
+    found = [Hour(one.start, f"v{number:02}", counts(loads=number + 1)) for number in range(60)]
+    found += [Hour(one.start, "other", counts(loads=1_000)), Hour(one.start - HOUR, "v59", counts(loads=7))]
+    groups = series.build_groups(one, one.before(), "day", found)
+    assert [group["value"] for group in groups] == [*(f"v{number:02}" for number in range(10, 60)), "other"]
+    assert groups[-1]["totals"]["loads"] == 1_000 + sum(range(1, 11))
+    assert (groups[-2]["totals"]["loads"], groups[-2]["previous"]["loads"]) == (60, 7)
+    assert sum(group["totals"]["loads"] for group in groups) == sum(range(61)) + 1_000
+
+
+def test_sums_keep_a_bounded_number_of_values_whatever_the_order() -> None:
+    changes = [(counts(loads=1), [f"{number % 30:03}" + "x" * 10, "", "", "", ""]) for number in range(100)]
+    sums = hours.add_up(changes)
+    assert sums == hours.add_up(reversed(changes))
+    assert sums.counts == counts(loads=100)
+    assert len(sums.groups["origin"]) == hours.MAX_VALUES + 1
+    assert sum(values[0] for values in sums.groups["origin"].values()) == 100
+    assert sums.groups["country"] == {hours.UNKNOWN: counts(loads=100)}
+
+
+def test_a_long_value_is_cut() -> None:
+    happened = hours.Happened("agent", "tag", {"loads": 1}, {"browser": "x" * 1_000, "origin": None})
+    assert happened.places() == ["", "", "x" * hours.MAX_LENGTH, "", ""]
