@@ -54,9 +54,8 @@ class Operation(NamedTuple):
     @property
     def answer(self) -> Document:
         """Schema and examples of an answer that is no file."""
-        content: list[Document] = list(self.description["responses"]["200"]["content"].values())
-        (only,) = content
-        return only
+        found: Document = self.description["responses"]["200"]["content"]["application/json"]
+        return found
 
     @property
     def success_headers(self) -> Document:

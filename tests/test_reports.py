@@ -1,16 +1,23 @@
 """Reports: what happened at an agent is counted once per change, from the streams, and read from the tallies alone."""
 
+import csv
+import io
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from chalicelib import queues
+from chalicelib import clock, queues, storage
 from chalicelib.analytics import functions as loads
-from chalicelib.analytics import hours
+from chalicelib.analytics import hours, reports
+from chalicelib.analytics.counts import DayRow
 from chalicelib.conversations import functions as conversations
 from chalicelib.leads import functions as leads
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.capacity import metered
 from tests.webhooks.pipeline import Stream
+from tests.writes import put_now
 
 Record = dict[str, Any]
 REPORT = "/v3/agents/support/analytics"
@@ -87,3 +94,108 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     assert without_from(report["totals"]) == expected
     assert without_from(report["series"][-1]) == expected
     assert without_from(report["previous"]) == counted()
+
+
+def test_a_report_by_country_has_groups_and_a_table(api: Api, pipeline: Pipeline) -> None:
+    for visitor, country in (("ann", "NL"), ("bo", "DE"), ("cy", "NL"), ("dee", None)):
+        record = {"record": "load", **({"countryCode": country} if country else {})}
+        assert api.post(f"/v2/agents/support/analytics/{visitor}", record).status == 200
+    pipeline.run()
+    report = api.get(f"{REPORT}?by=country&interval=month").data
+    found = {group["value"]: group["totals"]["loads"] for group in report["groups"]}
+    assert found == {"DE": 1, "NL": 2, "unknown": 1}
+    assert report["totals"]["loads"] == 4
+    answer = api.call("GET", f"{REPORT}?by=country&interval=month", None, {**api._headers, "Accept": "text/csv"})
+    rows = list(csv.DictReader(io.StringIO(answer.text)))
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert Counter(row["country"] for row in rows for _ in range(int(row["loads"]))) == {"DE": 1, "NL": 2, "unknown": 1}
+    assert all(row["from"].endswith("Z") for row in rows)
+
+
+def test_the_agents_of_an_organisation_and_of_the_workspace_are_added_up(api: Api, pipeline: Pipeline) -> None:
+    for number, agent in enumerate(("support", "sales", "other"), start=1):
+        assert api.post(f"/v2/agents/{agent}", {}).status == 200
+        for visitor in range(number):
+            assert api.post(f"/v2/agents/{agent}/analytics/v{visitor}", {"record": "load"}).status == 200
+    widgets = {"name": "Acme", "widgetIDs": ["support", "sales", "sales", "gone", "not an id"]}
+    assert api.post("/v2/orgs/acme", widgets).status == 200
+    pipeline.run()
+    assert api.get("/v3/orgs/acme/analytics").data["totals"]["loads"] == 3
+    assert api.get("/v3/analytics").data["totals"]["newVisitors"] == 6
+    assert api.get("/v3/orgs/unknown/analytics").status == 404
+    assert api.get("/v3/agents/unknown/analytics").status == 404
+
+
+def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reports, "MAX_AGENTS", 0)
+    answer = api.get("/v3/analytics")
+    assert (answer.status, answer.json["code"]) == (413, "TOO_LARGE")
+
+
+def test_only_zones_of_half_hours_have_a_warning(api: Api, agent_id: str) -> None:
+    assert "warnings" not in api.get(f"{REPORT}?tz=Europe/Amsterdam").json
+    (warning,) = api.get(f"{REPORT}?tz=Asia/Kolkata").json["warnings"]
+    assert warning["path"] == "tz"
+
+
+@pytest.mark.parametrize(
+    ("query", "path"),
+    [
+        ("tz=Mars/Base", "tz"),
+        ("tz=Europe", "tz"),
+        ("tz=../../etc/passwd", "tz"),
+        ("tz=" + "A" * 65, "tz"),
+        ("tz=", "tz"),
+        ("interval=week", "interval"),
+        ("by=user", "by"),
+        ("from=2&to=1", "from"),
+        ("from=0&to=40000000", "from"),
+        ("from=0&to=31536000&interval=hour", "interval"),
+        ("from=0&to=31536000&interval=day&by=origin", "interval"),
+        ("from=x", "from"),
+        ("page=1", "page"),
+    ],
+)
+def test_a_wrong_query_is_refused_by_name(api: Api, agent_id: str, query: str, path: str) -> None:
+    answer = api.get(f"{REPORT}?{query}")
+    assert (answer.status, answer.json["issues"][0]["path"]) == (400, path)
+
+
+@pytest.mark.parametrize("query", ["from=0&to=1", "from=99999990000&to=99999999999", "to=5"])
+def test_the_ends_of_time_are_reported(api: Api, agent_id: str, query: str) -> None:
+    assert api.get(f"{REPORT}?{query}&tz=Pacific/Kiritimati").status == 200
+
+
+def test_deletions_take_nothing_back_but_that_of_the_agent(api: Api, pipeline: Pipeline) -> None:
+    assert api.post(STATE.format("ann"), {"turns": [message(1)]}).status == 200
+    pipeline.run()
+    assert api.delete("/v3/agents/support/convos/ann").status == 200
+    pipeline.run()
+    assert api.get(REPORT).data["totals"]["conversations"] == 1
+    assert api.delete("/v3/agents/support").status == 200
+    assert [*storage.scan(DayRow, DayRow.agent.exists())] == []
+
+
+def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeline: Pipeline) -> None:
+    assert api.post(STATE.format("ann"), {"turns": [message(1)]}).status == 200
+    assert api.delete("/v3/agents/support").status == 200
+    pipeline.run()
+    assert [*storage.scan(DayRow, DayRow.period.startswith("counts#"))] == []
+
+
+def test_a_month_of_days_costs_two_requests_whatever_was_counted(
+    api: Api, workspace: NewWorkspace, agent_id: str
+) -> None:
+    """Two months in which each hour of each day has a million of everything."""
+    now = clock.seconds()
+    numbers = [1_000_000 + number for number in range(len(hours.NAMES))]
+    for day in range(62):
+        text = clock.iso(now - day * 24 * 3_600)[:10]
+        row = DayRow(storage.key(workspace.workspace_id, "support"), f"counts#{text}")
+        by_hour = {f"{hour:02}": [one * (day + hour + 1) for one in numbers] for hour in range(24)}
+        row.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, now)})
+        put_now(row)
+    with metered() as meter:
+        assert api.get(REPORT).data["totals"]["loads"] > 24 * 29 * 1_000_000
+    assert meter.total <= 2
+    assert meter.reads <= 10

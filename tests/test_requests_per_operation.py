@@ -185,6 +185,8 @@ CASES = [
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
     # Reports
     Case("report of an agent", "GET /v3/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
+    Case("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {GET: 1, QUERY: 2}),
+    Case("report of a workspace", "GET /v3/analytics", {QUERY: 5}),
     # Webhooks
     Case(
         "webhook create",

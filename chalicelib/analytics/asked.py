@@ -44,8 +44,9 @@ def _period() -> series.Period:
     until = queries.seconds("to")
     until = clock.seconds() if until is None else until
     since = queries.seconds("from")
-    start, end = series.whole_hours(max(until - _DEFAULT_SECONDS, 0) if since is None else since, until)
-    if not start < end <= start + MAX_DAYS * 24 * 60 * 60:
+    since = max(until - _DEFAULT_SECONDS, 0) if since is None else since
+    start, end = series.whole_hours(since, until)
+    if since >= until or end - start > MAX_DAYS * 24 * 60 * 60:
         raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
     return _zoned(start, end)
 

@@ -1,4 +1,4 @@
-"""Reports over HTTP: what happened at an agent, counted."""
+"""Reports over HTTP: what happened at an agent, at those of an organisation, or at all of the workspace, counted."""
 
 from typing import TYPE_CHECKING
 
@@ -7,29 +7,35 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.analytics import asked, reports
-from chalicelib.http import auth, messages
+from chalicelib.http import auth, files
 from chalicelib.http.operation import operation
+from chalicelib.ids import IDENTIFIER
+from chalicelib.organisations import store as organisations
 
 if TYPE_CHECKING:
     from chalicelib.analytics import models  # noqa: F401
 
 routes = Blueprint(__name__)
 
+_CSV = (files.MEDIA[files.CSV],)
+
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["GET"])
 @operation(
     data="models.Report",
+    files=_CSV,
     query=asked.NAMES,
     raises=(errors.NotFound,),
     warns=True,
-    examples="reports.REPORT_AGENT",
+    examples="reports.REPORT",
 )
 def report_agent(agent_id: str) -> Response:
     """Report what happened at an agent: counts by hour, day or month, their totals, and those of the period before.
 
     A conversation, a new visitor and a handoff (the state becomes `requested_chat`) count when they begin; messages,
     interactions, loads and leads when they happen. What is deleted later still counts. With `by`, `groups` has the same
-    for each value of a dimension. A change is counted about 17 minutes later.
+    for each value of a dimension. A change is counted about 17 minutes later. With `Accept: text/csv`, the series is a
+    table.
 
     By default the last 30 days; at most 366 days and 750 intervals, 100 with `by`. `from` and `to` are widened to full
     hours. Days begin in the zone `tz`. In one that is not a number of full hours from UTC, they begin at the nearest
@@ -37,5 +43,37 @@ def report_agent(agent_id: str) -> Response:
     """
     wanted, workspace_id = asked.requested(), auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    data = reports.of_agents(workspace_id, [agent_id], wanted)
-    return messages.success("Analytics retrieved successfully", data, wanted.warnings())
+    return reports.respond(workspace_id, [agent_id], wanted)
+
+
+@routes.route("/v3/orgs/{org_id}/analytics", methods=["GET"])
+@operation(
+    data="models.Report",
+    files=_CSV,
+    query=asked.NAMES,
+    raises=(errors.NotFound,),
+    warns=True,
+    examples="reports.REPORT",
+)
+def report_organisation(org_id: str) -> Response:
+    """Report what happened at the agents of an organisation, those in its `widgetIDs`, as one agent's report does.
+
+    At most 500 agents, and 20,000 days of agents: 40 days of 500 agents, or 366 days of 54. The period before counts,
+    too, so a report has at most half of these.
+    """
+    wanted, workspace_id = asked.requested(), auth.caller().workspace_id
+    named = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
+    return reports.respond(workspace_id, sorted({one for one in named if IDENTIFIER.fullmatch(one)}), wanted)
+
+
+@routes.route("/v3/analytics", methods=["GET"])
+@operation(data="models.Report", files=_CSV, query=asked.NAMES, warns=True, examples="reports.REPORT")
+def report_workspace() -> Response:
+    """Report what happened at all agents of the workspace, as one agent's report does.
+
+    At most 500 agents, and 20,000 days of agents: 40 days of 500 agents, or 366 days of 54. The period before counts,
+    too, so a report has at most half of these.
+    """
+    wanted, workspace_id = asked.requested(), auth.caller().workspace_id
+    entries = agents.list_entries(workspace_id, None, reports.MAX_AGENTS + 1)
+    return reports.respond(workspace_id, [entry.agent_id for entry in entries], wanted)

@@ -1,23 +1,56 @@
-"""Reports: the counts of agents, read from the tallies and added up."""
+"""Reports: the counts of agents, read from the tallies and added up, as JSON or as a table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
-from chalicelib.analytics import counts, series
+from chalice.app import Response
+
+from chalicelib import clock, errors
+from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.asked import Asked
 from chalicelib.analytics.hours import Hour
+from chalicelib.http import exchange, files, messages
 from chalicelib.storage import Document
 
+MAX_AGENTS = 500
+# Rows that a request reads and opens, one of each agent and day.
+_MAX_DAYS = 20_000
+_DAY_SECONDS = 24 * 60 * 60
+_COLUMNS = ("from", *hours.NAMES[:-1], "averageSeconds")
 
-def of_agents(workspace_id: str, agent_ids: Iterable[str], asked: Asked) -> Document:
-    """The report of some agents together. One request per agent, and one more for each further MB."""
-    found = _read(workspace_id, agent_ids, asked)
+
+def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Response:
+    """The report of some agents together, as the request wants it. Raises TooLarge for too many agents or days.
+
+    One request per agent, and one more for each further MB.
+    """
+    days = (asked.period.end - asked.before.start) // _DAY_SECONDS + 1
+    if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(_MAX_DAYS, days):
+        raise errors.TooLarge(f"A report is of at most {MAX_AGENTS} agents, and {_MAX_DAYS:,} days of agents.")
+    data = _report(_read(workspace_id, agent_ids, asked), asked)
+    if files.CSV in exchange.request().headers.get("accept", "").lower():
+        return files.response(files.CSV, _table(data, asked.by), None)
+    return messages.success("Analytics retrieved successfully", data, asked.warnings())
+
+
+def _report(found: Iterator[Hour], asked: Asked) -> Document:
     if asked.by is None:
         return series.build(asked.period, asked.before, asked.interval, found)
-    hours = [*found]
-    whole = series.build(asked.period, asked.before, asked.interval, hours)
-    return {**whole, "groups": series.build_groups(asked.period, asked.before, asked.interval, hours)}
+    all_hours = [*found]
+    whole = series.build(asked.period, asked.before, asked.interval, all_hours)
+    return {**whole, "groups": series.build_groups(asked.period, asked.before, asked.interval, all_hours)}
 
 
-def _read(workspace_id: str, agent_ids: Iterable[str], asked: Asked) -> Iterator[Hour]:
+def _read(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Iterator[Hour]:
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, asked.before.start, asked.period.end, asked.by)
+
+
+def _table(data: Document, by: str | None) -> str:
+    """The series as CSV, with a row for each interval, and for each value of the dimension."""
+    groups = [((), data)] if by is None else [((group["value"],), group) for group in data["groups"]]
+    lines = [files.csv_line((*(() if by is None else (by,)), *_COLUMNS))]
+    for labels, group in groups:
+        for entry in group["series"]:
+            cells = {**entry, "from": clock.iso(entry["from"])}
+            lines.append(files.csv_line((*labels, *(cells.get(name) for name in _COLUMNS))))
+    return "".join(lines)

@@ -37,7 +37,8 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `max_bytes`, `max_values`: the most bytes, members and elements of a request body, checked before it is parsed.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
     - `whole`: the type of a response without envelope.
-    - `files`: the media types of a response that is a text to keep as a file, in pages that a `Link` header connects.
+    - `files`: the media types of a response that is a text to keep as a file, in pages that a `Link` header connects;
+      with `data`, those that the header `Accept` can ask for instead of the envelope, without pages.
     - `query`, `headers`: the names of the query parameters and headers. The view refuses a request without the query
       parameters in `requires`.
     - `bounded`: a list that examines a bounded number of entries. A page may be short, its answer has `hasMore`, and a

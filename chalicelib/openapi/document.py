@@ -158,14 +158,14 @@ def _request_body(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
-    if view.operation.files:
-        content = {media: {"schema": {"type": "string"}} for media in view.operation.files}
-        return {"description": "Success.", "headers": parameters.LINK, "content": content}
+    files = {media: {"schema": {"type": "string"}} for media in view.operation.files}
+    if files and view.operation.data is None:
+        return {"description": "Success.", "headers": parameters.LINK, "content": files}
     whole = view.operation.whole is not None
     schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
     examples = _examples_of(view.operation)
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in examples.items()})}
-    return {"description": "Success.", **_headers(view), "content": {_JSON: content}}
+    return {"description": "Success.", **_headers(view), "content": {_JSON: content, **files}}
 
 
 def _headers(view: _View) -> Schema:
@@ -187,7 +187,7 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
     """The success envelopes by name. Operations with the same data share one."""
     sharing: dict[str, list[_View]] = {}
     for view in views:
-        if view.operation.whole is None and not view.operation.files:
+        if view.operation.whole is None and (view.operation.data is not None or not view.operation.files):
             sharing.setdefault(_envelope_name(view, built), []).append(view)
     return {name: _envelope(sharing[name], built) for name in sorted(sharing)}
 

@@ -10,7 +10,7 @@ def _counts(start: int) -> dict[str, int]:
     return {"from": start, **dict.fromkeys(names, 0)}
 
 
-REPORT_AGENT: Examples = {
+REPORT: Examples = {
     "report": Example(
         "A day in which nothing has been counted yet",
         success(

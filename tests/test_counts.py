@@ -1,0 +1,240 @@
+"""The counts of reports equal a recount of the raw changes, whatever happens to batches and requests on the way."""
+
+import base64
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chalicelib import clock, errors, ids, queues, storage
+from chalicelib.analytics import functions as loads
+from chalicelib.analytics import hours
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import functions as conversations
+from chalicelib.conversations import store
+from chalicelib.conversations.received import Seen
+from chalicelib.conversations.state import State
+from chalicelib.leads import functions as leads
+from chalicelib.leads.store import LeadRow
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.promises import Shown
+
+Record = dict[str, Any]
+HOUR = 3_600
+# Summer time begins in Europe at 1:00 UTC of the second day.
+START, END = (int(datetime(2026, 3, day, tzinfo=timezone.utc).timestamp()) for day in (28, 30))
+NOW = END - HOUR // 2
+ROUND_SECONDS = 600
+ORIGINS = ("web-chat", "chatapp", "community", None)
+ZONES = ("UTC", "Europe/Amsterdam", "America/New_York")
+
+
+class Raw(NamedTuple):
+    """A change: its table, its stream record, its second, its origin and what it counts."""
+
+    table: str
+    record: Record
+    second: int
+    origin: str | None
+    counts: dict[str, int]
+
+
+@pytest.mark.promise("tallied")
+def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
+    workspace: NewWorkspace, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch, shown: Shown
+) -> None:
+    _compare(workspace, api, monkeypatch, shown, 200)
+
+
+@pytest.mark.promise("tallied")
+@pytest.mark.long
+def test_one_hundred_thousand_changes_count_once(
+    workspace: NewWorkspace, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch, shown: Shown
+) -> None:
+    _compare(workspace, api, monkeypatch, shown, 100_000)
+
+
+def _compare(workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, shown: Shown, number: int) -> None:
+    chance, faults = random.Random(number), Counter[str]()
+    changes = [_change(workspace.workspace_id, chance, index) for index in range(number)]
+    truth = list(changes)
+    changes += chance.sample(changes, number // 5)
+    chance.shuffle(changes)
+    requests: list[tuple[int, str]] = []
+    rounds = [changes[index::4] for index in range(4)]
+    with patch.context() as faulty:
+        _inject(faulty, chance, faults, lambda text: requests.append((clock.seconds(), text)))
+        for number_of_round in range(8):
+            now = NOW + number_of_round * ROUND_SECONDS
+            faulty.setattr(clock, "milliseconds", lambda now=now: now * 1000)
+            if rounds:
+                _tally(rounds.pop(), chance)
+            due = [one for one in requests if one[0] + 900 <= now]
+            requests[:] = [one for one in requests if one not in due]
+            _count([text for _, text in due for _ in range(chance.choice((1, 1, 2)))], chance)
+    assert requests == []
+    patch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    for zone in ZONES:
+        for interval in ("day", "hour"):
+            _assert_equal(api, truth, zone, interval)
+    shown(faults=faults.total(), states=len(changes))
+
+
+def _assert_equal(api: Api, truth: Sequence[Raw], zone: str, interval: str) -> None:
+    query = f"?from={START}&to={END}&tz={zone}&interval={interval}"
+    whole, grouped = (api.get(f"/v3/agents/support/analytics{query}{by}").data for by in ("", "&by=origin"))
+    assert _by_interval(whole) == _recount(truth, zone, interval)
+    assert {name: grouped[name] for name in whole} == whole
+    for group in grouped["groups"]:
+        own = [one for one in truth if (one.origin or hours.UNKNOWN) == group["value"]]
+        assert _by_interval(group) == _recount(own, zone, interval)
+        assert own
+
+
+def _by_interval(report: Record) -> dict[int, Counter[str]]:
+    ignored = ("from", "averageSeconds")
+    return {
+        entry["from"]: +Counter({name: number for name, number in entry.items() if name not in ignored})
+        for entry in report["series"]
+    }
+
+
+def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Counter[str]]:
+    """The counts of all intervals of the period: each by the calendar of the zone, not by any module of reports."""
+
+    def start_of(second: int) -> int:
+        local = datetime.fromtimestamp(second, ZoneInfo(zone))
+        whole = local.replace(hour=0, minute=0, second=0) if interval == "day" else None
+        return max(START, int(whole.timestamp()) if whole else second - second % HOUR)
+
+    found: dict[int, Counter[str]] = defaultdict(Counter)
+    for second in range(START, END, HOUR):
+        found[start_of(second)].update()
+    for one in changes:
+        found[start_of(one.second)].update({k: v for k, v in one.counts.items() if k != "seconds"})
+    return {start: +one for start, one in found.items()}
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "conversations": conversations.tally_conversations,
+    "leads": leads.tally_leads,
+    "analytics": loads.tally_analytics,
+}
+
+
+def _tally(changes: Sequence[Raw], chance: random.Random) -> None:
+    """Pass changes on in batches; one that fails comes again in halves."""
+    for table, function in FUNCTIONS.items():
+        records = [one.record for one in changes if one.table == table]
+        pending = [records[start : start + 100] for start in range(0, len(records), 100)]
+        while pending:
+            batch = pending.pop(chance.randrange(len(pending)))
+            try:
+                function({"Records": batch}, None)
+            except errors.Unavailable:
+                half = len(batch) // 2
+                pending += [part for part in (batch[:half], batch[half:]) if part]
+
+
+def _count(texts: list[str], chance: random.Random) -> None:
+    chance.shuffle(texts)
+    while texts:
+        taken, texts = texts[:10], texts[10:]
+        records = [{"messageId": str(number), "body": text} for number, text in enumerate(taken)]
+        answer = conversations.count_conversations({"Records": records}, None)
+        texts += [taken[int(one["itemIdentifier"])] for one in answer["batchItemFailures"]]
+
+
+def _inject(
+    patch: pytest.MonkeyPatch, chance: random.Random, faults: Counter[str], requested: Callable[[str], None]
+) -> None:
+    """Let each write, query and message fail before it, in the middle of it or after it, in one of thirty cases."""
+
+    def fail(place: str, share: float = 1 / 60) -> None:
+        if chance.random() < share:
+            faults[place] += 1
+            raise errors.Unavailable
+
+    save_many, dispatch = storage.save_many, storage.client.connection.dispatch  # type: ignore[attr-defined]
+
+    def save(rows: Sequence[Any]) -> None:
+        fail("before")
+        half = len(rows) // 2
+        save_many(rows[:half])
+        fail("between")
+        save_many(rows[half:])
+        fail("after")
+
+    def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
+        for text in texts:
+            fail("before a message")
+            if queue == queues.TALLIES and len(json.loads(text)) > 3:
+                requested(text)
+        fail("after messages")
+
+    def dispatched(*arguments: Any) -> Any:
+        fail("before a request")
+        result = dispatch(*arguments)
+        fail("after a request")
+        return result
+
+    patch.setattr(storage, "save_many", save)
+    patch.setattr(queues, "send", send)
+    patch.setattr(storage.client.connection, "dispatch", dispatched)  # type: ignore[attr-defined]
+
+
+def _change(workspace_id: str, chance: random.Random, number: int) -> Raw:
+    milliseconds = START * 1000 + chance.randrange((NOW - START) * 1000)
+    tag, origin = ids.id_at(milliseconds, chance.getrandbits(80)), chance.choice(ORIGINS)
+    kind = chance.choice((_load, _load, _lead, _conversation))
+    return kind(workspace_id, number, tag, milliseconds // 1000, origin)
+
+
+def _load(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
+    row = analytics.new(workspace_id, "support", f"c{number}")
+    row.version_tag, row.load = tag, storage.seal(row, "load", {"record": "load", "origin": origin})
+    old = {"load": {"B": "AA=="}} if number % 2 else None
+    return Raw("analytics", _record(row, old), second, origin, {"loads": 1, "newVisitors": int(old is None)})
+
+
+def _lead(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
+    row = LeadRow(storage.key(workspace_id, "prefix"), f"lead{number}", version_tag=tag)
+    row.seal({"agentId": "support", "channel": origin})
+    return Raw("leads", _record(row, None), second, origin, {"leads": 1})
+
+
+def _conversation(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
+    """A new conversation, or one that has gained messages and asks for a person."""
+
+    def row(state: str, seen: Seen) -> store.ConversationRow:
+        row = store.ConversationRow(storage.key(workspace_id, "support", f"c{number}"), version_tag=tag)
+        row.agent, row.created = storage.key(workspace_id, "support"), tag
+        return store.restore(row, State({"origin": origin, "state": state, "lastModified": second}, b"[]", seen))
+
+    old = _image(row("new", Seen(1, 3))) if number % 2 else None
+    expected = {"conversations": int(old is None), "handoffs": 1, "messages": 5, "interactions": 2}
+    if old:
+        expected |= {"messages": 2, "interactions": 1}
+    return Raw("conversations", _record(row("requested_chat", Seen(2, 5)), old), second, origin, expected)
+
+
+def _record(row: storage.Row, old: Record | None) -> Record:
+    new = _image(row)
+    keys = {name: new[name] for name in (row._hash_keyname, row._range_keyname) if name}
+    images = {"NewImage": new, **({"OldImage": old} if old else {})}
+    return {"eventName": "MODIFY" if old else "INSERT", "dynamodb": {"Keys": keys, **images}}
+
+
+def _image(row: storage.Row) -> Record:
+    return {name: dict(_plain(value)) for name, value in row.serialize().items()}
+
+
+def _plain(value: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    for kind, one in value.items():
+        yield kind, base64.b64encode(one).decode() if isinstance(one, bytes) else one
