@@ -31,8 +31,8 @@ FEW, CASES, MANY = 10, 100, 1_000
 # At most this many boundary cases per operation; an agent has thousands.
 EDGES = 0.7
 # Rules that a schema cannot express, by the refused member: ids in one list differ, a cursor comes from an answer, and
-# a reference of a template names one of its tools. A report has a bounded period and number of intervals, in a zone that
-# exists.
+# a reference of a template names one of its tools. A report has a bounded period and number of intervals, and an
+# existing zone.
 BEYOND_SCHEMAS = re.compile(
     r"(agent|template)\.nodes\.\d+\.id|turns\.\d+\.messages\.\d+\.mid|cursor"
     r"|template\.(assignedToolsIds|nodes\.\d+\.toolsIds)\.\d+|from|interval|tz"

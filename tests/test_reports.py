@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib import clock, queues, storage
+from chalicelib import clock, ids, queues, storage
+from chalicelib.analytics import counts, hours, reports
 from chalicelib.analytics import functions as loads
-from chalicelib.analytics import hours, reports
 from chalicelib.analytics.counts import DayRow
+from chalicelib.analytics.hours import Happened
 from chalicelib.conversations import functions as conversations
 from chalicelib.leads import functions as leads
 from chalicelib.workspaces.store import NewWorkspace
@@ -199,3 +200,29 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
         assert api.get(REPORT).data["totals"]["loads"] > 24 * 29 * 1_000_000
     assert meter.total <= 2
     assert meter.reads <= 10
+
+
+def test_a_change_costs_at_most_1_2_write_units(
+    workspace: NewWorkspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """300 page loads in an hour, from 20 countries and with 3 browsers, and a count each quarter of an hour."""
+    start, agent = clock.seconds() // 3_600 * 3_600, storage.key(workspace.workspace_id, "support")
+    changes = [
+        Happened(
+            agent,
+            ids.id_at((start + number * 12) * 1000, number),
+            {"loads": 1, "newVisitors": number % 2},
+            {"country": f"C{number % 20}", "browser": f"B{number % 3}", "origin": "web-chat"},
+        )
+        for number in range(300)
+    ]
+    with metered() as meter:
+        for quarter in range(4):
+            now = start + (quarter + 1) * 900
+            monkeypatch.setattr(clock, "milliseconds", lambda now=now: now * 1000)
+            for begin in range(75 * quarter, 75 * (quarter + 1), 5):
+                counts.record(changes[begin : begin + 5])
+            monkeypatch.setattr(clock, "milliseconds", lambda now=now: (now + 900) * 1000)
+            while pipeline.requests:
+                count_again([pipeline.requests.pop()])
+    assert 300 < meter.writes <= 1.2 * 300
