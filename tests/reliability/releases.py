@@ -106,6 +106,10 @@ SOURCES = [
 ]
 
 
+# What the last release does not have: until the deployment has created it, it reads nothing.
+SINCE_LAST = {"chalicelib.analytics.functions.tally_analytics", "chalicelib.leads.functions.tally_leads"}
+
+
 class EventSources:
     """Reads the streams and queues of an engine, and invokes the functions of a release."""
 
@@ -144,7 +148,8 @@ class EventSources:
         event = self.records(source) if source.table else self._messages(source)
         if event:
             returned = release.invoke(source.handler, event)
-            assert returned in (None, {"batchItemFailures": []}), (source.handler, returned)
+            is_missing = source.handler in SINCE_LAST and returned == "ModuleNotFoundError"
+            assert is_missing or returned in (None, {"batchItemFailures": []}), (source.handler, returned)
         return event is not None
 
     def _messages(self, source: Source) -> Any:
