@@ -66,6 +66,8 @@ def large(seed: int) -> dict[str, Any]:
 
 
 CASES = [
+    # First, while the workspace has four agents.
+    Case("report of a workspace", "GET /v3/analytics", {QUERY: 5}),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
     Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),
@@ -186,7 +188,6 @@ CASES = [
     # Reports
     Case("report of an agent", "GET /v3/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
     Case("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {GET: 1, QUERY: 2}),
-    Case("report of a workspace", "GET /v3/analytics", {QUERY: 5}),
     # Webhooks
     Case(
         "webhook create",
@@ -221,7 +222,7 @@ CASES = [
     Case(
         "agent delete",
         "DELETE /v3/agents/{agent_id}",
-        {GET: 2, QUERY: 6, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
+        {GET: 2, QUERY: 7, TRANSACT: 1, BATCH: 1, PUT: 1, SEND: 1},
         values={"agent_id": "old"},
     ),
     # Credentials

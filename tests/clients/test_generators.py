@@ -23,8 +23,8 @@ MODULES = HERE / "node_modules"
 SCRIPTS = Path(sys.executable).parent
 # Exactly as many as there are: a model more is a component without a name, or a copy. 119 are for everything but the
 # operations that v3 has on conversations (9), on messages (6), on visitor tokens (4) and on erasures (5), those that
-# list and create clients and organisations, and list and change leads (9), those on templates of agents (3), the test of
-# a tool (6), and reports (3): the models that disappear with these.
+# list and create clients and organisations, and list and change leads (9), those on templates of agents (3), the test
+# of a tool (6), and reports (3): the models that disappear with these.
 MOST_MODELS = 119 + 9 + 6 + 4 + 5 + 9 + 3 + 6 + 3
 
 needs_generator = pytest.mark.skipif(
