@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from chalicelib import clock, ids, queues, storage
 from chalicelib.analytics import counts, hours, reports
@@ -15,6 +16,7 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.conversations import functions as conversations
 from chalicelib.leads import functions as leads
 from chalicelib.workspaces.store import NewWorkspace
+from infra.cams.commands import cams
 from tests.api import Api
 from tests.capacity import metered
 from tests.webhooks.pipeline import Stream
@@ -226,3 +228,15 @@ def test_a_change_costs_at_most_1_2_write_units(
             while pipeline.requests:
                 count_again([pipeline.requests.pop()])
     assert 300 < meter.writes <= 1.2 * 300
+
+
+def test_the_operator_counts_the_hours_of_the_last_days_again(api: Api, pipeline: Pipeline) -> None:
+    assert api.post("/v2/agents/support/analytics/ann", {"record": "load"}).status == 200
+    pipeline.run()
+    rows = [*storage.scan(DayRow, DayRow.document.exists() & DayRow.period.startswith("counts#"))]
+    assert len(rows) == 1
+    storage.delete_many(rows)
+    assert api.get(REPORT).data["totals"]["loads"] == 0
+    ran = CliRunner().invoke(cams, ["tallies", "recount"])
+    assert (ran.exit_code, "and 1 hours of reports, of 1 agents" in ran.output) == (0, True)
+    assert api.get(REPORT).data["totals"]["loads"] == 1

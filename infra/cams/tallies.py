@@ -1,10 +1,12 @@
-"""The command that counts the tallies of conversations again."""
+"""The command that counts the tallies of conversations, and the hours of reports, again."""
 
 from collections.abc import Iterator
 
 import click
 
+from chalicelib import clock, storage
 from chalicelib.agents import store as agents
+from chalicelib.analytics import counts
 from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra.cams import options
@@ -21,7 +23,7 @@ def tallies() -> None:
 @click.option("--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this.")
 @click.option("--agent", "agent_id", metavar="AGENT_ID", callback=options.optional_text, help="Needs --workspace.")
 def recount(workspace_id: str | None, agent_id: str | None) -> None:
-    """Count the conversations of agents again.
+    """Count the conversations and reports of agents again.
 
     Of all workspaces, of one, or of one agent.
 
@@ -31,14 +33,17 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
     if agent_id and not workspace_id:
         raise click.UsageError("--agent needs --workspace.")
     asked = [(workspace_id, agent_id)] if workspace_id and agent_id else list(_agents(workspace_id))
-    counted = 0
+    counted = counted_hours = 0
     with click.progressbar(asked, label="Agents") as bar:
         for workspace, agent in bar:
             quarters = listing.list_quarters(workspace, agent)
             for quarter in quarters:
                 listing.recount(workspace, agent, quarter)
-            counted += len(quarters)
-    click.echo(f"Counted {counted:,} quarter hours of {len(asked):,} agents.")
+            hours = counts.recountable(workspace, agent)
+            for hour in hours:
+                counts.recount(storage.key(workspace, agent), hour, clock.seconds())
+            counted, counted_hours = counted + len(quarters), counted_hours + len(hours)
+    click.echo(f"Counted {counted:,} quarter hours, and {counted_hours:,} hours of reports, of {len(asked):,} agents.")
 
 
 def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
