@@ -11,6 +11,7 @@ from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
 from chalicelib.analytics.functions import functions as loads
+from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.clients.routes import routes as clients
@@ -57,6 +58,7 @@ resources = (
     conversation_messages,
     visitor_tokens,
     analytics,
+    analytics_records,
     reports,
     clients,
     conversations_v3,

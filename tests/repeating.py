@@ -21,7 +21,7 @@ from tests.api import Answer, Api
 from tests.builders import lead_body, message, state_body, webhook_body
 from tests.conftest import clear
 from tests.evidence import stored
-from tests.operations import CHOSEN, CREATED_BY, MESSAGES, ROUTES, STATE, body_of
+from tests.operations import CHOSEN, CREATED_BY, MESSAGES, QUERIES, ROUTES, STATE, body_of
 
 MESSAGE = "/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}"
 WEBHOOK = "/v3/webhooks/{webhook_id}"
@@ -154,7 +154,7 @@ class World:
                 self.values[name] = answer.data["id"]
 
     def path(self, case: Case) -> str:
-        return case.operation.split()[1].format(**{**self.values, **case.values})
+        return case.operation.split()[1].format(**{**self.values, **case.values}) + QUERIES.get(case.operation, "")
 
     def send(self, case: Case, key: str | None, api: Api | None = None, body: Any = None, **headers: str) -> Answer:
         """Send a case with a key, or without one; `headers` with `_` for `-`."""

@@ -45,6 +45,8 @@ SHOWN = {
     "conversation assign": "assign a conversation",
     "analytics write": "write analytics",
     "analytics read": "read analytics",
+    "analytics list": "list analytics, a page",
+    "analytics delete v3": "delete the analytics of three conversations",
     "report of an agent": "report of an agent: a month by days",
     "client list": "list clients",
     "client save": "save a client",

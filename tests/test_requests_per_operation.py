@@ -187,6 +187,17 @@ CASES = [
     Case("lead read", "GET /v3/leads/{lead_id}", {GET: 1}),
     # Reports
     Case("report of an agent", "GET /v3/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
+    Case("analytics list", "GET /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}),
+    Case(
+        "analytics delete", "DELETE /v2/agents/{agent_id}/analytics", {GET: 1, QUERY: 1}, query="?start_ts=0&stop_ts=9"
+    ),
+    Case(
+        "analytics delete v3",
+        "DELETE /v3/agents/{agent_id}/analytics",
+        {GET: 1, QUERY: 1, TRANSACT: 1},
+        query="?from=0&to=4000000000",
+        values={"agent_id": "other"},
+    ),
     Case("report of an organisation", "GET /v3/orgs/{org_id}/analytics", {GET: 1, QUERY: 2}),
     # Webhooks
     Case(
@@ -277,6 +288,8 @@ def service() -> Iterator[Service]:
             assert api.post(f"/agents/support/interact/{user_id}/state", body).status == 200
         api.post("/agents/support/interact/talk/messages", {"messages": [message("Hello", mid="m1")]})
         api.post("/v2/agents/support/analytics/user-1", {"record": "load"})
+        for number in range(3):
+            api.post(f"/v2/agents/other/analytics/user-{number}", {"record": "load"})
         api.post("/v2/clients/ann", {"name": "Ann", "email": "a@x.test"})
         api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support", "gone"]})
         token = api.post("/v3/tokens", {"token": {"name": "CI"}}).data

@@ -27,6 +27,21 @@ class AnalyticsRecord(Wire):
     lastMessageTS: OptionalNumber = None
 
 
+class ConversationAnalytics(Wire):
+    """The analytics records of a conversation as they were written, and when the last one was, in Unix seconds."""
+
+    convoID: str
+    lastModified: Number
+    load: AnalyticsRecord = omitted()
+    convo: AnalyticsRecord = omitted()
+
+
+class DeletedAnalytics(Wire):
+    """The number of conversations whose records the request has deleted."""
+
+    deleted: Number
+
+
 class Counts(Wire):
     """What happened in a period that begins at `from`. `averageSeconds` is absent without conversations."""
 

@@ -4,6 +4,8 @@ Both records share an item, so they share a version tag. A write updates the att
 Both records together must fit in one item (400 KB).
 """
 
+from collections.abc import Iterator
+
 from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
@@ -12,7 +14,9 @@ from chalicelib.analytics.counts import changes_to_delete as changes_to_delete
 from chalicelib.analytics.counts import record as record
 from chalicelib.analytics.counts import recount as recount
 from chalicelib.analytics.hours import Happened as Happened
-from chalicelib.storage import Document, seal, unseal
+from chalicelib.storage import Document, seal, unseal, unseal_text
+
+_KINDS = ("load", "convo")
 
 
 class AnalyticsRow(storage.TaggedRow):
@@ -25,6 +29,11 @@ class AnalyticsRow(storage.TaggedRow):
     item = UnicodeAttribute(range_key=True)
     load = BinaryAttribute(legacy_encoding=False, null=True)
     convo = BinaryAttribute(legacy_encoding=False, null=True)
+
+    def text(self) -> str:
+        """The records that exist, by kind, as one JSON text."""
+        texts = [f'"{kind}":{unseal_text(self, kind)}' for kind in _KINDS if getattr(self, kind) is not None]
+        return f"{{{','.join(texts)}}}"
 
 
 def new(workspace_id: str, agent_id: str, conversation_id: str) -> AnalyticsRow:
@@ -57,7 +66,7 @@ def unchanged_since_read(row: AnalyticsRow) -> Condition:
 
 def records(row: AnalyticsRow) -> list[Document]:
     """The records of a conversation that exist: the page load, then the conversation record."""
-    return [unseal(row, kind) for kind in ("load", "convo") if getattr(row, kind) is not None]
+    return [unseal(row, kind) for kind in _KINDS if getattr(row, kind) is not None]
 
 
 def delete(row: AnalyticsRow) -> None:
@@ -65,10 +74,15 @@ def delete(row: AnalyticsRow) -> None:
     storage.delete(row, unchanged_since_read(row))
 
 
-def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[AnalyticsRow]:
-    """Up to `limit` items of an agent after the conversation id `after`."""
+def stored_bytes(row: AnalyticsRow) -> int:
+    """The bytes of the sealed records of an item."""
+    return sum(len(sealed) for sealed in (row.load, row.convo) if sealed is not None)
+
+
+def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -> Iterator[AnalyticsRow]:
+    """Up to `limit` items of an agent after the conversation id `after`. One request per MB, when it is needed."""
     condition = AnalyticsRow.item > after if after else None
-    return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
+    return storage.iterate(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:

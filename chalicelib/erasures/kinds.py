@@ -120,7 +120,7 @@ def _delete_head(key: storage.Key) -> None:
 
 
 def _find_analytics(target: Target, agent_id: str, after: str | None) -> Page:
-    rows = analytics.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)
+    rows = [*analytics.list_page(target.workspace_id, agent_id, after, _LARGE_PAGE)]
     found = [
         [agent_id, row.item]
         for row in rows

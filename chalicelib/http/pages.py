@@ -8,12 +8,12 @@ with its row, or with None for a record that was deleted in the meantime. Readin
 import json
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from chalice.app import Response
 
 from chalicelib.http import exchange, messages, spliced
-from chalicelib.storage import AnyRow, Document, SealedRow
+from chalicelib.storage import AnyRow, Document
 
 # What a request examines at most: records, and characters of their JSON, which the last record may exceed.
 MAX_EXAMINED = 500
@@ -23,7 +23,16 @@ _PARTITION = 25
 
 Render = Callable[[AnyRow], dict[str, Any]]
 Found = Iterator[tuple[str, AnyRow | None]]
-AnySealed = TypeVar("AnySealed", bound=SealedRow)
+
+
+class Sealed(Protocol):
+    """A row of a bounded list: what is sealed in it, as JSON text."""
+
+    def text(self) -> str:
+        """The JSON text of an object."""
+
+
+AnySealed = TypeVar("AnySealed", bound=Sealed)
 
 
 def _as_read(rows: Iterable[AnyRow]) -> Found[AnyRow]:
@@ -52,7 +61,9 @@ class Examined(NamedTuple):
     has_more: bool
 
 
-def examine(found: Found[AnySealed], show: Callable[[AnySealed, Document], Document | None]) -> Iterator[Examined]:
+def examine(
+    found: Iterator[tuple[str, AnySealed | None]], show: Callable[[AnySealed, Document], Document | None]
+) -> Iterator[Examined]:
     """Open rows one after the other: up to 500, or 6 MB of JSON.
 
     `show` returns the record of a row and its document, or None if it is not listed. A position without a row is the
@@ -97,6 +108,12 @@ def bounded_page(
     """
     records, position = take_bounded(examined, limit)
     return spliced.list_response(message, records, position, hasMore=position is not None, **describe(position))
+
+
+def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
+    """The envelope of a change that examines a bounded number of entries: it continues after `position`, if any."""
+    body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
+    return messages.json_response(body if position is None else {**body, "nextCursor": position})
 
 
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:

@@ -102,6 +102,13 @@ _QUERY: dict[str, Schema] = {
         "example": "ndjson",
         "schema": {"type": "string", "pattern": "^(csv|ndjson)$"},
     },
+    "requiredFrom": {
+        "name": "from",
+        "required": True,
+        "description": "Only what was written at this time or later, Unix seconds.",
+        "example": shared.NOW - 86_400,
+        "schema": _SECONDS,
+    },
     "requiredInbox": {
         "name": "inbox",
         "required": True,
@@ -116,6 +123,27 @@ _QUERY: dict[str, Schema] = {
         "example": "1010",
         "schema": _TEXT,
     },
+    "requiredStart_ts": {
+        "name": "start_ts",
+        "required": True,
+        "description": "Only what was last written at this time or later, Unix seconds.",
+        "example": shared.NOW - 86_400,
+        "schema": _SECONDS,
+    },
+    "requiredStop_ts": {
+        "name": "stop_ts",
+        "required": True,
+        "description": "Only what was last written before this time, Unix seconds.",
+        "example": shared.NOW,
+        "schema": _SECONDS,
+    },
+    "requiredTo": {
+        "name": "to",
+        "required": True,
+        "description": "Only what was written before this time, Unix seconds.",
+        "example": shared.NOW,
+        "schema": _SECONDS,
+    },
     "sort": {
         "description": "`title`: by the title. `created`, `lastModified`: the latest first. By default, by the id.",
         "schema": {"type": "string", "pattern": f"^({'|'.join(agents.ORDERS)})$"},
@@ -126,11 +154,16 @@ _QUERY: dict[str, Schema] = {
         "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{agents.POSITION.pattern})?$"},
     },
     "starred": {"description": "`true`: only what is starred. `false`: only what is not.", "schema": _FLAG},
+    "start_ts": {
+        "description": "Only what was last written at this time or later, Unix seconds.",
+        "schema": _SECONDS,
+    },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
     "status": {
         "description": "Only deliveries with this status.",
         "schema": reference("DeliveryStatus"),
     },
+    "stop_ts": {"description": "Only what was last written before this time, Unix seconds.", "schema": _SECONDS},
     "tag": {"description": "Only what has this tag.", "schema": _TEXT},
     "to": {"description": "Only what was created, or happened, before this time, Unix seconds.", "schema": _SECONDS},
     "tz": {

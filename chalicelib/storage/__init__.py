@@ -6,7 +6,16 @@ This module is the package's public interface. Callers import the modules `paren
 
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client, seconds_left
-from chalicelib.storage.documents import Document, DocumentRow, SealedRow, encode_json, json_equal, seal, unseal
+from chalicelib.storage.documents import (
+    Document,
+    DocumentRow,
+    SealedRow,
+    encode_json,
+    json_equal,
+    seal,
+    unseal,
+    unseal_text,
+)
 from chalicelib.storage.reads import (
     count,
     find,
@@ -72,5 +81,6 @@ __all__ = [
     "table",
     "unit_of_work",
     "unseal",
+    "unseal_text",
     "update",
 ]

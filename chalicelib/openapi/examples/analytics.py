@@ -31,3 +31,21 @@ READ_ANALYTICS: Examples = {
         success("Analytics retrieved successfully", {**_LOAD, **_CONVERSATION}),
     )
 }
+LIST_ANALYTICS: Examples = {
+    "both": Example(
+        "A conversation with both records",
+        {
+            **success(
+                "Analytics retrieved successfully",
+                [{"convoID": VISITOR, "lastModified": NOW, "load": _LOAD, "convo": _CONVERSATION}],
+            ),
+            "hasMore": False,
+        },
+    )
+}
+DELETE_ANALYTICS: Examples = {
+    "all": Example(
+        "No record was last written in the period",
+        {**success("Analytics deleted successfully", {"deleted": 0}), "hasMore": False},
+    )
+}

@@ -1,0 +1,81 @@
+"""The analytics records of an agent over HTTP: listed, and deleted, by the time of their last write."""
+
+from typing import TYPE_CHECKING
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors
+from chalicelib.agents import store as agents
+from chalicelib.analytics import records
+from chalicelib.http import auth, cors, messages, pages
+from chalicelib.http.operation import operation
+
+if TYPE_CHECKING:
+    from chalicelib.analytics import models  # noqa: F401
+
+routes = Blueprint(__name__)
+
+_V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
+
+
+@routes.route("/v2/agents/{agent_id}/analytics", methods=["GET"], cors=cors.CORS)
+@operation(
+    data="list[models.ConversationAnalytics]",
+    query=("limit", "cursor", *_V2),
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="analytics.LIST_ANALYTICS",
+)
+def list_analytics(agent_id: str) -> Response:
+    """List the analytics records of an agent that were last written in a period, ordered by conversation id.
+
+    Each entry has the page load record (`load`) and the conversation record (`convo`) of a conversation as they were
+    written, and the time of the last write, `lastModified`, to which the period applies.
+
+    A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
+    with `nextCursor` as `cursor`.
+    """
+    workspace_id, period = auth.caller().workspace_id, records.requested(*_V2)
+    agents.read_eventually(workspace_id, agent_id)
+    examined = records.examine(workspace_id, agent_id, period)
+    return pages.bounded_page("Analytics retrieved successfully", examined, messages.limit())
+
+
+@routes.route("/v2/agents/{agent_id}/analytics", methods=["DELETE"], cors=cors.CORS)
+@operation(
+    data="models.DeletedAnalytics",
+    query=("cursor", *_V2),
+    requires=_V2,
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="analytics.DELETE_ANALYTICS",
+)
+def delete_analytics(agent_id: str) -> Response:
+    """Delete the analytics records of an agent that were last written in a period.
+
+    A request deletes those of up to 100 conversations, all of them or none, and examines up to 500. As long as
+    `hasMore` is true, continue with `nextCursor` as `cursor`; after an interruption, begin again without it. What has
+    been counted stays in the reports.
+    """
+    return _delete(agent_id, records.required(*_V2))
+
+
+@routes.route("/v3/agents/{agent_id}/analytics", methods=["DELETE"])
+@operation(
+    data="models.DeletedAnalytics",
+    query=("cursor", *_V3),
+    requires=_V3,
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="analytics.DELETE_ANALYTICS",
+)
+def delete_analytics_v3(agent_id: str) -> Response:
+    """Delete the analytics records of an agent that were last written in a period, as `DELETE /v2/…` does."""
+    return _delete(agent_id, records.required(*_V3))
+
+
+def _delete(agent_id: str, period: records.Period) -> Response:
+    workspace_id = auth.caller().workspace_id
+    agents.read_eventually(workspace_id, agent_id)
+    deleted, position = records.delete(workspace_id, agent_id, period)
+    return pages.bounded_success("Analytics deleted successfully", {"deleted": deleted}, position)
