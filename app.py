@@ -14,6 +14,7 @@ from chalicelib.analytics.functions import functions as loads
 from chalicelib.analytics.record_routes import routes as analytics_records
 from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
+from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
@@ -60,6 +61,7 @@ resources = (
     analytics,
     analytics_records,
     reports,
+    usage,
     clients,
     conversations_v3,
     transcripts,

@@ -64,6 +64,7 @@ _RESOURCES = {
     "tools": "tools",
     "convos": "conversations",
     "analytics": "analytics",
+    "usage": "analytics",
     "leads": "leads",
     "clients": "clients",
     "orgs": "organisations",

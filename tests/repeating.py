@@ -154,7 +154,8 @@ class World:
                 self.values[name] = answer.data["id"]
 
     def path(self, case: Case) -> str:
-        return case.operation.split()[1].format(**{**self.values, **case.values}) + QUERIES.get(case.operation, "")
+        query: str = QUERIES.get(case.operation, "")
+        return case.operation.split()[1].format(**{**self.values, **case.values}) + query
 
     def send(self, case: Case, key: str | None, api: Api | None = None, body: Any = None, **headers: str) -> Answer:
         """Send a case with a key, or without one; `headers` with `_` for `-`."""

@@ -47,6 +47,7 @@ SHOWN = {
     "analytics read": "read analytics",
     "analytics list": "list analytics, a page",
     "analytics delete v3": "delete the analytics of three conversations",
+    "usage": "usage of four agents: a month by days",
     "report of an agent": "report of an agent: a month by days",
     "client list": "list clients",
     "client save": "save a client",

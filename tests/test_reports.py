@@ -68,7 +68,7 @@ def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
 
 def counted(**numbers: int) -> dict[str, int]:
     """The counts of an entry; those that are not given are 0."""
-    return {**dict.fromkeys(hours.NAMES[:-1], 0), **numbers}
+    return {**dict.fromkeys(hours.REPORTED, 0), **numbers}
 
 
 def without_from(entry: dict[str, Any]) -> dict[str, Any]:

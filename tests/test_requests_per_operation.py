@@ -68,6 +68,7 @@ def large(seed: int) -> dict[str, Any]:
 CASES = [
     # First, while the workspace has four agents.
     Case("report of a workspace", "GET /v3/analytics", {QUERY: 5}),
+    Case("usage", "GET /v3/usage", {QUERY: 6}),
     # Agents
     Case("agent read", "GET /v3/agents/{agent_id}", {QUERY: 1}),
     Case("agent read v2", "GET /v2/agents/{agent_id}", {GET: 1}),

@@ -68,7 +68,7 @@ def test_hours_of_a_day_of_change(day: str, number: int) -> None:
     ("zone", "exact"), [(AMSTERDAM, True), (NEW_YORK, True), ("UTC", True), (KOLKATA, False), ("Asia/Kathmandu", False)]
 )
 def test_only_whole_hours_are_exact(zone: str, exact: bool) -> None:
-    start, end = series.whole_hours(utc("2026-11-01T00:20"), utc("2026-11-03T00:00"))
+    start, end = series.widened(utc("2026-11-01T00:20"), utc("2026-11-03T00:00"), 3_600)
     assert start == utc("2026-11-01")
     assert Period(start, end, ZoneInfo(zone)).is_exact() is exact
 
@@ -103,7 +103,7 @@ def test_the_period_before_has_the_same_length_on_the_calendar(start: str, end: 
 
 
 def entry(start: int, **numbers: int) -> dict[str, int]:
-    return {"from": start, **dict.fromkeys(hours.NAMES[:-1], 0), **numbers}
+    return {"from": start, **dict.fromkeys(hours.REPORTED, 0), **numbers}
 
 
 def counts(**numbers: int) -> list[int]:

@@ -32,7 +32,7 @@ class Asked(NamedTuple):
 
 def requested() -> Asked:
     """The query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
-    period = _period()
+    period = _zoned(*bounds(hours.SECONDS))
     interval, by = _one_of("interval", series.INTERVALS) or "day", _one_of("by", hours.DIMENSIONS)
     most = MAX_GROUPED if by else MAX_INTERVALS
     if len([*period.intervals(interval)]) > most:
@@ -40,15 +40,19 @@ def requested() -> Asked:
     return Asked(period, period.before(), interval, by)
 
 
-def _period() -> series.Period:
+def bounds(unit: int) -> tuple[int, int]:
+    """The period of the request, widened to whole units of so many seconds: by default the last 30 days.
+
+    Raises Invalid, also for more than 366 days.
+    """
     until = queries.seconds("to")
     until = clock.seconds() if until is None else until
     since = queries.seconds("from")
     since = max(until - _DEFAULT_SECONDS, 0) if since is None else since
-    start, end = series.whole_hours(since, until)
+    start, end = series.widened(since, until, unit)
     if since >= until or end - start > MAX_DAYS * 24 * 60 * 60:
         raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
-    return _zoned(start, end)
+    return start, end
 
 
 def _zoned(start: int, end: int) -> series.Period:

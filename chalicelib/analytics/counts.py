@@ -19,6 +19,8 @@ from chalicelib.analytics import hours
 from chalicelib.analytics.hours import Happened, Hour
 from chalicelib.storage import Document
 
+# In the partition key of what happened in a workspace, but at none of its agents: the delivery of a client's event.
+NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
@@ -92,6 +94,14 @@ def read(workspace_id: str, agent_id: str, start: int, end: int, dimension: str 
                 yield from (Hour(hour, value, counts) for value, counts in values.items())
 
 
+def read_days(workspace_id: str, agent_id: str, start: int, end: int) -> dict[int, list[int]]:
+    """The counts of the days of UTC in which something happened, by their first second. One request per MB."""
+    days: dict[int, list[int]] = {}
+    for one in read(workspace_id, agent_id, start, end, None):
+        hours.add(days.setdefault(one.start - one.start % _DAY_SECONDS, [0] * len(hours.NAMES)), one.counts)
+    return days
+
+
 def changes_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ChangeRow]:
     """Up to `limit` rows of changes, for the cascading delete."""
     within = ChangeRow.period.startswith(f"{_CHANGE}#")
@@ -103,9 +113,10 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     day, number = clock.iso(hour)[:10], clock.iso(hour)[11:13]
     keys = [storage.Key(DayRow, agent, _period(kind, day)) for kind in (_COUNTS, _GROUPS)]
     owner, *rows = storage.find_many([agents.key(workspace_id, agent_id), *keys])
+    is_gone = agent_id != NO_AGENT and not agents.is_active(owner)
     total, groups = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
     counts_before, groups_before = (row.open() if row.version_tag else _empty() for row in (total, groups))
-    if not agents.is_active(owner) or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
+    if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
         return
     now = clock.seconds()
     sums = hours.add_up(_changes(agent, hour))

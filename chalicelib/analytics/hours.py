@@ -6,7 +6,10 @@ A list of counts has a number for each name in `NAMES`. Stored lists have this o
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-NAMES = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads", "seconds")
+# Those of reports. Usage also has the deliveries of webhooks, which no dimension divides.
+REPORTED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
+NAMES = (*REPORTED, "seconds", "deliveries")
+_GROUPED = NAMES.index("deliveries")
 DIMENSIONS = ("origin", "country", "browser", "platform", "language")
 # Of each dimension and hour, the values with the most changes are counted apart, and all others together. So neither
 # the number of values nor their length can make the rows grow without bound.
@@ -60,14 +63,14 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
     groups: Groups = {dimension: {} for dimension in DIMENSIONS}
     for numbers, places in changes:
         add(counts, numbers)
-        for dimension, value in zip(DIMENSIONS, places, strict=True):
+        for dimension, value in zip(DIMENSIONS, places, strict=True) if any(numbers[:_GROUPED]) else ():
             add(groups[dimension].setdefault(value or UNKNOWN, [0] * len(NAMES)), numbers)
     return Sums(counts, {dimension: most_frequent(values, MAX_VALUES) for dimension, values in groups.items()})
 
 
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:
     """The counts of the `limit` values with the most of them, ordered by value; then of all others, as `OTHER`."""
-    ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][:-1]), value))
+    ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(REPORTED)]), value))
     kept = {value: [*values[value]] for value in sorted(ranked[:limit], key=lambda value: (value == OTHER, value))}
     for value in ranked[limit:]:
         add(kept.setdefault(OTHER, [0] * len(NAMES)), values[value])

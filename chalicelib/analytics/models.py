@@ -42,6 +42,25 @@ class DeletedAnalytics(Wire):
     deleted: Number
 
 
+class DayOfUsage(Wire):
+    """What was used in a day of UTC, which begins at `from`; without `from`, in the whole period."""
+
+    from_: Number = omitted(alias="from")
+    conversations: Number
+    messages: Number
+    interactions: Number
+    deliveries: Number
+    leads: Number
+
+
+class Usage(Wire):
+    """The usage of an agent on each day with any. Without `agentId`, of what belongs to no agent."""
+
+    agentId: str = omitted()
+    days: list[DayOfUsage]
+    totals: DayOfUsage
+
+
 class Counts(Wire):
     """What happened in a period that begins at `from`. `averageSeconds` is absent without conversations."""
 

@@ -15,7 +15,7 @@ MAX_AGENTS = 500
 # Rows that a request reads and opens, one of each agent and day.
 _MAX_DAYS = 20_000
 _DAY_SECONDS = 24 * 60 * 60
-_COLUMNS = ("from", *hours.NAMES[:-1], "averageSeconds")
+_COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Response:

@@ -71,9 +71,9 @@ class Period(NamedTuple):
         return datetime.fromtimestamp(seconds, self.zone)
 
 
-def whole_hours(start: int, end: int) -> tuple[int, int]:
-    """A period, widened to whole hours."""
-    return start - start % _HOUR, end + -end % _HOUR
+def widened(start: int, end: int, unit: int) -> tuple[int, int]:
+    """A period, widened to whole units of so many seconds, such as hours of UTC."""
+    return start - start % unit, end + -end % unit
 
 
 def build(period: Period, before: Period, interval: str, found: Iterable[Hour]) -> dict[str, Any]:
@@ -110,8 +110,9 @@ def build_groups(period: Period, before: Period, interval: str, found: Sequence[
 
 def _entry(start: int, counts: Sequence[int]) -> dict[str, Any]:
     named = dict(zip(hours.NAMES, counts, strict=True))
-    seconds, conversations = named.pop("seconds"), named["conversations"]
-    return {"from": start, **named, **({"averageSeconds": round(seconds / conversations)} if conversations else {})}
+    seconds, conversations = named["seconds"], named["conversations"]
+    average = {"averageSeconds": round(seconds / conversations)} if conversations else {}
+    return {"from": start, **{name: named[name] for name in hours.REPORTED}, **average}
 
 
 def _month(day: date, months: int) -> date:

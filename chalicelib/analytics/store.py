@@ -10,6 +10,7 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from pynamodb.expressions.condition import Condition
 
 from chalicelib import storage
+from chalicelib.analytics.counts import NO_AGENT as NO_AGENT
 from chalicelib.analytics.counts import changes_to_delete as changes_to_delete
 from chalicelib.analytics.counts import record as record
 from chalicelib.analytics.counts import recount as recount

@@ -204,6 +204,7 @@ def _deliver(ready: _Ready, observed: _Observed) -> None:
     # The API already shows the delivery as expired, so the customer may have requested another one.
     is_late = ready.is_requested and row.status == ledger.EXPIRED
     event = ready.event.open() if ready.event else None
+    row.agent_id = event["payload"].get("agentId") if event else None
     if not ledger.claim(row):
         return
     try:

@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, telemetry
-from chalicelib.webhooks import delivery, fan_out, queue
+from chalicelib.analytics import store as analytics
+from chalicelib.webhooks import delivery, fan_out, happened, queue
 
 functions = Blueprint(__name__)
 
@@ -24,6 +25,8 @@ _MAX_RECORDS = 100
 _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
 _MAX_CONTINUATIONS = 1
+_MAX_TALLIED = 1_000
+_TALLY_SECONDS = 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
@@ -59,6 +62,19 @@ def fan_out_organisations(event: DynamoDBEvent) -> Failures:
 def fan_out_leads(event: DynamoDBEvent) -> Failures:
     """Fan out changes of leads."""
     return _fan_out(event)
+
+
+@functions.on_dynamodb_record(
+    settings.stream("deliveries"),
+    _MAX_TALLIED,
+    _START,
+    "tally_deliveries",
+    maximum_batching_window_in_seconds=_TALLY_SECONDS,
+)
+def tally_deliveries(event: DynamoDBEvent) -> None:
+    """Store each webhook that was sent as a change that counts in the usage of its agent."""
+    telemetry.begin_invocation(event)
+    analytics.record(happened.in_records(event.to_dict()["Records"]))
 
 
 @functions.on_sqs_message(queues.name(queue.CONTINUATIONS), _MAX_CONTINUATIONS, "continue_fan_out")

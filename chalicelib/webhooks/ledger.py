@@ -65,6 +65,8 @@ class DeliveryRow(storage.TaggedRow):
     delivery_id = UnicodeAttribute(range_key=True)
     event_id = UnicodeAttribute()
     type = UnicodeAttribute()
+    # Of the event, for the usage of the agent; absent if it belongs to none.
+    agent_id = UnicodeAttribute(null=True)
     outcome = UnicodeAttribute(null=True)
     claim = UnicodeAttribute(null=True)
     response_status = NumberAttribute(null=True)

@@ -14,6 +14,7 @@ import click
 
 from chalicelib import clock, storage
 from chalicelib.agents.rows import AgentRow
+from chalicelib.analytics.counts import NO_AGENT
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
@@ -55,6 +56,7 @@ def delete(workspace_id: str) -> Receipt:
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
             for name in ("lead", "analytics", "tool", "agent"):
                 _delete(receipt, name, records.find_rows(name, workspace_id, agent_id))
+    _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, NO_AGENT)))
     for name in ("client", "email", "organisation"):
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
     for partition in ledger.event_partitions(workspace_id):

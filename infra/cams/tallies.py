@@ -43,7 +43,8 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
             for hour in hours:
                 counts.recount(storage.key(workspace, agent), hour, clock.seconds())
             counted, counted_hours = counted + len(quarters), counted_hours + len(hours)
-    click.echo(f"Counted {counted:,} quarter hours, and {counted_hours:,} hours of reports, of {len(asked):,} agents.")
+    number = sum(agent != counts.NO_AGENT for _, agent in asked)
+    click.echo(f"Counted {counted:,} quarter hours, and {counted_hours:,} hours of reports, of {number:,} agents.")
 
 
 def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
@@ -52,3 +53,4 @@ def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:
         while rows := [*agents.list_entries(workspace, after, _AGENTS)]:
             yield from ((workspace, row.agent_id) for row in rows)
             after = rows[-1].agent_id
+        yield workspace, counts.NO_AGENT

@@ -174,6 +174,7 @@ FUNCTIONS = (
     _tally("conversations", memory_mb=512, event_filter={"dynamodb": {"Keys": {"item": {"S": ["conversation"]}}}}),
     _tally("leads", event_filter={"eventName": ["INSERT"]}),
     _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
+    _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),
     # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
     # to unseal the changes of an hour, up to some hundred thousand, in that time.
     Function(

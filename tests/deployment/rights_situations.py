@@ -23,6 +23,7 @@ from chalicelib.deletion import functions
 from chalicelib.erasures import functions as erasing
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
+from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
@@ -254,6 +255,7 @@ def webhooks(patch: pytest.MonkeyPatch) -> None:
             pipeline.Held(queue_name, pipeline.take(queue.FAST).messages).run()
             known = endpoints.list_with_hosts(new.workspace_id)[1]
             assert hosts.find(known, late.url()).is_quick is is_quick
+    webhook_functions.tally_deliveries({"Records": stream.read("deliveries")}, None)
     for webhook_id in (quick, slow):
         rows, _ = ledger.list_page(new.workspace_id, webhook_id, None, 100, None)
         assert {row.outcome for row in rows} == {ledger.DELIVERED, ledger.EXPIRED}

@@ -107,7 +107,11 @@ SOURCES = [
 
 
 # What the last release does not have: until the deployment has created it, it reads nothing.
-SINCE_LAST = {"chalicelib.analytics.functions.tally_analytics", "chalicelib.leads.functions.tally_leads"}
+SINCE_LAST = {
+    "chalicelib.analytics.functions.tally_analytics",
+    "chalicelib.leads.functions.tally_leads",
+    "chalicelib.webhooks.functions.tally_deliveries",
+}
 
 
 class EventSources:

@@ -24,7 +24,7 @@ from tests.webhooks.receivers import Behaviour, Receiver, acknowledges, receiver
 QUICK = hosts.Host(quick_until=2**40)
 """The state of a host that has proved quick, and stays quick for the rest of a test."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
-TALLIED = ("analytics",)
+TALLIED = ("analytics", "deliveries")
 Record = dict[str, Any]
 
 

@@ -1,6 +1,6 @@
 """Examples of the reports."""
 
-from chalicelib.openapi.examples.shared import NOW, Example, Examples, success
+from chalicelib.openapi.examples.shared import AGENT, NOW, Example, Examples, success
 
 _DAY = NOW - NOW % 86_400
 
@@ -17,5 +17,15 @@ REPORT: Examples = {
             "Analytics retrieved successfully",
             {"series": [_counts(_DAY)], "totals": _counts(_DAY), "previous": _counts(_DAY - 86_400)},
         ),
+    )
+}
+_NONE = dict.fromkeys(("conversations", "messages", "interactions", "deliveries", "leads"), 0)
+USAGE: Examples = {
+    "usage": Example(
+        "An agent of which nothing has been counted yet",
+        {
+            **success("Usage retrieved successfully", [{"agentId": AGENT, "days": [], "totals": _NONE}]),
+            "hasMore": False,
+        },
     )
 }

@@ -1,0 +1,46 @@
+"""Usage over HTTP: what each agent of the workspace did on each day."""
+
+import json
+from typing import TYPE_CHECKING
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.analytics import asked, usage
+from chalicelib.http import auth, exchange, files, messages, pages
+from chalicelib.http.operation import operation
+
+if TYPE_CHECKING:
+    from chalicelib.analytics import models  # noqa: F401
+
+routes = Blueprint(__name__)
+
+_COLUMNS = ("agentId", "day", *usage.NAMES)
+
+
+@routes.route("/v3/usage", methods=["GET"])
+@operation(
+    data="list[models.Usage]",
+    files=(files.MEDIA[files.CSV],),
+    query=("limit", "cursor", "from", "to"),
+    bounded=True,
+    examples="reports.USAGE",
+)
+def report_usage() -> Response:
+    """Report the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
+
+    By default of the last 30 days; at most 366. `from` and `to` are widened to full days. Agents are ordered by id; the
+    last entry, without `agentId`, has the deliveries that belong to no agent, such as those of a client's events.
+    With `Accept: text/csv`, the answer is a table with a row for each agent and day; the header `Link` has the next
+    page.
+
+    A page has fewer agents than `limit` in a period of more than 200 days: as long as `hasMore` is true, continue with
+    `nextCursor` as `cursor`. A change is counted about 17 minutes later.
+    """
+    limit, cursor, (start, end) = messages.limit(), messages.cursor(), asked.bounds(usage.DAY_SECONDS)
+    limit = usage.page_size(start, end, limit)
+    examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
+    if files.CSV not in exchange.request().headers.get("accept", "").lower():
+        return pages.bounded_page("Usage retrieved successfully", examined, limit)
+    records, position = pages.take_bounded(examined, limit)
+    heading = "" if cursor else files.heading(files.CSV, _COLUMNS)
+    return files.response(files.CSV, heading + usage.table(map(json.loads, records)), position)

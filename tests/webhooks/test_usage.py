@@ -1,0 +1,160 @@
+"""Usage: what each agent did on each day, from the tallies, and the deliveries of webhooks in it."""
+
+import csv
+import io
+import json
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, queues
+from chalicelib.analytics import usage
+from chalicelib.analytics.counts import record
+from chalicelib.analytics.hours import Happened
+from chalicelib.conversations import functions as conversations
+from chalicelib.ids import id_at
+from chalicelib.leads import functions as leads
+from chalicelib.storage import key
+from chalicelib.webhooks import delivery, functions, ledger
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.builders import lead_body, state_body, webhook_body
+from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out
+
+NONE = dict.fromkeys(usage.NAMES, 0)
+DAY = 24 * 60 * 60
+
+
+class Counting:
+    """Passes the changes of the streams on, and counts all that was requested."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.requests: list[str] = []
+        send = queues.send
+
+        def capture(queue: str, texts: Any, *rest: Any) -> None:
+            if queue == queues.TALLIES:
+                self.requests += [text for text in texts if len(json.loads(text)) > 3]
+            else:
+                send(queue, texts, *rest)
+
+        patch.setattr(queues, "send", capture)
+
+    def run(self) -> None:
+        for text in dict.fromkeys(self.requests):
+            message = {"messageId": "1", "body": text}
+            assert conversations.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
+        self.requests.clear()
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    return Counting(monkeypatch)
+
+
+@pytest.fixture
+def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Counting) -> int:
+    """Usage of two of three agents on two days; returns the first second of the second one."""
+    for name in ("a", "z"):
+        assert api.post(f"/v2/agents/{name}", {}).status == 200
+    today = clock.seconds() // DAY * DAY
+    for agent, second, numbers in (
+        ("a", today - 1, {"conversations": 1, "messages": 3}),
+        ("a", today, {"messages": 2}),
+        ("z", today, {"leads": 1}),
+        ("", today, {"deliveries": 2}),
+    ):
+        record([Happened(key(workspace.workspace_id, agent), id_at(second * 1000, second), numbers, {})])
+    counting.run()
+    return today
+
+
+def test_everything_that_is_used_is_counted_once_on_its_day(
+    api: Api, agent_id: str, stream: Stream, inbox: Inbox, counting: Counting
+) -> None:
+    types = ("message_received", "lead_captured", "organisation_created")
+    assert api.post("/v3/webhooks", webhook_body(inbox.url(), *types)).status == 200
+    assert api.post("/agents/support/interact/ann/state", state_body("Hello")).status == 200
+    assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
+    assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
+    records = stream.read()
+    fan_out(records)
+    drain()
+    sent = stream.read("deliveries")
+    for batch in (sent, sent[2:], sent[:4]):  # at least once
+        functions.tally_deliveries({"Records": batch}, None)
+    for function, table in ((conversations.tally_conversations, "conversations"), (leads.tally_leads, "leads")):
+        function({"Records": [one for one in records if f"cams-{table}/" in one["eventSourceARN"]]}, None)
+    counting.run()
+    entries = api.get("/v3/usage").data
+    assert [one.get("agentId") for one in entries] == ["support", None]
+    expected = {**NONE, "conversations": 1, "messages": 1, "interactions": 1, "deliveries": 2, "leads": 1}
+    today = clock.seconds() // DAY * DAY
+    assert entries[0] == {"agentId": "support", "days": [{"from": today, **expected}], "totals": expected}
+    assert entries[1]["totals"] == {**NONE, "deliveries": 1}
+    # They are no part of a report.
+    report = api.get("/v3/agents/support/analytics?by=origin").data
+    assert "deliveries" not in report["totals"]
+    assert [one["value"] for one in report["groups"]] == ["unknown", "web-chat"]
+
+
+def test_what_is_not_sent_is_not_counted(
+    api: Api, agent_id: str, stream: Stream, inbox: Inbox, counting: Counting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert api.post("/v3/webhooks", webhook_body(inbox.url(), "lead_captured")).status == 200
+    assert api.post("/v3/leads", lead_body(name="Ann")).status == 200
+    fan_out(stream.read())
+    monkeypatch.setattr(delivery._Ready, "event", None)
+    drain()
+    (*_, last) = sent = stream.read("deliveries")
+    assert last["dynamodb"]["NewImage"]["outcome"]["S"] == ledger.EXPIRED
+    functions.tally_deliveries({"Records": sent}, None)
+    assert counting.requests == []
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+def test_pages_have_every_agent_and_what_belongs_to_none(api: Api, two_days: int, limit: int) -> None:
+    entries: list[dict[str, Any]] = []
+    cursor, more = "", True
+    while more:
+        answer = api.get(f"/v3/usage?limit={limit}&cursor={cursor}")
+        assert len(answer.data) <= limit
+        entries += answer.data
+        more, cursor = answer.json["hasMore"], answer.json.get("nextCursor", "")
+    days = [(one.get("agentId"), len(one["days"])) for one in entries]
+    assert days == [("a", 2), ("support", 0), ("z", 1), (None, 1)]
+    assert entries[0]["totals"] == {**NONE, "conversations": 1, "messages": 5}
+    assert entries[1]["totals"] == NONE
+
+
+def test_a_period_is_of_whole_days(api: Api, two_days: int) -> None:
+    for period in (f"from={two_days}", f"from={two_days + 5}&to={two_days + 6}"):
+        (first, *_) = api.get(f"/v3/usage?{period}").data
+        assert first["days"] == [{"from": two_days, **NONE, "messages": 2}]
+    assert api.get(f"/v3/usage?from={two_days}&to={two_days}").status == 400
+    assert api.get(f"/v3/usage?from=0&to={two_days}").status == 400
+
+
+def test_a_long_period_has_fewer_agents_on_a_page(api: Api, two_days: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(usage, "_MAX_DAYS", 62)
+    assert len(api.get("/v3/usage?limit=4").data) == 2
+    assert len(api.get(f"/v3/usage?limit=4&from={two_days - 300 * DAY}").data) == 1
+
+
+def test_a_table_has_a_row_for_each_agent_and_day(api: Api, two_days: int) -> None:
+    lines, path = [], "/v3/usage"
+    while path:
+        answer = api.call("GET", path, None, {**api._headers, "Accept": "text/csv"})
+        assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+        lines.append(answer.text)
+        link = answer.headers.get("link", "")
+        path = f"/v3/usage{link[1:].partition('>')[0]}" if link else ""
+    rows = list(csv.reader(io.StringIO("".join(lines))))
+    days = [clock.iso(second)[:10] for second in (two_days - 1, two_days)]
+    assert rows == [
+        ["agentId", "day", "conversations", "messages", "interactions", "deliveries", "leads"],
+        ["a", days[0], "1", "3", "0", "0", "0"],
+        ["a", days[1], "0", "2", "0", "0", "0"],
+        ["z", days[1], "0", "0", "0", "0", "1"],
+        ["", days[1], "0", "0", "0", "2", "0"],
+    ]
