@@ -21,6 +21,7 @@ from infra.cams.output import (
     printable,
 )
 from infra.cams.tallies import tallies
+from infra.cams.usage import usage
 from infra.cams.workspaces import workspace
 
 _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
@@ -236,6 +237,7 @@ def rotate_data_key() -> None:
 
 cams.add_command(workspace)
 cams.add_command(tallies)
+cams.add_command(usage)
 cams.add_command(conversations)
 
 

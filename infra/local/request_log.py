@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import sys
 import traceback
+from io import TextIOBase
 from pathlib import Path
 from socketserver import BaseServer
-from typing import Any
+from typing import Any, TextIO
 
 from chalice.local import ChaliceRequestHandler, LocalGatewayException, ThreadedHTTPServer
 
 from chalicelib import errors
 from infra.local import demonstration
+
+_METRIC = '{"_aws":'
+_MOST_BYTES = 100_000_000
 
 
 def hide_values() -> None:
@@ -59,3 +63,24 @@ def _report(server: BaseServer, request: Any, address: Any) -> None:
         where = traceback.extract_tb(error.__traceback__)[-1]
         name = Path(where.filename).name
         sys.stderr.write(f"A request failed: {type(error).__name__} at {name}:{where.lineno}\n")
+
+
+class Split(TextIOBase):
+    """A standard output that appends the lines of requests to a file that only its owner can read.
+
+    A file of more than 100 MB is begun anew.
+    """
+
+    def __init__(self, output: TextIO, path: Path) -> None:
+        self._output = output
+        path.touch(mode=0o600)
+        self._file = path.open("w" if path.stat().st_size > _MOST_BYTES else "a", encoding="utf-8")
+
+    def write(self, text: str) -> int:
+        """Write to the file what begins as a line of telemetry does, otherwise to the output."""
+        return (self._file if text.startswith(_METRIC) else self._output).write(text)
+
+    def flush(self) -> None:
+        """Flush both."""
+        self._file.flush()
+        self._output.flush()

@@ -71,7 +71,11 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
         # The imports of these processes take longest, so the tables are created in parallel.
         worker = children.start_worker(directory, environment)
         running.append(worker)
-        server = children.start("server", [sys.executable, "-m", "infra.local.server", str(port)], environment)
+        server = children.start(
+            "server",
+            [sys.executable, "-m", "infra.local.server", str(port), str(directory / "requests.log")],
+            environment,
+        )
         running.append(server)
         _create_tables(engine)
         demonstration.find_or_create(directory, environment)

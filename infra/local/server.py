@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import logging
 import sys
+from pathlib import Path
 
 from chalice.cli import main as chalice
 from chalice.local import ChaliceRequestHandler, ThreadedHTTPServer
 
-from chalicelib import telemetry
 from infra.local import lifeline, request_log
 from infra.local.children import ROOT
 
 
-def main(port: str) -> None:
-    """Serve on this port of 127.0.0.1 until a signal stops the process."""
+def main(port: str, log: str) -> None:
+    """Serve on this port of 127.0.0.1 until a signal stops the process; append the lines of requests to a file."""
     lifeline.end_with_parent()
     # The server sends headers and body in two packets. With Nagle's algorithm, the second would wait for the client's
     # delayed acknowledgement: 40 ms for each response on a keep-alive connection.
@@ -27,9 +27,10 @@ def main(port: str) -> None:
     ChaliceRequestHandler.do_TRACE = ChaliceRequestHandler.do_QUERY = ChaliceRequestHandler.do_GET
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
-    # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings, and
-    # telemetry logs each request, which Chalice prints, too.
-    for name in ("botocore", "pynamodb", telemetry.__name__):
+    # The lines of telemetry go to a file, for `infra.cams usage`: Chalice prints each request, too.
+    sys.stdout = request_log.Split(sys.stdout, Path(log))
+    # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings.
+    for name in ("botocore", "pynamodb"):
         logging.getLogger(name).setLevel(logging.WARNING)
     options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]
     sys.argv = ["chalice", "--project-dir", str(ROOT), "local", *options]
@@ -37,4 +38,4 @@ def main(port: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

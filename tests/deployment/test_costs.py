@@ -3,15 +3,11 @@
 from pathlib import Path
 
 from benchmarks.results import PRICES
-from infra.deploy.functions import API, FUNCTIONS
+from infra.cams import prices
 from infra.tables import declared
 
 ROOT = Path(__file__).resolve().parents[2]
-# Dollars per million gateway requests, function invocations and GB-seconds.
-GATEWAY, CALL, GB_SECOND = 3.50, 0.20, 16.6667
 SECONDS = 0.05
-# Dollars for a GB of log, and KB of log per request: the service's line and the three of Lambda.
-LOG_GB, LOG_KB = 0.50, 0.9
 
 
 def rows(document: str) -> list[list[str]]:
@@ -22,13 +18,13 @@ def rows(document: str) -> list[list[str]]:
 
 def test_the_costs_follow_from_the_counted_units() -> None:
     units = {name: (float(reads), float(writes)) for name, _, reads, writes in rows("docs/benchmarks.md")}
-    (memory,) = (one.memory_mb for one in FUNCTIONS if one.name == API)
-    overhead = GATEWAY + CALL + SECONDS * GB_SECOND * memory / 1024 + LOG_KB * LOG_GB
+    assert PRICES == {**PRICES, "read units": prices.READ_UNIT * 1e6, "write units": prices.WRITE_UNIT * 1e6}
+    overhead = prices.requests(1e6, 1e6 * SECONDS)
     documented = rows("docs/operate.md")
     assert documented
     for name, database, total in documented:
         reads, writes = units[name]
-        cost = reads * PRICES["read units"] + writes * PRICES["write units"]
+        cost = prices.units(reads, writes) * 1e6
         assert (database, total) == (f"{cost:.2f}", f"{cost + overhead:.2f}"), name
 
 

@@ -1,0 +1,22 @@
+"""What a request costs, at the list prices of docs/operate.md, in dollars."""
+
+from infra.deploy.functions import API, FUNCTIONS
+
+READ_UNIT, WRITE_UNIT = 0.125 / 1e6, 0.625 / 1e6
+# A request of the gateway, and an invocation of its function.
+GATEWAY, CALL = 3.50 / 1e6, 0.20 / 1e6
+GB_SECOND = 16.6667 / 1e6
+# A GB of log, and the GB of log of a request: the service's line and the three of Lambda.
+LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
+
+(_MEMORY_GB,) = (one.memory_mb / 1024 for one in FUNCTIONS if one.name == API)
+
+
+def requests(number: float, seconds: float) -> float:
+    """Requests that took so many seconds together: the gateway, the function and the log, without the database."""
+    return number * (GATEWAY + CALL + LOG_GB * REQUEST_LOG_GB) + seconds * _MEMORY_GB * GB_SECOND
+
+
+def units(reads: float, writes: float) -> float:
+    """Read and write units of the database."""
+    return reads * READ_UNIT + writes * WRITE_UNIT
