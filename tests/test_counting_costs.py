@@ -1,0 +1,183 @@
+"""What counting costs, and what reports and usage cost to read: the tables of docs/analytics.md, counted here.
+
+Capacity is computed from the sizes of items by DynamoDB's published rules.
+"""
+
+import json
+import os
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from chalicelib import clock, ids, queues, storage
+from chalicelib.analytics import counts, hours
+from chalicelib.analytics.counts import DayRow
+from chalicelib.analytics.hours import Happened
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import prices
+from tests.api import Api
+from tests.capacity import metered
+from tests.selection import whole
+from tests.writes import put_now
+
+pytestmark = whole
+
+PAGE = Path(__file__).parent.parent / "docs" / "analytics.md"
+HOUR, DAYS, AGENTS = 3_600, 61, 4
+READS = {
+    "an agent: a month by days": "/v3/agents/a0/analytics",
+    "the same by country": "/v3/agents/a0/analytics?by=country",
+    "an agent: a day by hours": "/v3/agents/a0/analytics?interval=hour&from={yesterday}",
+    f"an organisation of {AGENTS} agents: a month by days": "/v3/orgs/acme/analytics",
+    f"a workspace of {AGENTS} agents: a month by days": "/v3/analytics",
+    "the same by country ": "/v3/analytics?by=country",
+    f"usage of {AGENTS} agents: a month by days": "/v3/usage",
+}
+SAMPLE = 200
+
+
+def changes(chance: random.Random, number: int, start: int, agent: str) -> list[Happened]:
+    """So many page loads of an hour: from 60 countries, of 30 languages, 5 browsers, 6 platforms and 4 channels."""
+    kinds = {"country": 60, "language": 30, "browser": 5, "platform": 6, "origin": 4}
+    return [
+        Happened(
+            agent,
+            ids.id_at((start + index * HOUR // number) * 1000, chance.getrandbits(80)),
+            {"loads": 1, "newVisitors": index % 2},
+            {name: f"{name}-{int(many * chance.random() ** 2)}" for name, many in kinds.items()},
+        )
+        for index in range(number)
+    ]
+
+
+def store_days(workspace_id: str, events: int) -> None:
+    """The counts of ten agents, each with so many events in 30 days, and as many in the 30 days before."""
+    chance, today = random.Random(events), clock.seconds() // 86_400 * 86_400
+    per_hour = events / 30 / 24
+    for day in range(DAYS):
+        start, rows = today - day * 86_400, []
+        by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
+        for hour in range(24):
+            number = int(per_hour) + (chance.random() < per_hour % 1)
+            factor = max(1, number // SAMPLE)
+            found = changes(chance, min(number, SAMPLE), start + hour * HOUR, "")
+            sums = hours.add_up((one.numbers(), one.places()) for one in found)
+            if found:
+                by_hour[f"{hour:02}"] = [count * factor for count in sums.counts]
+                for name, values in sums.groups.items():
+                    groups[name][f"{hour:02}"] = {value: [n * factor for n in ns] for value, ns in values.items()}
+        for agent in range(AGENTS):
+            partition = storage.key(workspace_id, f"a{agent}")
+            total, grouped = (DayRow(partition, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
+            total.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, start)})
+            grouped.seal(groups)
+            rows += [total, grouped]
+        for row in rows:
+            row.version, row.version_tag = 1, ids.new_id()
+        storage.save_many(rows)
+
+
+def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]:
+    """The rows of a day of which some hours were counted, each with so many changes."""
+    by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
+    for hour in range(until):
+        sums = hours.add_up((one.numbers(), one.places()) for one in changes(random.Random(hour), number, start, ""))
+        by_hour[f"{hour:02}"] = sums.counts
+        for name, values in sums.groups.items():
+            groups[name][f"{hour:02}"] = values
+    total, grouped = (DayRow(agent, f"{kind}#{clock.iso(start)[:10]}") for kind in ("counts", "groups"))
+    total.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, start)})
+    grouped.seal(groups)
+    return [total, grouped]
+
+
+def read_rows(api: Api) -> list[list[str]]:
+    """What each read costs: its requests and read units."""
+    found = []
+    for path in READS.values():
+        with metered() as meter:
+            assert api.get(path.format(yesterday=clock.seconds() - 86_400)).status == 200
+        found.append([str(meter.total), f"{meter.reads:g}"])
+    return found
+
+
+def table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def compare(name: str, expected: str) -> None:
+    """Compare a table of the page, or write it with CAMS_UPDATE_DOCS."""
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    text = PAGE.read_text("utf-8")
+    before, after = text.split(start)[0], text.split(end)[1]
+    wanted = f"{before}{start}{expected}{end}{after}"
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        PAGE.write_text(wanted, encoding="utf-8")
+    elif text != wanted:
+        pytest.fail(f"The table {name} of docs/analytics.md should be:\n{expected}")
+
+
+@pytest.fixture
+def ten_agents(api: Api) -> list[str]:
+    agents = [f"a{number}" for number in range(AGENTS)]
+    for agent in agents:
+        assert api.post(f"/v2/agents/{agent}", {}).status == 200
+    assert api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": agents}).status == 200
+    return agents
+
+
+@pytest.fixture
+def fixed(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Set the clock to a number of seconds after 2026-11-22T12:00Z."""
+
+    def at(seconds: int) -> None:
+        monkeypatch.setattr(clock, "milliseconds", lambda: (1_795_348_800 + seconds) * 1000)
+
+    at(0)
+    return at
+
+
+def test_a_read_costs_as_documented_however_much_was_counted(
+    workspace: NewWorkspace, fixed: Callable[[int], None], ten_agents: list[str], api: Api
+) -> None:
+    columns = []
+    for events in (1_000, 1_000_000):
+        store_days(workspace.workspace_id, events)
+        columns.append(read_rows(api))
+    month = [columns[0][0], columns[1][0]]
+    assert all(int(requests) <= 2 and float(units) <= 10 for requests, units in month)
+    rows = [[name.strip(), few[0], few[1], many[1]] for name, few, many in zip(READS, *columns, strict=True)]
+    assert [few[0] for few, many in zip(*columns, strict=True)] == [many[0] for few, many in zip(*columns, strict=True)]
+    compare("reads", table(["Read", "Requests", "Read units, 1,000 events", "1,000,000 events"], rows))
+
+
+def test_counting_costs_as_documented(
+    workspace: NewWorkspace, fixed: Callable[[int], None], agent_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent, rows = storage.key(workspace.workspace_id, agent_id), []
+    wanted: list[str] = []
+    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
+    for day, number in enumerate((1, 5, 20, 50, 300, 1_000)):
+        start = 1_795_348_800 + day * 86_400
+        row = rows_of_day(agent, start, min(number, SAMPLE), 12)
+        for one in row:
+            put_now(one)
+        pending = changes(random.Random(1), number, start, agent)
+        with metered() as meter:
+            for quarter in range(4):
+                now = (quarter + 1) * 900
+                fixed(day * 86_400 + now)
+                due = [one for one in pending if ids.timestamp_of(one.version_tag) // 1000 < start + now]
+                pending = pending[len(due) :]
+                for begin in range(0, len(due), 25):
+                    counts.record(due[begin : begin + 25])
+                fixed(day * 86_400 + now + 900)
+                for text in dict.fromkeys(wanted):
+                    counts.recount(*json.loads(text)[:3])
+                wanted.clear()
+        dollars = prices.units(meter.reads, meter.writes) / number * 1e6
+        rows.append([f"{number:,}", f"{meter.writes / number:.2f}", f"{meter.reads / number:.2f}", f"{dollars:.2f}"])
+    compare("counting", table(["Changes in an hour", "Write units", "Read units", "Dollars per million"], rows))
