@@ -178,31 +178,33 @@ def test_an_argument_in_the_path_replaces_its_name(api: Api, create: Create, pri
 
 
 LONG = [field("path", "a", defaultValue="b" * 2049)]
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+NOT_CALLABLE: dict[str, tuple[dict[str, Any], str]] = {
     "no URL": ({}, "tool.serverUrl"),
     "an empty URL": ({"serverUrl": ""}, "tool.serverUrl"),
     "another method": ({"serverUrl": "https://127.0.0.1/", "method": "CONNECT"}, "tool.method"),
     "another place": ({"serverUrl": "https://127.0.0.1/", "fields": [field("cookie", "a")]}, "tool.fields.0.in"),
     "too many fields": ({"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a")] * 101}, "tool.fields"),
-    "a long path": ({"serverUrl": "https://127.0.0.1/" + "{a}" * 600, "fields": LONG}, "arguments.a"),
-    "a required argument": (
-        {"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a", required=True)]},
-        "arguments.a",
-    ),
+}
+WRONG_ARGUMENTS = {
+    "a long path": ("https://127.0.0.1/" + "{a}" * 600, LONG),
+    "a required argument": ("https://127.0.0.1/", [field("query", "a", required=True)]),
 }
 
 
-@pytest.mark.parametrize(("members", "path"), REFUSED.values(), ids=REFUSED)
-def test_a_call_that_cannot_be_made_is_refused_by_name(
-    members: dict[str, Any],
-    path: str,
-    api: Api,
-    create: Create,
-    watch: Watch,
+@pytest.mark.parametrize(("members", "path"), NOT_CALLABLE.values(), ids=NOT_CALLABLE)
+def test_a_tool_that_describes_no_call_is_a_conflict(
+    members: dict[str, Any], path: str, api: Api, create: Create, watch: Watch
 ) -> None:
-    answer = api.post(create(**members), {"arguments": {}})
-    assert (answer.status, answer.json["code"]) == (400, "INVALID")
-    assert [one["path"] for one in answer.json["issues"]] == [path]
+    message = refused(api.post(create(**members), {"arguments": {}}), 409, code="NOT_CALLABLE")
+    assert message.startswith(f"{path} must ")
+    assert watch.sockets == 0
+
+
+@pytest.mark.parametrize(("url", "fields"), WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_wrong_arguments_are_refused_by_name(
+    url: str, fields: list[Any], api: Api, create: Create, watch: Watch
+) -> None:
+    refused(api.post(create(serverUrl=url, fields=fields), {"arguments": {}}), 400, "arguments.a")
     assert watch.sockets == 0
 
 

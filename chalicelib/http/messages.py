@@ -120,13 +120,14 @@ def limit() -> int:
     return min(int(value), MAX_PAGE_SIZE)
 
 
-def cursor(form: re.Pattern[str] = IDENTIFIER) -> str | None:
+def cursor() -> str | None:
     """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid.
 
-    A position is the sort key of the last item read, so any identifier is one, unless a list has another `form`.
+    A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
+    form.
     """
     value = exchange.query_value("cursor")
-    if value and not form.fullmatch(value):
+    if value and not operation.current().position.fullmatch(value):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
     return value or None
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from chalicelib.agents import filters as agents
+from chalicelib.conversations import transcript
 from chalicelib.http import etag, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
@@ -42,6 +43,18 @@ _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": queries.MAX_TEXT
 _FLAG: Schema = {"type": "string", "pattern": "^(true|false)$"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
+# The component of the query parameter `cursor`, by the form that an operation declares.
+CURSORS = {IDENTIFIER: "cursor", leads.POSITION: "leadCursor", transcript.POSITION: "messageCursor"}
+
+
+def _cursor(position: re.Pattern[str]) -> Schema:
+    return {
+        "name": "cursor",
+        "description": "The `nextCursor` of an earlier response. The list continues after it.",
+        "schema": {"type": "string", "pattern": f"^({position.pattern})?$"},
+    }
+
+
 # By the name of the component, which is that of the parameter unless it has a `name`.
 _QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
@@ -53,16 +66,14 @@ _QUERY: dict[str, Schema] = {
         f"{messages.MAX_PAGE_SIZE}.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": messages.PAGE_SIZE},
     },
-    "cursor": {
-        "description": "The `nextCursor` of an earlier response. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
-    },
+    "cursor": _cursor(IDENTIFIER),
     "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
     "from": {"description": "Only what was created at this time or later, Unix seconds.", "schema": _SECONDS},
     "inbox": {
         "description": "`true`: only what waits for a person, latest activity first.",
         "schema": {"type": "string", "pattern": "^(true|false)$", "default": "false"},
     },
+    "leadCursor": _cursor(leads.POSITION),
     "limit": {
         "description": "The maximum number of records.",
         "schema": {
@@ -72,6 +83,7 @@ _QUERY: dict[str, Schema] = {
             "default": messages.PAGE_SIZE,
         },
     },
+    "messageCursor": _cursor(transcript.POSITION),
     "orgId": {"description": "Only what belongs to this organisation.", "schema": _TEXT},
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",

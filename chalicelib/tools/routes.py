@@ -84,7 +84,7 @@ def change_tool(tool_id: str) -> Response:
     body="models.ToolTestIn",
     max_bytes=1_000_000,
     data="models.ToolTest",
-    raises=(errors.NotFound,),
+    raises=(errors.NotFound, calls.NotCallable),
     examples="tools.TEST_TOOL",
 )
 def test_tool(tool_id: str) -> Response:
