@@ -260,11 +260,10 @@ def test_no_answer_has_a_secret_of_the_tool(
     create: Create,
     private: None,
 ) -> None:
-    token = api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"]
     fields = [field("header", "Authorization", value=KEY), field("query", "token", defaultValue=KEY)]
     with receiver(echo) as one:
         path = create(method="POST", serverUrl=one.url, serverUrlSecret=SECRET, fields=fields)
-        for caller in (api, Api(workspace.access_token), Api(token)):
+        for caller in (api, Api(workspace.access_token)):
             answer = caller.post(path, {"arguments": {"number": "1042"}})
             assert answer.data["request"] == {
                 "method": "POST",
@@ -277,6 +276,33 @@ def test_no_answer_has_a_secret_of_the_tool(
             assert body.count("***") == 18
             assert all(one not in answer.text for one in ("s3cret", "canary", "czNjcmV0", "Y2FuYXJ5", "QmVhcmVy"))
     assert sent(one)[1]["Authorization"] == KEY
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"serverUrlSecret": SECRET},
+        {"fields": [field("header", "Authorization", value=KEY)]},
+        {"fields": [field("query", "token", defaultValue=KEY)]},
+    ],
+)
+def test_a_token_that_is_not_shown_secrets_cannot_send_them_to_its_own_server(
+    members: dict[str, Any], api: Api, create: Create, private: None
+) -> None:
+    token = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"])
+    path = create(serverUrl="https://shop.example.com/", **members)
+    with receiver(reads_any(receivers.OK)) as one:
+        assert token.patch(path.removesuffix("/test"), {"tool": {"serverUrl": one.url}}).status == 200
+        message = refused(token.post(path, {"arguments": {}}), 403)
+        assert message == "A test of a tool with secrets needs a credential that is shown secrets."
+        assert one.connections == 0
+
+
+def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, create: Create, private: None) -> None:
+    token = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"])
+    with receiver(reads_any(receivers.OK)) as one:
+        path = create(serverUrl=one.url, fields=[field("query", "number", required=True)])
+        assert token.post(path, {"arguments": {"number": 1}}).data["response"]["status"] == 200
 
 
 @one_of_each(lambda: None)
