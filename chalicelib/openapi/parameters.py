@@ -40,7 +40,7 @@ _PATH: dict[str, Schema] = {
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": queries.MAX_TEXT}
-_FLAG: Schema = {"type": "string", "pattern": "^(true|false)$"}
+_FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
 # The component of the query parameter `cursor`, by the form that an operation declares.
