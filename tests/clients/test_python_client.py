@@ -84,6 +84,21 @@ def test_a_script_of_a_user_has_no_type_errors(python: Path, tmp_path: Path) -> 
     assert "unknown.py:3:" in mypy(*options, "unknown.py", cwd=tmp_path)
 
 
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_segment_that_http_removes_from_a_path_is_refused(name: str, python: Path) -> None:
+    """Otherwise, the deletion of the conversation `..` would delete its agent."""
+    code = f"""
+from cams_client import Client
+from cams_client.api.conversations import delete_conversation
+
+try:
+    delete_conversation.sync(Client("http://127.0.0.1:9", "x"), "support", "{name}")
+except ValueError as error:
+    print(error)
+"""
+    assert ran(python, "-c", code, cwd=HERE).strip() == "An id in a path cannot be '.' or '..'."
+
+
 def test_a_filter_by_a_flag_takes_a_bool(python: Path, tmp_path: Path) -> None:
     lines = [
         "from cams_client import Client, iterate",
