@@ -187,6 +187,7 @@ NOT_CALLABLE: dict[str, tuple[dict[str, Any], str]] = {
 }
 WRONG_ARGUMENTS = {
     "a long path": ("https://127.0.0.1/" + "{a}" * 600, LONG),
+    "another path": ("https://127.0.0.1/users/{a}/orders", [field("path", "a", defaultValue="..")]),
     "a required argument": ("https://127.0.0.1/", [field("query", "a", required=True)]),
 }
 

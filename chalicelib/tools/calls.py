@@ -100,6 +100,9 @@ def _url(url: str, placed: dict[str, Document]) -> str:
     # Bounded, because a short URL can repeat a long value.
     if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
+    # A server would remove them, so an argument could choose another path.
+    if dots := next((key for key, value in in_path.items() if value in (".", "..")), None):
+        raise errors.Invalid.member(f"arguments.{dots[:64]}", "must not be . or .. in a path")
     if len(url) <= MAX_URL:
         url = _PLACEHOLDER.sub(lambda found: in_path.get(found[1], found[0]), url)
     query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")
