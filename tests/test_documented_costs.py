@@ -68,6 +68,7 @@ SHOWN = {
     "tool delete": "delete a tool",
     "conversation delete": "delete a conversation",
     "client delete": "delete a client",
+    "organisation delete": "delete an organisation",
     "visitor token create": "issue a visitor token",
     "token create": "issue a token",
     "erasure create": "ask for an erasure",
