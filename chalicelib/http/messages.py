@@ -15,7 +15,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.http import exchange, operation
-from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -49,6 +49,8 @@ def identifier(name: str, encoded: str) -> str:
         raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}") from None
     if not IDENTIFIER.fullmatch(value):
         raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
+    if value in DOT_SEGMENTS:
+        raise errors.Invalid.member(name, 'must not be "." or ".."')
     return value
 
 

@@ -14,11 +14,11 @@ from chalicelib.openapi.schemas import Schema, reference
 
 SCHEMAS: dict[str, Schema] = {
     "Identifier": {
-        "description": IDENTIFIER_RULE,
+        "description": f"{IDENTIFIER_RULE}; not `.` or `..`",
         "type": "string",
         "minLength": 1,
         "maxLength": 128,
-        "pattern": f"^{IDENTIFIER.pattern}$",
+        "pattern": rf"^(?!\.\.?$){IDENTIFIER.pattern}$",
     }
 }
 
