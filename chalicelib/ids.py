@@ -11,6 +11,8 @@ from chalicelib import clock
 
 # Identifiers that callers may choose. `#` is excluded because storage joins identifiers with it.
 IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
+# Not in a path: clients and proxies remove these segments, so `DELETE …/convos/..` would delete the agent.
+DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
 # No identifier is higher.

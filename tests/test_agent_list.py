@@ -150,8 +150,8 @@ def test_a_workspace_with_more_agents_is_not_sorted(
     fill(workspace, dict([*agents.items()][:3]))
     assert len(api.get("/v3/agents?sort=title").data) == 3
     fill(workspace, agents)
-    message = refused(api.get("/v3/agents?sort=title"), 400, "sort")
-    assert message == "sort is possible for at most 3 agents; leave it out."
+    message = refused(api.get("/v3/agents?sort=title"), 409, code="TOO_MANY_TO_SORT")
+    assert message == "sort is possible for at most 2,000 agents; leave it out."
     assert len(api.get("/v3/agents").data) == 4
 
 

@@ -736,6 +736,18 @@ def test_a_path_value_that_is_not_an_identifier_is_refused(
     )
 
 
+@one_of_each(lambda value: value)
+@pytest.mark.parametrize("value", ["%2E", "%2e%2E", ".."])
+@pytest.mark.parametrize(("operation", "name"), WITH_PATH_VALUE)
+def test_a_path_value_that_a_client_would_remove_is_refused(
+    operation: Operation, name: str, value: str, service: Service
+) -> None:
+    """Otherwise, a browser that deletes the conversation `..` would delete its agent."""
+    with harmless():
+        answer = service.send(operation, body_of(operation.name), **{name: value})
+    assert assert_refused(answer, operation, name) == f'{name} must not be "." or "..".'
+
+
 @pytest.mark.parametrize(("operation", "name"), WITH_PATH_VALUE)
 @one_of_each(lambda: None)
 def test_a_path_value_may_have_128_characters_of_every_kind(operation: Operation, name: str, service: Service) -> None:

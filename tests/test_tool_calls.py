@@ -178,31 +178,34 @@ def test_an_argument_in_the_path_replaces_its_name(api: Api, create: Create, pri
 
 
 LONG = [field("path", "a", defaultValue="b" * 2049)]
-REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+NOT_CALLABLE: dict[str, tuple[dict[str, Any], str]] = {
     "no URL": ({}, "tool.serverUrl"),
     "an empty URL": ({"serverUrl": ""}, "tool.serverUrl"),
     "another method": ({"serverUrl": "https://127.0.0.1/", "method": "CONNECT"}, "tool.method"),
     "another place": ({"serverUrl": "https://127.0.0.1/", "fields": [field("cookie", "a")]}, "tool.fields.0.in"),
     "too many fields": ({"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a")] * 101}, "tool.fields"),
-    "a long path": ({"serverUrl": "https://127.0.0.1/" + "{a}" * 600, "fields": LONG}, "arguments.a"),
-    "a required argument": (
-        {"serverUrl": "https://127.0.0.1/", "fields": [field("query", "a", required=True)]},
-        "arguments.a",
-    ),
+}
+WRONG_ARGUMENTS = {
+    "a long path": ("https://127.0.0.1/" + "{a}" * 600, LONG),
+    "another path": ("https://127.0.0.1/users/{a}/orders", [field("path", "a", defaultValue="..")]),
+    "a required argument": ("https://127.0.0.1/", [field("query", "a", required=True)]),
 }
 
 
-@pytest.mark.parametrize(("members", "path"), REFUSED.values(), ids=REFUSED)
-def test_a_call_that_cannot_be_made_is_refused_by_name(
-    members: dict[str, Any],
-    path: str,
-    api: Api,
-    create: Create,
-    watch: Watch,
+@pytest.mark.parametrize(("members", "path"), NOT_CALLABLE.values(), ids=NOT_CALLABLE)
+def test_a_tool_that_describes_no_call_is_a_conflict(
+    members: dict[str, Any], path: str, api: Api, create: Create, watch: Watch
 ) -> None:
-    answer = api.post(create(**members), {"arguments": {}})
-    assert (answer.status, answer.json["code"]) == (400, "INVALID")
-    assert [one["path"] for one in answer.json["issues"]] == [path]
+    message = refused(api.post(create(**members), {"arguments": {}}), 409, code="NOT_CALLABLE")
+    assert message.startswith(f"{path} must ")
+    assert watch.sockets == 0
+
+
+@pytest.mark.parametrize(("url", "fields"), WRONG_ARGUMENTS.values(), ids=WRONG_ARGUMENTS)
+def test_wrong_arguments_are_refused_by_name(
+    url: str, fields: list[Any], api: Api, create: Create, watch: Watch
+) -> None:
+    refused(api.post(create(serverUrl=url, fields=fields), {"arguments": {}}), 400, "arguments.a")
     assert watch.sockets == 0
 
 
@@ -258,11 +261,10 @@ def test_no_answer_has_a_secret_of_the_tool(
     create: Create,
     private: None,
 ) -> None:
-    token = api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"]
     fields = [field("header", "Authorization", value=KEY), field("query", "token", defaultValue=KEY)]
     with receiver(echo) as one:
         path = create(method="POST", serverUrl=one.url, serverUrlSecret=SECRET, fields=fields)
-        for caller in (api, Api(workspace.access_token), Api(token)):
+        for caller in (api, Api(workspace.access_token)):
             answer = caller.post(path, {"arguments": {"number": "1042"}})
             assert answer.data["request"] == {
                 "method": "POST",
@@ -275,6 +277,33 @@ def test_no_answer_has_a_secret_of_the_tool(
             assert body.count("***") == 18
             assert all(one not in answer.text for one in ("s3cret", "canary", "czNjcmV0", "Y2FuYXJ5", "QmVhcmVy"))
     assert sent(one)[1]["Authorization"] == KEY
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"serverUrlSecret": SECRET},
+        {"fields": [field("header", "Authorization", value=KEY)]},
+        {"fields": [field("query", "token", defaultValue=KEY)]},
+    ],
+)
+def test_a_token_that_is_not_shown_secrets_cannot_send_them_to_its_own_server(
+    members: dict[str, Any], api: Api, create: Create, private: None
+) -> None:
+    token = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"])
+    path = create(serverUrl="https://shop.example.com/", **members)
+    with receiver(reads_any(receivers.OK)) as one:
+        assert token.patch(path.removesuffix("/test"), {"tool": {"serverUrl": one.url}}).status == 200
+        message = refused(token.post(path, {"arguments": {}}), 403)
+        assert message == "A test of a tool with secrets needs a credential that is shown secrets."
+        assert one.connections == 0
+
+
+def test_a_token_that_is_not_shown_secrets_tests_a_tool_without_any(api: Api, create: Create, private: None) -> None:
+    token = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["tools:write"]}}).data["token"])
+    with receiver(reads_any(receivers.OK)) as one:
+        path = create(serverUrl=one.url, fields=[field("query", "number", required=True)])
+        assert token.post(path, {"arguments": {"number": 1}}).data["response"]["status"] == 200
 
 
 @one_of_each(lambda: None)

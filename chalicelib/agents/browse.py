@@ -19,6 +19,13 @@ PORTION = 100
 MAX_SORTED = 2_000
 
 
+class TooManyToSort(errors.Conflict):
+    """The workspace has too many agents for a sorted list."""
+
+    code = "TOO_MANY_TO_SORT"
+    sentence = f"sort is possible for at most {MAX_SORTED:,} agents; leave it out."
+
+
 class Examined(NamedTuple):
     """An agent: its position, its row if it is listed and exists, and whether another agent follows it."""
 
@@ -50,11 +57,11 @@ def by_id(workspace_id: str, wanted: Filters, after: str | None, limit: int) -> 
 def in_order(workspace_id: str, wanted: Filters, sort: str, after: Position | None, limit: int) -> Iterator[Examined]:
     """Yield up to `limit` listed agents after a position, sorted by one of `filters.ORDERS`, then by id.
 
-    One request per MB of summaries, and one per 20 listed agents. Raises Invalid for more than 2,000 agents.
+    One request per MB of summaries, and one per 20 listed agents. Raises TooManyToSort.
     """
     entries = [*store.list_entries(workspace_id, None, MAX_SORTED + 1)]
     if len(entries) > MAX_SORTED:
-        raise errors.Invalid.member("sort", f"is possible for at most {MAX_SORTED:,} agents; leave it out")
+        raise TooManyToSort()
     summaries = ((entry, store.summary_of(entry)) for entry in entries)
     matching = ((entry, summary) for entry, summary in summaries if wanted.match(summary))
     placed = ((Position(filters.ORDERS[sort](summary), entry.agent_id), entry) for entry, summary in matching)

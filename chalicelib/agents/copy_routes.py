@@ -55,8 +55,8 @@ def read_template(agent_id: str) -> Response:
     """Read an agent and its tools without secrets and ids, for `POST /v3/agents/import`.
 
     A reference to a tool is its place in `tools`, such as `tools.0`. Members that the service does not know may be
-    secret, so they are left out, and `warnings` names them. A template that could not be imported is 413: one with more
-    than 96 tools, or more than 2 MB.
+    secret, so they are left out, and `warnings` names them to a credential that is shown secrets. A template that could
+    not be imported is 413: one with more than 96 tools, or more than 2 MB.
     """
     found = copies.read_whole(auth.caller().workspace_id, agent_id)
     document, *opened = copies.open_all([store.require_found(found.agent), *found.tools])

@@ -41,6 +41,7 @@ def read_agent(agent_id: str) -> Response:
     data="list[record.AgentV3]",
     query=("limit", "cursor", *filters.NAMES),
     bounded=True,
+    raises=(browse.TooManyToSort,),
     examples="agents.LIST_AGENTS",
 )
 def list_agents() -> Response:

@@ -25,8 +25,8 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
     bounded=True,
     examples="reports.USAGE",
 )
-def report_usage() -> Response:
-    """Report the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
+def list_usage() -> Response:
+    """List the conversations, messages, interactions, deliveries and leads of each agent on each day of UTC.
 
     By default of the last 30 days; at most 366. `from` and `to` are widened to full days. Agents are ordered by id; the
     last entry, without `agentId`, has the deliveries that belong to no agent, such as those of a client's events.

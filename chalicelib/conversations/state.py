@@ -26,8 +26,7 @@ MAX_BODY_BYTES = LIMIT + 150_000
 MAX_BODY_VALUES = 160_000
 # Turns and messages of a state; an empty message takes three bytes in a request.
 MAX_MESSAGES = 30_000
-# Of the newest message, in the metadata: characters, and bytes, so that any script leaves the metadata in the index.
-_LAST_MESSAGE, _LAST_MESSAGE_BYTES = 200, 400
+_LAST_MESSAGE = 200  # characters of the newest message in the metadata, so that most metadata fit into the index
 NO_TURNS = b"[]"
 NOTHING_SEEN = Seen()
 _MID_FIRST = {"mid": ""}
@@ -99,12 +98,8 @@ def empty(conversation_id: str) -> State:
 
 
 def last_message(message: Document) -> str:
-    """Return the `lastMessage` of a conversation whose newest message this is: the beginning of its text.
-
-    At most 200 characters, and 400 bytes.
-    """
-    text = received.text_of(message.get("item"))[:_LAST_MESSAGE]
-    return text.encode()[:_LAST_MESSAGE_BYTES].decode(errors="ignore")
+    """Return the `lastMessage` of a conversation whose newest message this is: its first 200 characters."""
+    return received.text_of(message.get("item"))[:_LAST_MESSAGE]
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:

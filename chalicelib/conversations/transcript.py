@@ -10,6 +10,8 @@ from chalicelib.storage import Document
 # number of them, before it. Neither matches until the byte that decides it has been read.
 _OUTSIDE = re.compile(rb'["\[\]{}]')
 _INSIDE = re.compile(rb'"(?=(?:\\\\)*[^\\])')
+# The cursor of a list of messages: the number of a message, counted from the first one as 1.
+POSITION = re.compile(r"[1-9][0-9]{0,8}")
 
 
 def all_messages(turns: bytes) -> list[Document]:

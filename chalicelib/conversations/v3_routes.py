@@ -1,6 +1,5 @@
 """The routes with which people work with conversations: lists, reads, changes and assignment."""
 
-import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 _WITH_PERSON, _WITHOUT_PERSON = "human-chatting", "ai-chatting"
-_POSITION = re.compile(r"[1-9][0-9]{0,8}")
 _LISTED = "Conversations retrieved successfully"
 
 
@@ -98,6 +96,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 @operation(
     data="list[models.Message]",
     query=("limit", "cursor"),
+    position=transcript.POSITION,
     bounded=True,
     raises=(errors.NotFound,),
     examples="conversations_v3.LIST_MESSAGES",
@@ -178,7 +177,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
 
 def _position() -> int | None:
     """The position that the cursor names. Raises Invalid."""
-    cursor = messages.cursor(_POSITION)
+    cursor = messages.cursor()
     return int(cursor) if cursor else None
 
 

@@ -15,7 +15,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.http import exchange, operation
-from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -49,6 +49,8 @@ def identifier(name: str, encoded: str) -> str:
         raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}") from None
     if not IDENTIFIER.fullmatch(value):
         raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
+    if value in DOT_SEGMENTS:
+        raise errors.Invalid.member(name, 'must not be "." or ".."')
     return value
 
 
@@ -120,13 +122,14 @@ def limit() -> int:
     return min(int(value), MAX_PAGE_SIZE)
 
 
-def cursor(form: re.Pattern[str] = IDENTIFIER) -> str | None:
+def cursor() -> str | None:
     """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid.
 
-    A position is the sort key of the last item read, so any identifier is one, unless a list has another `form`.
+    A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
+    form.
     """
     value = exchange.query_value("cursor")
-    if value and not form.fullmatch(value):
+    if value and not operation.current().position.fullmatch(value):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
     return value or None
 

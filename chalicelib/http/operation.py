@@ -18,6 +18,7 @@ from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from chalicelib.errors import ApiError
 from chalicelib.http import exchange
+from chalicelib.ids import IDENTIFIER
 
 # Bytes of a request body, by default: enough for the largest record that can be stored.
 MAX_BODY_BYTES = 2_000_000
@@ -41,6 +42,7 @@ class operation:  # noqa: N801 - it is used as a decorator
       with `data`, those that the header `Accept` can ask for instead of the envelope, without pages.
     - `query`, `headers`: the names of the query parameters and headers. The view refuses a request without the query
       parameters in `requires`.
+    - `position`: the form of `cursor`, by default an identifier.
     - `bounded`: a list that examines a bounded number of entries. A page may be short, its answer has `hasMore`, and a
       `limit` above the maximum is taken as the maximum.
     - `members`: the names of further members of the envelope.
@@ -66,6 +68,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         query: tuple[str, ...] = (),
         requires: tuple[str, ...] = (),
         headers: tuple[str, ...] = (),
+        position: re.Pattern[str] = IDENTIFIER,
         bounded: bool = False,
         members: tuple[str, ...] = (),
         raises: tuple[type[ApiError], ...] = (),
@@ -77,7 +80,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         self._body, self._data, self._whole = body, data, whole
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
         self.max_bytes, self.max_values, self.files = max_bytes, max_values, files
-        self.requires, self.bounded, self.members = requires, bounded, members
+        self.requires, self.position, self.bounded, self.members = requires, position, bounded, members
         self.creates, self.warns, self.examples, self.tag = creates, warns, examples, tag
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:

@@ -51,6 +51,12 @@ def visible(record: Document, model: Any = None) -> Document:
     return projections.without_secrets(model or _model(), record)
 
 
+def require_shown(record: Document, model: Any, action: str) -> None:
+    """Raise Forbidden if the caller is not shown all of a record whose secrets an action sends elsewhere."""
+    if visible(record, model) != record:
+        raise errors.Forbidden(f"{action} needs a credential that is shown secrets.")
+
+
 def keep_hidden(name: str, before: Document, after: Document) -> Document:
     """`after` with what the caller was not shown of the list `name`, which a change replaces as a whole.
 

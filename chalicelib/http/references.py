@@ -1,6 +1,6 @@
 """Warnings about ids in a body that name no record. Such a body is stored: the record may be created later."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from chalicelib import errors, storage
@@ -33,10 +33,11 @@ def in_list(path: str, ids: Sequence[str] | None) -> dict[str, str]:
 def find_missing(*members: Named) -> list[errors.Issue]:
     """The warnings about ids that name no record, up to 20. One request if there are ids.
 
-    Looks up to 40 ids up, first those that were not stored before. The others get no warning.
+    Looks up to 40 ids up, first those that were not stored before. One warning counts the new ids beyond them.
     """
-    missing = [_missing(one, found) for one, found in zip(members, _find(members), strict=True)]
-    return [issue for issues in missing for issue in issues][:_MAX_WARNINGS]
+    looked_up = [*zip(members, _find(members), strict=True)]
+    warnings = [issue for one, found in looked_up for issue in (*_unchecked(one, found), *_missing(one, found))]
+    return warnings[:_MAX_WARNINGS]
 
 
 def _find(members: Sequence[Named]) -> list[dict[str, Any]]:
@@ -47,6 +48,15 @@ def _find(members: Sequence[Named]) -> list[dict[str, Any]]:
     rows = storage.find_many([one.key(id_)._replace(consistent=True) for one, id_ in new_first])
     found = list(zip(new_first, rows, strict=True))
     return [{id_: row for (of, id_), row in found if of is one} for one in members]
+
+
+def _unchecked(named: Named, found: dict[str, Any]) -> Iterator[errors.Issue]:
+    """The warning about the new ids of a list that were not looked up, at the path of the list."""
+    ids = {id_: path for path, id_ in named.ids.items() if IDENTIFIER.fullmatch(id_)}
+    if unchecked := ids.keys() - found.keys() - {*named.known}:
+        path = ids[unchecked.pop()].rpartition(".")[0]
+        message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"
+        yield errors.Issue(path=path, message=message)
 
 
 def _missing(named: Named, found: dict[str, Any]) -> list[errors.Issue]:

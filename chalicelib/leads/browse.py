@@ -15,7 +15,7 @@ from chalicelib.storage import Document, parent_scoped_ids
 
 NAMES = ("agentId", "from", "to", "q")
 _SEARCHED = ("name", "email", "phone", "agentName")
-CURSOR = re.compile(ids.ULID.pattern + ids.IDENTIFIER.pattern)
+POSITION = re.compile(ids.ULID.pattern + ids.IDENTIFIER.pattern)
 _ULID = 26
 _END = "0" * _ULID  # before it, an agent has no lead
 
@@ -36,7 +36,7 @@ class Asked(NamedTuple):
 
 def requested() -> Asked:
     """The query of the request. Raises Invalid."""
-    cursor, agent_id = messages.cursor(CURSOR), queries.text("agentId")
+    cursor, agent_id = messages.cursor(), queries.text("agentId")
     since, until, text = queries.seconds("from"), queries.seconds("to"), queries.folded("q")
     return Asked(agent_id, since, until, text, (cursor[_ULID:], cursor[:_ULID]) if cursor else None)
 

@@ -50,7 +50,11 @@ def list_leads(agent_id: str) -> Response:
 
 @routes.route("/v3/leads", methods=["GET"])
 @operation(
-    data="list[models.Lead]", query=("limit", "cursor", *browse.NAMES), bounded=True, examples="leads.LIST_ALL_LEADS"
+    data="list[models.Lead]",
+    query=("limit", "cursor", *browse.NAMES),
+    position=browse.POSITION,
+    bounded=True,
+    examples="leads.LIST_ALL_LEADS",
 )
 def list_all_leads() -> Response:
     """List the leads that match all given filters: of one agent newest first, or of all agents, ordered by agent.
@@ -68,6 +72,7 @@ def list_all_leads() -> Response:
     files=tuple(files.MEDIA.values()),
     query=("format", "limit", "cursor", *browse.NAMES),
     requires=("format",),
+    position=browse.POSITION,
     bounded=True,
 )
 def export_leads() -> Response:

@@ -128,7 +128,7 @@ def _query(declared: operation) -> tuple[str, ...]:
     """The names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
     special |= {"limit": "boundedLimit"} if declared.bounded else {}
-    special |= {"cursor": "sortedCursor"} if "sort" in declared.query else {}
+    special |= {"cursor": "sortedCursor" if "sort" in declared.query else parameters.CURSORS[declared.position]}
     return tuple(special.get(name, name) for name in declared.query)
 
 

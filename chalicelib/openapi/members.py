@@ -57,7 +57,7 @@ _STATES = known("ai-chatting", "requested_chat", "human-chatting", "ended_chat")
 _CONVERSATION_V3 = {
     **_CONVERSATION,
     "state": _STATES,
-    "lastMessage": note("The beginning of the newest message: at most 200 characters, and 400 bytes."),
+    "lastMessage": note("The first 200 characters of the newest message."),
 }
 _TOOL = {
     "method": known("GET"),

@@ -6,6 +6,7 @@ from typing import Any
 
 from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
+from chalicelib.conversations import transcript
 from chalicelib.http import etag, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
@@ -14,11 +15,11 @@ from chalicelib.openapi.schemas import Schema, reference
 
 SCHEMAS: dict[str, Schema] = {
     "Identifier": {
-        "description": IDENTIFIER_RULE,
+        "description": f"{IDENTIFIER_RULE}; not `.` or `..`",
         "type": "string",
         "minLength": 1,
         "maxLength": 128,
-        "pattern": f"^{IDENTIFIER.pattern}$",
+        "pattern": rf"^(?!\.\.?$){IDENTIFIER.pattern}$",
     }
 }
 
@@ -40,8 +41,20 @@ _PATH: dict[str, Schema] = {
 }
 
 _TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": queries.MAX_TEXT}
-_FLAG: Schema = {"type": "string", "pattern": "^(true|false)$"}
+_FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
+
+# The component of the query parameter `cursor`, by the form that an operation declares.
+CURSORS = {IDENTIFIER: "cursor", leads.POSITION: "leadCursor", transcript.POSITION: "messageCursor"}
+
+
+def _cursor(position: re.Pattern[str]) -> Schema:
+    return {
+        "name": "cursor",
+        "description": "The `nextCursor` of an earlier response. The list continues after it.",
+        "schema": {"type": "string", "pattern": f"^({position.pattern})?$"},
+    }
+
 
 # By the name of the component, which is that of the parameter unless it has a `name`.
 _QUERY: dict[str, Schema] = {
@@ -58,10 +71,7 @@ _QUERY: dict[str, Schema] = {
         "description": "Also `groups`: the same for each value of this dimension.",
         "schema": {"type": "string", "pattern": f"^({'|'.join(hours.DIMENSIONS)})$"},
     },
-    "cursor": {
-        "description": "The `nextCursor` of an earlier response. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{leads.CURSOR.pattern})?$"},
-    },
+    "cursor": _cursor(IDENTIFIER),
     "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
     "from": {
         "description": "Only what was created, or happened, at this time or later, Unix seconds.",
@@ -75,6 +85,7 @@ _QUERY: dict[str, Schema] = {
         "description": "The length of the intervals of the series.",
         "schema": {"type": "string", "pattern": f"^({'|'.join(series.INTERVALS)})$", "default": "day"},
     },
+    "leadCursor": _cursor(leads.POSITION),
     "limit": {
         "description": "The maximum number of records.",
         "schema": {
@@ -84,6 +95,7 @@ _QUERY: dict[str, Schema] = {
             "default": messages.PAGE_SIZE,
         },
     },
+    "messageCursor": _cursor(transcript.POSITION),
     "orgId": {"description": "Only what belongs to this organisation.", "schema": _TEXT},
     "page": {
         "description": "The page number, from 1. Pages after the last one are empty.",

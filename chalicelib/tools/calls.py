@@ -36,11 +36,18 @@ _MAX_FIELDS = 100
 _SHORTEST = 8
 
 
+class NotCallable(errors.Conflict):
+    """The tool, as it is stored, does not describe a call."""
+
+    code = "NOT_CALLABLE"
+    sentence = "tool.serverUrl must be set for a call; change the tool first."
+
+
 def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
 
-    `error` says why there is no complete response: a refused address, a timeout. Raises Invalid if the tool cannot be
-    called with these arguments.
+    `error` says why there is no complete response: a refused address, a timeout. Raises NotCallable if the tool cannot
+    be called, and Invalid if it cannot be called with these arguments.
     """
     masked, response = _with_masks(tool), Response()
     request, shown = build_request(tool, arguments), build_request(masked, arguments)
@@ -51,14 +58,14 @@ def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
 
 
 def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Request:
-    """The request of a call. Raises Invalid if a member of the tool or an argument does not allow it."""
+    """The request of a call. Raises NotCallable if the tool does not allow it, and Invalid if an argument does not."""
     method = (tool.get("method") or "GET").upper()
     if method not in _METHODS:
-        raise errors.Invalid.member("tool.method", f"must be one of {', '.join(_METHODS)} for a call")
+        raise NotCallable(f"tool.method must be one of {', '.join(_METHODS)} for a call.")
     if not tool.get("serverUrl"):
-        raise errors.Invalid.member("tool.serverUrl", "must be set for a call; change the tool first")
+        raise NotCallable()
     if len(tool.get("fields") or ()) > _MAX_FIELDS:
-        raise errors.Invalid.member("tool.fields", f"must have at most {_MAX_FIELDS} entries for a call")
+        raise NotCallable(f"tool.fields must have at most {_MAX_FIELDS} entries for a call.")
     rest = "query" if method in ("GET", "DELETE") else "body"
     placed = _place(tool.get("fields") or [], arguments, rest)
     headers = {name: _text(value) for name, value in placed["header"].items()}
@@ -78,7 +85,7 @@ def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> d
         if not key:
             continue
         if place not in _PLACES:
-            raise errors.Invalid.member(f"tool.fields.{number}.in", f"must be one of {', '.join(_PLACES)} for a call")
+            raise NotCallable(f"tool.fields.{number}.in must be one of {', '.join(_PLACES)} for a call.")
         values = (field.get("value"), arguments.get(key), field.get("defaultValue"))
         value = next((one for one in values if one is not None), None)
         if value is not None:
@@ -93,6 +100,9 @@ def _url(url: str, placed: dict[str, Document]) -> str:
     # Bounded, because a short URL can repeat a long value.
     if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
+    # A server would remove them, so an argument could choose another path.
+    if dots := next((key for key, value in in_path.items() if value in (".", "..")), None):
+        raise errors.Invalid.member(f"arguments.{dots[:64]}", "must not be . or .. in a path")
     if len(url) <= MAX_URL:
         url = _PLACEHOLDER.sub(lambda found: in_path.get(found[1], found[0]), url)
     query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")

@@ -11,12 +11,15 @@ from chalicelib import errors
 # Upward, because an agent contains tools: only these routes need to know whether their agent exists.
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages, privileges
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import operation
 from chalicelib.storage import Document
 from chalicelib.tools import calls, store
 
 if TYPE_CHECKING:
     from chalicelib.tools import models
+else:
+    models = LazyModule("chalicelib.tools.models")
 
 routes = Blueprint(__name__)
 
@@ -84,17 +87,20 @@ def change_tool(tool_id: str) -> Response:
     body="models.ToolTestIn",
     max_bytes=1_000_000,
     data="models.ToolTest",
-    raises=(errors.NotFound,),
+    raises=(errors.NotFound, calls.NotCallable),
     examples="tools.TEST_TOOL",
 )
 def test_tool(tool_id: str) -> Response:
     """Call a tool's server with `arguments`, as an agent does, and show the request and the response.
 
-    The call has 10 seconds. It is made even if the tool is disabled. A call without a response has an `error`.
+    The call has 10 seconds. It is made even if the tool is disabled. A call without a response has an `error`. If the
+    tool has a secret, a token that is not shown secrets gets 403: it could change the URL to receive them.
     Nothing is stored, except with an `Idempotency-Key`: then a repeated request gets this answer without another call.
     """
     body: models.ToolTestIn = messages.body()
     tool = store.read(auth.caller().workspace_id, tool_id).open()
+    # Otherwise the caller could change the URL and receive secrets that it is not shown.
+    privileges.require_shown(tool, models.Tool, "A test of a tool with secrets")
     return messages.success("Tool called successfully", calls.call(tool, body.arguments))
 
 

@@ -80,6 +80,34 @@ def test_a_script_of_a_user_has_no_type_errors(python: Path, tmp_path: Path) -> 
     options = ("--python-executable", python, "--config-file=")
     assert "Success" in mypy(*options, "page.py", HERE / "python_client.py", cwd=tmp_path)
     assert "wrong.py:" in mypy(*options, "wrong.py", cwd=tmp_path)
+    (tmp_path / "unknown.py").write_text("from cams_client import models\n\nprint(models.Agnet)\n", encoding="utf-8")
+    assert "unknown.py:3:" in mypy(*options, "unknown.py", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("name", [".", ".."])
+def test_a_segment_that_http_removes_from_a_path_is_refused(name: str, python: Path) -> None:
+    """Otherwise, the deletion of the conversation `..` would delete its agent."""
+    code = f"""
+from cams_client import Client
+from cams_client.api.conversations import delete_conversation
+
+try:
+    delete_conversation.sync(Client("http://127.0.0.1:9", "x"), "support", "{name}")
+except ValueError as error:
+    print(error)
+"""
+    assert ran(python, "-c", code, cwd=HERE).strip() == "An id in a path cannot be '.' or '..'."
+
+
+def test_a_filter_by_a_flag_takes_a_bool(python: Path, tmp_path: Path) -> None:
+    lines = [
+        "from cams_client import Client, iterate",
+        "from cams_client.api.agents import list_agents",
+        "list_agents.sync(Client('https://cams.example.com', 'x'), starred=True, deployed=False)",
+        "",
+    ]
+    (tmp_path / "flags.py").write_text("\n".join(lines), encoding="utf-8")
+    assert "Success" in mypy("--python-executable", python, "--config-file=", "flags.py", cwd=tmp_path)
 
 
 def mypy(*arguments: object, cwd: Path) -> str:
