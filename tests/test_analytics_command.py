@@ -41,7 +41,7 @@ GROUPS = {
 }
 DRAWN = """\
 Support, the last 9 days
-                Total  Before  Change  Course
+                Total  Before  Change  Trend
 Page loads         36      30    +20%   ▁▂▃▄▅▆▇█
 New visitors        0       0       –
 Conversations      36      40    -10%  █▇▆▅▄▃▂▁

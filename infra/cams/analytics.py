@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.console import Console
 
 from chalicelib import clock
@@ -80,7 +82,10 @@ def analytics(
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         recorded = Console(record=True, width=drawing.WIDTH, file=nowhere, force_terminal=True, highlight=False)
         recorded.print(drawn)
-    recorded.save_svg(str(picture), title=f"python -m infra.cams analytics --agent {agent_id}")
+    # Without the fonts that a reader would fetch from another site.
+    code_format = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    title = f"python -m infra.cams analytics --agent {agent_id}"
+    recorded.save_svg(str(picture), title=title, code_format=code_format, unique_id="report")
 
 
 def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | None) -> dict[str, Any]:

@@ -75,16 +75,17 @@ def _totals(report: Report, per_mark: int) -> Table:
     table.add_column("")
     for header in ("Total", "Before", "Change"):
         table.add_column(header, justify="right")
-    table.add_column("Course", no_wrap=True)
+    table.add_column("Trend", no_wrap=True)
     for name, label in _LABELS.items():
         now, before = report["totals"][name], report["previous"][name]
         marks = Text(sparkline([entry[name] for entry in report["series"]], per_mark), style="cyan")
-        table.add_row(label, f"{now:,}", f"{before:,}", _changed(now, before), marks)
+        table.add_row(label, f"{now:,}", f"{before:,}", change(now, before), marks)
     now, before = (report[part].get("averageSeconds") for part in ("totals", "previous"))
     if now is not None:
         marks = Text(sparkline([entry.get("averageSeconds", 0) for entry in report["series"]]), style="cyan")
-        course = marks if per_mark == 1 else ""
-        table.add_row("Average length", _length(now), _length(before), _changed(now, before or 0), course)
+        table.add_row(
+            "Average length", _length(now), _length(before), change(now, before or 0), marks if per_mark == 1 else ""
+        )
     return table
 
 
@@ -104,10 +105,6 @@ def _bars(dimension: str, name: str, groups: Sequence[Report]) -> RenderableType
     if rest:
         table.add_row(Text("all others", style="dim"), f"{rest:,}", f"{round(rest * 100 / total)}%", "")
     return Group("", Text(f"{_LABELS[name]} by {dimension}", style="bold"), table)
-
-
-def _changed(now: float, before: float) -> Text:
-    return Text(change(now, before), style="green" if now > before else "red" if now < before else "")
 
 
 def _length(seconds: int | None) -> str:
