@@ -141,12 +141,11 @@ def _timed(said: Sequence[str], start: int, chance: random.Random) -> Iterator[t
 def _open_handoffs(visits: list[Visit]) -> list[Visit]:
     """The same visits, but the last handoffs are open: they wait for a person, or are with one."""
     asked = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.asked][::-1]
-    people = [*texts.CLIENTS]
-    for place, number in enumerate(asked[: _WAITING + _WITH_PERSON]):
-        visit, person = visits[number], people[place % len(people)]
-        waits = place % 2 == 0 if place < 2 * _WITH_PERSON else True
-        change: dict[str, Any] = (
-            {"state": "requested_chat"} if waits else {"state": "human-chatting", "assigned": person}
-        )
-        visits[number] = visit._replace(talk=visit.talk._replace(**change)) if visit.talk else visit
+    with_person: list[dict[str, Any]] = [
+        {"state": "human-chatting", "assigned": person} for person in texts.CLIENTS
+    ] * (_WITH_PERSON // 2)
+    changes: list[dict[str, Any]] = [{"state": "requested_chat"}] * _WAITING + with_person
+    for number, change in zip(asked, changes, strict=False):
+        visit = visits[number]
+        visits[number] = visit._replace(talk=visit.talk and visit.talk._replace(**change))
     return visits

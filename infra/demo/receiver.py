@@ -54,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        is_genuine = _is_signed(self.secret, self.headers, body)
+        is_genuine = is_signed(self.secret, self.headers, body)
         self.send_response(200 if is_genuine else 401)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -65,7 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing but the events."""
 
 
-def _is_signed(secret: str, headers: Any, body: bytes) -> bool:
+def is_signed(secret: str, headers: Any, body: bytes) -> bool:
+    """Whether a delivery has the signature of `secret`. `headers` is a mapping."""
     try:
         message_id, timestamp = headers["webhook-id"], int(headers["webhook-timestamp"])
     except (TypeError, ValueError):
