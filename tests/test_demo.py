@@ -15,6 +15,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.demo import fill, plan, receiver, texts
 from infra.demo.plan import Talk, Visit
 from tests.api import Api
+from tests.conftest import PassTime
 from tests.selection import whole
 from tests.test_reports import Pipeline
 
@@ -161,7 +162,8 @@ WAITING = ("requested_chat", "human-chatting")
 
 
 @pytest.fixture
-def pipeline(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+def pipeline(workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """With the clock stopped, so that no hour ends during a test."""
     return Pipeline(monkeypatch)
 
 

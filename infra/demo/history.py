@@ -183,7 +183,7 @@ def _of_conversation(row: conversations.ConversationRow, visit: Visit) -> Iterat
     asked = _talk(visit).asked
     if asked and not any(one.counts["handoffs"] for one in counted):  # the state has changed since
         tag = ids.id_at(asked * 1_000, visit.ident ^ 2)
-        pass
+        yield Happened(row.agent, tag, {"handoffs": 1}, counted[0].values)
 
 
 def _count_changes(moment: int, changes: list[Happened]) -> None:
@@ -215,8 +215,8 @@ def _count_conversations(moment: int, created: dict[str, list[str]]) -> None:
     for agent, ulids in created.items():
         sums: dict[tuple[str, str], list[int]] = {}
         for quarter in map(jump.quarter_of, ulids):
-            sums.setdefault(("day", quarter.day), [0] * jump.QUARTERS)[quarter.number] += 2
-            sums.setdefault(("month", quarter.month), [0] * 31)[quarter.day_number] += 2
+            sums.setdefault(("day", quarter.day), [0] * jump.QUARTERS)[quarter.number] += 1
+            sums.setdefault(("month", quarter.month), [0] * 31)[quarter.day_number] += 1
         rows = [tallies.TallyRow(agent, storage.key(*period), counts=json.dumps(one)) for period, one in sums.items()]
         for row in rows:
             row.version_tag = ids.id_at(moment * 1_000, 0)
