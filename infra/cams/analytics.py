@@ -1,21 +1,17 @@
 """The command that shows the report of an agent, from the same counts as `GET /v3/agents/{agent_id}/analytics`."""
 
 import json
-import os
-import re
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import click
-from rich._export_format import CONSOLE_SVG_FORMAT
-from rich.console import Console
 
 from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.workspaces import store as workspaces
-from infra.cams import drawing, options
+from infra.cams import options
 
 _DAY_SECONDS = 24 * 60 * 60
 _HOURLY_SECONDS = 2 * _DAY_SECONDS
@@ -66,6 +62,8 @@ def analytics(
     By days, or by hours for at most two days. The change is that since the period before, which has the same length.
     Nothing is coloured if the output is no terminal or NO_COLOR is set.
     """
+    from infra.cams import drawing  # the other commands do not wait for the import of Rich
+
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)
     period = series.Period(*series.widened(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
@@ -77,15 +75,9 @@ def analytics(
     name = agents.display_name(agent.open()) or agent_id
     drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups)
     if picture is None:
-        drawing.console().print(drawn)
-        return
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
-        recorded = Console(record=True, width=drawing.WIDTH, file=nowhere, force_terminal=True, highlight=False)
-        recorded.print(drawn)
-    # Without the fonts that a reader would fetch from another site.
-    code_format = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
-    title = f"python -m infra.cams analytics --agent {agent_id}"
-    recorded.save_svg(str(picture), title=title, code_format=code_format, unique_id="report")
+        drawing.show(drawn)
+    else:
+        drawing.save(drawn, picture, f"python -m infra.cams analytics --agent {agent_id}")
 
 
 def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | None) -> dict[str, Any]:

@@ -1,13 +1,18 @@
-"""Draws a report in the terminal with Rich: totals with sparklines, and bars. Pure.
+"""Draws a report in the terminal with Rich: totals with sparklines, and bars.
 
 A report is what `GET /v3/agents/{agent_id}/analytics` answers. Everything fits 80 columns. Rich omits the colours when
 the output is no terminal, or with NO_COLOR.
 """
 
+import re
+import sys
 from collections.abc import Sequence
+from io import StringIO, TextIOWrapper
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from rich._export_format import CONSOLE_SVG_FORMAT
 from rich.bar import Bar
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
@@ -63,11 +68,20 @@ def change(now: float, before: float) -> str:
     return f"{round((now - before) * 100 / before):+}%".replace("+0%", "±0%")
 
 
-def console(width: int | None = None) -> Console:
-    """Where to print: at most 80 columns, in the characters of the terminal's encoding."""
-    printed = Console(highlight=False)
-    printed.width = min(width or printed.width, WIDTH)
-    return printed
+def show(drawn: RenderableType) -> None:
+    """Print to standard output, with `?` for the marks that its encoding does not have."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    Console(width=WIDTH, highlight=False).print(drawn)
+
+
+def save(drawn: RenderableType, picture: Path, title: str) -> None:
+    """Write an SVG file of a terminal with this title."""
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, highlight=False)
+    console.print(drawn)
+    # Without the fonts that a reader would fetch from another site.
+    form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
 
 
 def _totals(report: Report, per_mark: int) -> Table:

@@ -10,7 +10,7 @@ from infra.demo.service import Service
 
 # At a time.
 _TALKS = 2
-_PAUSE = (1.5, 3.5)  # seconds between two messages
+_PAUSE = (0.8, 2.2)  # seconds between two messages
 
 
 def converse(service: Service, seconds: float) -> None:
