@@ -37,6 +37,7 @@ _SPARKS = 31  # columns of a sparkline: a month by days
 _BARS = 8  # of a dimension
 _BAR_WIDTH = 36
 _VALUE_WIDTH = 18
+_COUNT_WIDTH = 7
 
 
 def draw(title: str, report: Report, groups: dict[str, list[Report]]) -> RenderableType:
@@ -108,7 +109,7 @@ def _bars(dimension: str, name: str, groups: Sequence[Report]) -> RenderableType
     shown = [one for one in islice(counted, _BARS) if one[0]]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(width=_VALUE_WIDTH, no_wrap=True)
-    table.add_column(justify="right")
+    table.add_column(justify="right", min_width=_COUNT_WIDTH)  # so that bars of several dimensions are aligned
     table.add_column(justify="right", style="dim")
     table.add_column(width=_BAR_WIDTH)
     total = sum(count for count, _ in counted)
