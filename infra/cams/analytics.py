@@ -57,10 +57,10 @@ def analytics(
     picture: Path | None,
     as_json: bool,
 ) -> None:
-    """Show what happened at an agent: totals with their change, sparklines and bars.
+    """Draw what happened at an agent.
 
-    By days, or by hours for at most two days. The change is that since the period before, which has the same length.
-    Nothing is coloured if the output is no terminal or NO_COLOR is set.
+    Totals with their change, sparklines and bars, by days, or by hours for at most two days. The change is that since
+    the period before, which has the same length. Nothing is coloured if the output is no terminal or NO_COLOR is set.
     """
     from infra.cams import drawing  # the other commands do not wait for the import of Rich
 
