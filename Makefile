@@ -15,10 +15,11 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy client install install-run install-engine install-bench lock clean
+.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy client install install-run install-engine install-bench lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
+	@echo "make demo [PORT=8000] [STATE=.local]  fills the service with 90 days of data, and prints webhooks as they come"
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; three minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
@@ -37,6 +38,10 @@ help:  # the first target, so that a bare `make` starts nothing
 
 run: install-run
 	@exec .venv/bin/python -m infra.local.run --port "$(PORT)" --state "$(STATE)" $(ARGS)
+
+# Fills the run that uses STATE, or starts one.
+demo: install-run
+	@exec .venv/bin/python -m infra.demo --port "$(PORT)" --state "$(STATE)" $(ARGS)
 
 # Two workers: on a small machine, more would slow down the tests that start and kill processes. All tests of a module
 # run in one worker, so that module fixtures are set up once.

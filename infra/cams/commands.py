@@ -9,6 +9,7 @@ from chalicelib.credentials import store as credentials
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra.cams import options
+from infra.cams.analytics import analytics
 from infra.cams.conversations import conversations
 from infra.cams.output import (
     Commands,
@@ -241,6 +242,7 @@ def rotate_data_key() -> None:
 cams.add_command(workspace)
 cams.add_command(tallies)
 cams.add_command(usage)
+cams.add_command(analytics)
 cams.add_command(conversations)
 
 

@@ -1,0 +1,102 @@
+"""The command that shows the report of an agent, from the same counts as `GET /v3/agents/{agent_id}/analytics`."""
+
+import json
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import click
+
+from chalicelib import clock
+from chalicelib.agents import store as agents
+from chalicelib.analytics import counts, hours, series
+from chalicelib.workspaces import store as workspaces
+from infra.cams import options
+
+_DAY_SECONDS = 24 * 60 * 60
+_HOURLY_SECONDS = 2 * _DAY_SECONDS
+
+
+def _zone(context: click.Context, parameter: click.Parameter, value: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(value)
+    except (KeyError, ValueError, OSError) as error:
+        raise click.BadParameter("must be the name of a time zone, such as Europe/Amsterdam.") from error
+
+
+@click.command()
+@click.option(
+    "--workspace",
+    "workspace_id",
+    metavar="WORKSPACE_ID",
+    callback=options.optional_text,
+    help="The workspace; not needed if there is only one.",
+)
+@click.option(
+    "--agent", "agent_id", required=True, metavar="AGENT_ID", callback=options.printable_text, help="The agent."
+)
+@click.option("--last", type=options.Duration(least=3_600), default="30d", show_default=True, help="The period.")
+@click.option("--tz", "zone", default="UTC", show_default=True, callback=_zone, help="Where days begin.")
+@click.option(
+    "--by",
+    "dimensions",
+    type=click.Choice(hours.DIMENSIONS),
+    multiple=True,
+    default=("origin", "country"),
+    show_default=True,
+    help="The bars; give it several times.",
+)
+@click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path), help="Write a picture instead.")
+@options.as_json
+def analytics(
+    workspace_id: str | None,
+    agent_id: str,
+    last: int,
+    zone: ZoneInfo,
+    dimensions: tuple[str, ...],
+    picture: Path | None,
+    as_json: bool,
+) -> None:
+    """Draw what happened at an agent.
+
+    Totals with their change, sparklines and bars, by days, or by hours for at most two days. The change is that since
+    the period before, which has the same length. Nothing is coloured if the output is no terminal or NO_COLOR is set.
+    """
+    from infra.cams import drawing  # the other commands do not wait for the import of Rich
+
+    workspace_id = workspace_id or _only_workspace()
+    agent = agents.read(workspace_id, agent_id)
+    period = series.Period(*series.widened(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
+    report = _report(workspace_id, agent_id, period, None)
+    groups = {one: _report(workspace_id, agent_id, period, one)["groups"] for one in dimensions}
+    if as_json:
+        click.echo(json.dumps({**report, "groups": groups}, indent=2))
+        return
+    name = agents.display_name(agent.open()) or agent_id
+    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups)
+    if picture is None:
+        drawing.show(drawn)
+    else:
+        drawing.save(drawn, picture, f"python -m infra.cams analytics --agent {agent_id}")
+
+
+def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | None) -> dict[str, Any]:
+    """The report of a period, or its groups by a dimension."""
+    before = period.before()
+    interval = "hour" if period.end - period.start <= _HOURLY_SECONDS else "day"
+    found = [*counts.read(workspace_id, agent_id, before.start, period.end, by)]
+    if by is None:
+        return series.build(period, before, interval, found)
+    return {"groups": series.build_groups(period, before, interval, found)}
+
+
+def _only_workspace() -> str:
+    found = [row.workspace for row in workspaces.list_all()]
+    if len(found) != 1:
+        raise click.UsageError(f"There are {len(found)} workspaces: name one with --workspace.")
+    return found[0]
+
+
+def _in_words(seconds: int) -> str:
+    count, unit = (seconds // _DAY_SECONDS, "day") if seconds >= _DAY_SECONDS else (seconds // 3_600, "hour")
+    return f"{count} {unit}{'s' * (count != 1)}"

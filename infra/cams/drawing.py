@@ -1,0 +1,141 @@
+"""Draws a report in the terminal with Rich: totals with sparklines, and bars.
+
+A report is what `GET /v3/agents/{agent_id}/analytics` answers. Everything fits 80 columns. Rich omits the colours when
+the output is no terminal, or with NO_COLOR.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from io import StringIO, TextIOWrapper
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.bar import Bar
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from chalicelib import clock
+
+Report = dict[str, Any]
+
+WIDTH = 80
+_LABELS = {
+    "loads": "Page loads",
+    "newVisitors": "New visitors",
+    "conversations": "Conversations",
+    "messages": "Messages",
+    "interactions": "Interactions",
+    "handoffs": "Handoffs",
+    "leads": "Leads",
+}
+_LEVELS = "▁▂▃▄▅▆▇█"
+_SPARKS = 31  # columns of a sparkline: a month by days
+_BARS = 8  # of a dimension
+_BAR_WIDTH = 36
+_VALUE_WIDTH = 18
+_COUNT_WIDTH = 7
+
+
+def draw(title: str, report: Report, groups: dict[str, list[Report]]) -> RenderableType:
+    """The totals of a report with the change since the period before, a sparkline per count, and bars.
+
+    `groups` has the groups of a report by dimension. Their bars show page loads, or conversations if none is counted.
+    """
+    series, totals = report["series"], report["totals"]
+    heading = Text(title, style="bold")
+    if not any(totals[name] or report["previous"][name] for name in _LABELS):
+        return Group(heading, Text("Nothing was counted in this period. A change is counted about 17 minutes later."))
+    per_mark = -(-len(series) // _SPARKS)
+    name = "loads" if totals["loads"] else "conversations"
+    bars = [_bars(dimension, name, found) for dimension, found in groups.items() if totals[name]]
+    return Group(heading, _totals(report, per_mark), Text(_scale(series, per_mark), style="dim"), *bars)
+
+
+def sparkline(values: Sequence[int], per_mark: int = 1) -> str:
+    """A mark for the sum of each `per_mark` values, its height relative to the largest; a space for 0."""
+    sums = [sum(values[start : start + per_mark]) for start in range(0, len(values), per_mark)]
+    most = max(sums, default=0)
+    return "".join(_LEVELS[(value * len(_LEVELS) - 1) // most] if value else " " for value in sums)
+
+
+def change(now: float, before: float) -> str:
+    """The change from `before` to `now` in per cent, rounded; `new` where there was nothing before."""
+    if not before:
+        return "new" if now else "–"
+    return f"{round((now - before) * 100 / before):+}%".replace("+0%", "±0%")
+
+
+def show(drawn: RenderableType) -> None:
+    """Print to standard output, with `?` for the marks that its encoding does not have."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    Console(width=WIDTH, highlight=False).print(drawn)
+
+
+def save(drawn: RenderableType, picture: Path, title: str) -> None:
+    """Write an SVG file of a terminal with this title."""
+    console = Console(record=True, width=WIDTH, file=StringIO(), force_terminal=True, highlight=False)
+    console.print(drawn)
+    # Without the fonts that a reader would fetch from another site.
+    form = re.sub(r"@font-face \{\{.*?\}\}\s*", "", CONSOLE_SVG_FORMAT, flags=re.DOTALL)
+    console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
+
+
+def _totals(report: Report, per_mark: int) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("")
+    for header in ("Total", "Before", "Change"):
+        table.add_column(header, justify="right")
+    table.add_column("Trend", no_wrap=True)
+    for name, label in _LABELS.items():
+        now, before = report["totals"][name], report["previous"][name]
+        marks = Text(sparkline([entry[name] for entry in report["series"]], per_mark), style="cyan")
+        table.add_row(label, f"{now:,}", f"{before:,}", change(now, before), marks)
+    now, before = (report[part].get("averageSeconds") for part in ("totals", "previous"))
+    if now is not None:
+        marks = Text(sparkline([entry.get("averageSeconds", 0) for entry in report["series"]]), style="cyan")
+        table.add_row(
+            "Average length", _length(now), _length(before), change(now, before or 0), marks if per_mark == 1 else ""
+        )
+    return table
+
+
+def _bars(dimension: str, name: str, groups: Sequence[Report]) -> RenderableType:
+    counted = sorted(((group["totals"][name], group["value"]) for group in groups), reverse=True)
+    shown = [one for one in islice(counted, _BARS) if one[0]]
+    table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(width=_VALUE_WIDTH, no_wrap=True)
+    table.add_column(justify="right", min_width=_COUNT_WIDTH)  # so that bars of several dimensions are aligned
+    table.add_column(justify="right", style="dim")
+    table.add_column(width=_BAR_WIDTH)
+    total = sum(count for count, _ in counted)
+    for count, value in shown:
+        bar = Bar(shown[0][0], 0, count, width=_BAR_WIDTH, color="cyan")
+        table.add_row(_printable(value), f"{count:,}", f"{round(count * 100 / total)}%", bar)
+    rest = sum(count for count, _ in counted[len(shown) :])
+    if rest:
+        table.add_row(Text("all others", style="dim"), f"{rest:,}", f"{round(rest * 100 / total)}%", "")
+    return Group("", Text(f"{_LABELS[name]} by {dimension}", style="bold"), table)
+
+
+def _length(seconds: int | None) -> str:
+    return "–" if seconds is None else f"{seconds // 60}:{seconds % 60:02}"
+
+
+def _scale(series: Sequence[Report], per_mark: int) -> str:
+    """What a mark of the sparklines is."""
+    if len(series) == 1:
+        return "Each mark is the whole period."
+    seconds = series[-1]["from"] - series[-2]["from"]
+    count, unit = (seconds // 86_400, "day") if seconds >= 86_400 else (seconds // 3_600, "hour")
+    marks = f"{count * per_mark} {unit}s" if count * per_mark > 1 else f"a {unit}" if unit == "day" else f"an {unit}"
+    return f"Each mark is {marks}, from {clock.iso(series[0]['from'])[:10]} to {clock.iso(series[-1]['from'])[:10]}."
+
+
+def _printable(value: str) -> str:
+    """A value that callers chose, without control characters."""
+    return "".join(character if character.isprintable() else "?" for character in value)

@@ -1,0 +1,1 @@
+"""Demonstration data for a local run: `make demo`. Nothing of it ships."""

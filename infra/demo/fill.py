@@ -1,0 +1,47 @@
+"""Fills the workspace of a run: agents, tools and people through the API, their history through the stores."""
+
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib.storage import keyring
+from infra.demo import history, plan, texts
+from infra.demo.service import Service
+
+
+def is_filled(service: Service) -> bool:
+    """Whether the demonstration data is complete: the organisation is made last."""
+    return service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is not None
+
+
+def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -> list[plan.Visit]:
+    """Make everything that is missing; return the visits. `progress` takes the number of records to a progress bar.
+
+    The history ends where the first agent was made, so an interrupted run continues with the same records.
+    """
+    moment = min(_make_agent(service, agent_id) for agent_id in texts.AGENTS)
+    for client_id, client in texts.CLIENTS.items():
+        service.call("POST", f"/v2/clients/{client_id}", {**client, "orgId": texts.ORGANISATION})
+    visits = plan.draw(moment, conversations)
+    keyring.ensure_data_key()
+    with progress(history.count_rows(visits)) as bar:
+        history.write(service.workspace_id, moment, visits, bar.update)
+    organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
+    service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
+    return visits
+
+
+def _make_agent(service: Service, agent_id: str) -> int:
+    """Make an agent with its tools unless it exists; return when it was made, in Unix seconds."""
+    path = f"/v3/agents/{agent_id}"
+    found = service.call("GET", path)
+    if found is None:
+        service.call(
+            "POST", f"/v2/agents/{agent_id}", {"agentPlatform": "vg", "title": texts.AGENTS[agent_id]["title"]}
+        )
+        service.call("PATCH", path, {"agent": texts.AGENTS[agent_id]})
+        found = service.call("GET", path)
+    made = {tool["name"] for tool in found["tools"]}
+    for tool in texts.TOOLS[agent_id]:
+        if tool["name"] not in made:
+            service.call("POST", f"{path}/tools", {"tool": tool})
+    return int(found["createdAtUNIX"])

@@ -1,0 +1,151 @@
+"""What happened in the 90 days before a moment, drawn from a seed. Pure: the same arguments give the same plan.
+
+Visits follow the clock and the week: busy days, quiet nights, slower weekends, and slow growth. Some visitors talk to
+the agent, a few of those ask for a person, and some leave their address.
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from infra.demo import texts
+from infra.demo.texts import Dialogue
+
+DAYS = 90
+SEED = 7
+_HOUR = 3_600
+_DAY = 24 * _HOUR
+# The last planned hour begins this long before the moment, so that every conversation has ended.
+_QUIET = 2 * _HOUR
+# By the hour of UTC.
+_CLOCK = (2, 1, 1, 1, 2, 4, 9, 18, 34, 48, 54, 50, 40, 44, 52, 54, 50, 42, 36, 38, 40, 30, 16, 7)
+_WEEK = (100, 96, 92, 95, 104, 62, 54)  # from Monday on
+_VISITS = 2.6  # per conversation
+_LOADS = (70, 22, 8)  # the weights of no, one and two further page loads
+_AGAIN = (20_000, 40 * 60 * 1_000)  # milliseconds later
+_LEADS, _HANDOFFS, _ENDED = 0.12, 0.07, 0.8
+# The newest handoffs wait for a person, or are with one.
+_WAITING, _WITH_PERSON = 8, 6
+
+
+class Visit(NamedTuple):
+    """A visitor of an agent, who came at `at` (Unix milliseconds). `ident` is 80 random bits, for ids.
+
+    `again` has the times of the visitor's further page loads.
+    """
+
+    agent: str
+    visitor: str
+    at: int
+    ident: int
+    language: str
+    country: str
+    origin: str
+    browser: str
+    platform: str
+    again: list[int]
+    talk: "Talk | None"
+
+
+class Talk(NamedTuple):
+    """What a visitor and the agent said, as lines with their Unix seconds, and how it ended.
+
+    `asked` is when the visitor asked for a person, `state` the state now; both None without either.
+    """
+
+    name: str
+    email: str
+    lines: list[tuple[int, str]]
+    tags: list[str]
+    asked: int | None
+    state: str | None
+    assigned: str | None
+    lead: bool
+
+    @property
+    def end(self) -> int:
+        """The second after the last line."""
+        return self.lines[-1][0] + 1
+
+
+def draw(moment: int, conversations: int, seed: int = SEED) -> list[Visit]:
+    """The visits of the 90 days before `moment` (Unix seconds), oldest first; so many of them with a conversation."""
+    chance = random.Random(seed)
+    hours = [*range((moment - DAYS * _DAY) // _HOUR * _HOUR + _HOUR, moment - _QUIET, _HOUR)]
+    weights = [_weight(hour, (hour - hours[0]) / (DAYS * _DAY), chance) for hour in hours]
+    starts = chance.choices(hours, weights, k=round(conversations * _VISITS))
+    times = sorted(start * 1_000 + chance.randrange(_HOUR * 1_000) for start in starts)
+    talking = set(chance.sample(range(len(times)), conversations))
+    visits = [_visit(at, number in talking, chance) for number, at in enumerate(times)]
+    return _open_handoffs(visits)
+
+
+def pick(weights: dict[str, int], chance: random.Random) -> str:
+    """One of the names, as often as its weight says."""
+    return chance.choices([*weights], [*weights.values()])[0]
+
+
+def _weight(hour: int, age: float, chance: random.Random) -> float:
+    weekday = (hour // _DAY + 3) % 7  # 1 January 1970 was a Thursday
+    return _CLOCK[hour // _HOUR % 24] * _WEEK[weekday] * (0.7 + 0.6 * age) * chance.uniform(0.8, 1.2)
+
+
+def _visit(at: int, talks: bool, chance: random.Random) -> Visit:
+    agent = pick({texts.HOTEL: 62, texts.SHOP: 38}, chance)
+    language, ident = pick(texts.LANGUAGES, chance), chance.getrandbits(80)
+    return Visit(
+        agent,
+        f"visitor-{ident & 0xFFFFFFFFFF:010x}",
+        at,
+        ident,
+        language,
+        chance.choice(texts.COUNTRIES[language]),
+        pick(texts.ORIGINS, chance),
+        pick(texts.BROWSERS, chance),
+        pick(texts.PLATFORMS, chance),
+        [at + chance.randrange(*_AGAIN) for _ in range(chance.choices((0, 1, 2), _LOADS)[0])],
+        _talk(agent, language, at // 1_000, chance) if talks else None,
+    )
+
+
+def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
+    dialogue: Dialogue = chance.choice(texts.DIALOGUES[agent, language])
+    asks, name = chance.random() < _HANDOFFS, chance.choice(texts.NAMES[language])
+    said = (*dialogue.lines, *(texts.HANDOFF[language] if asks else ()))
+    lines = [*_timed(said, start, chance)]
+    ended = "ended_chat" if asks or chance.random() < _ENDED else None
+    return Talk(
+        name,
+        email_of(name),
+        lines,
+        [dialogue.tag, *(["vip"] if chance.random() < 0.04 else [])],
+        lines[-2][0] if asks else None,
+        ended,
+        None,
+        chance.random() < _LEADS,
+    )
+
+
+def email_of(name: str) -> str:
+    """An address of a person at a domain that nobody has."""
+    return f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode()
+
+
+def _timed(said: Sequence[str], start: int, chance: random.Random) -> Iterator[tuple[int, str]]:
+    second = start + chance.randint(3, 25)
+    for number, line in enumerate(said):
+        yield second, line
+        second += chance.randint(1, 4) if number % 2 == 0 else chance.randint(10, 75)
+
+
+def _open_handoffs(visits: list[Visit]) -> list[Visit]:
+    """The same visits, but the last handoffs are open: they wait for a person, or are with one."""
+    asked = [number for number, visit in enumerate(visits) if visit.talk and visit.talk.asked][::-1]
+    with_person: list[dict[str, Any]] = [
+        {"state": "human-chatting", "assigned": person} for person in texts.CLIENTS
+    ] * (_WITH_PERSON // 2)
+    changes: list[dict[str, Any]] = [{"state": "requested_chat"}] * _WAITING + with_person
+    for number, change in zip(asked, changes, strict=False):
+        visit = visits[number]
+        visits[number] = visit._replace(talk=visit.talk and visit.talk._replace(**change))
+    return visits

@@ -1,0 +1,146 @@
+"""`infra.cams analytics`: its drawing of a fixed report, and its figures beside those of the API."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from chalicelib import clock
+from chalicelib.analytics import counts
+from chalicelib.analytics.hours import Happened
+from chalicelib.ids import new_id
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import drawing
+from infra.cams.commands import cams
+from tests.api import Api
+from tests.conftest import PassTime
+
+DAY = 86_400
+NAMES = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
+
+
+def entry(start: int, *values: int, **others: int) -> dict[str, int]:
+    return {"from": start, **dict(zip(NAMES, values, strict=True)), **others}
+
+
+REPORT = {
+    "series": [entry(number * DAY, number, 0, 8 - number, 0, 0, 0, 0) for number in range(9)],
+    "totals": entry(0, 36, 0, 36, 1_234, 0, 1, 5, averageSeconds=125),
+    "previous": entry(0, 30, 0, 40, 1_234, 0, 2, 0, averageSeconds=100),
+}
+GROUPS = {
+    "country": [
+        {"value": "NL", "totals": entry(0, 9, 0, 1, 0, 0, 0, 0)},
+        {"value": "\x1b[31mDE", "totals": entry(0, 27, 0, 1, 0, 0, 0, 0)},
+        *({"value": f"{number}", "totals": entry(0, 0, 0, 0, 0, 0, 0, 0)} for number in range(9)),
+    ]
+}
+DRAWN = """\
+Support, the last 9 days
+                Total  Before  Change  Trend
+Page loads         36      30    +20%   ▁▂▃▄▅▆▇█
+New visitors        0       0       –
+Conversations      36      40    -10%  █▇▆▅▄▃▂▁
+Messages        1,234   1,234     ±0%
+Interactions        0       0       –
+Handoffs            1       2    -50%
+Leads               5       0     new
+Average length   2:05    1:40    +25%
+Each mark is a day, from 1970-01-01 to 1970-01-09.
+
+Page loads by country
+?[31mDE                  27  75%  ████████████████████████████████████
+NL                        9  25%  ████████████
+"""
+
+
+def drawn(report: Any, groups: Any, **terminal: Any) -> str:
+    output = io.StringIO()
+    Console(file=output, width=drawing.WIDTH, highlight=False, **terminal).print(
+        drawing.draw("Support, the last 9 days", report, groups)
+    )
+    return output.getvalue()
+
+
+def lines(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
+
+
+def test_a_report_is_drawn_with_totals_changes_sparklines_and_bars() -> None:
+    assert lines(drawn(REPORT, GROUPS)) == DRAWN.splitlines()
+
+
+def test_a_terminal_gets_colours_unless_it_asks_for_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[36m" in drawn(REPORT, GROUPS, force_terminal=True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[36m" not in drawn(REPORT, GROUPS, force_terminal=True)
+
+
+def test_a_year_fits_eighty_columns() -> None:
+    series = [entry(number * DAY, *[10_000_000] * 7) for number in range(366)]
+    report = {"series": series, "totals": entry(0, *[10**9] * 7), "previous": entry(0, *[1] * 7)}
+    text = drawn(report, {"origin": [{"value": "x" * 40, "totals": report["totals"]}]})
+    assert max(map(len, text.splitlines())) <= drawing.WIDTH
+    assert "Each mark is 12 days" in text
+    assert len(drawing.sparkline([1] * 366, 12)) == 31
+
+
+def test_an_agent_without_counts_has_a_sentence_instead() -> None:
+    nothing = entry(0, *[0] * 7)
+    text = drawn({"series": [nothing], "totals": nothing, "previous": nothing}, {"origin": []})
+    assert lines(text) == [
+        "Support, the last 9 days",
+        "Nothing was counted in this period. A change is counted about 17 minutes later.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "shown"), [(0, 0, "–"), (3, 0, "new"), (0, 3, "-100%"), (1_001, 1_000, "±0%"), (20, 1, "+1900%")]
+)
+def test_a_change_is_in_per_cent(now: int, before: int, shown: str) -> None:
+    assert drawing.change(now, before) == shown
+
+
+@pytest.fixture
+def counted(api: Api, workspace: NewWorkspace, pass_time: PassTime) -> Api:
+    """An agent with three page loads an hour ago."""
+    api.post("/v3/agents", {"agent": {"title": "Support"}})
+    agent = api.get("/v3/agents").data[0]["id"]
+    hour = clock.seconds() // 3_600 * 3_600
+    key = f"{workspace.workspace_id}#{agent}"
+    counts.record(Happened(key, new_id(), {"loads": 1}, {"origin": "web-chat", "country": "NL"}) for _ in range(3))
+    pass_time(3_600)
+    counts.recount(key, hour, clock.seconds())
+    return api
+
+
+def command(*arguments: str) -> str:
+    ran = CliRunner().invoke(cams, ["analytics", *arguments])
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) -> None:
+    agent = counted.get("/v3/agents").data[0]["id"]
+    answered = counted.get(f"/v3/agents/{agent}/analytics?by=origin").data
+    found = json.loads(command("--agent", agent, "--by", "origin", "--json"))
+    assert found["totals"] == answered["totals"] and found["totals"]["loads"] == 3
+    assert found["series"] == answered["series"]
+    assert found["groups"] == {"origin": answered["groups"]}
+    text = command("--agent", agent, "--last", "7d")
+    assert lines(text)[0] == "Support, the last 7 days"
+    assert "Page loads by country" in text and "\x1b" not in text
+    command("--agent", agent, "--svg", str(tmp_path / "report.svg"))
+    assert "<svg" in (tmp_path / "report.svg").read_text("utf-8")
+
+
+def test_the_command_refuses_unknown_agents_and_zones(counted: Api) -> None:
+    for arguments in (["--agent", "nobody"], ["--agent", "nobody", "--tz", "Nowhere"], []):
+        ran = CliRunner().invoke(cams, ["analytics", *arguments])
+        assert ran.exit_code and "Traceback" not in ran.output

@@ -1,0 +1,227 @@
+"""`make demo`: what it plans, what it writes, and what the API then counts and lists."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.webhooks import signature
+from chalicelib.workspaces.store import NewWorkspace
+from infra.demo import fill, plan, receiver, texts
+from infra.demo.plan import Talk, Visit
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.selection import whole
+from tests.test_reports import Pipeline
+
+HOUR, DAY = 3_600, 86_400
+MOMENT = 1_795_400_000
+TABLES = ("cams-conversations", "cams-analytics", "cams-leads", "cams-tallies")
+
+
+# ---- the plan -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def visits() -> list[Visit]:
+    return plan.draw(MOMENT, 2_000)
+
+
+def talks(visits: list[Visit]) -> list[Talk]:
+    return [visit.talk for visit in visits if visit.talk]
+
+
+def test_the_same_seed_and_moment_make_the_same_plan(visits: list[Visit]) -> None:
+    assert visits == plan.draw(MOMENT, 2_000)
+    assert visits != plan.draw(MOMENT, 2_000, seed=8)
+
+
+def test_everything_happened_in_the_ninety_days_before(visits: list[Visit]) -> None:
+    times = [second for talk in talks(visits) for second, _ in talk.lines]
+    times += [at // 1_000 for visit in visits for at in (visit.at, *visit.again)]
+    assert min(times) >= MOMENT - 90 * DAY and max(times) < MOMENT
+    assert min(times) < MOMENT - 89 * DAY and max(times) > MOMENT - DAY
+    assert len(talks(visits)) == 2_000
+    assert len({visit.visitor for visit in visits}) == len(visits)
+
+
+def test_days_are_busy_and_nights_and_weekends_are_quiet(visits: list[Visit]) -> None:
+    times = [datetime.fromtimestamp(visit.at / 1_000, timezone.utc) for visit in visits]
+    by_hour, by_weekday = (Counter(one) for one in ([time.hour for time in times], [time.weekday() for time in times]))
+    assert sum(by_hour[hour] for hour in range(9, 17)) > 10 * sum(by_hour[hour] for hour in range(5))
+    assert max(by_weekday[5], by_weekday[6]) < min(by_weekday[day] for day in range(5))
+
+
+def test_there_is_something_of_everything(visits: list[Visit]) -> None:
+    states = Counter(talk.state for talk in talks(visits))
+    assert (states["requested_chat"], states["human-chatting"]) == (8, 6)
+    assert {talk.assigned for talk in talks(visits) if talk.state == "human-chatting"} == {*texts.CLIENTS}
+    for weights, of_visits in (
+        (texts.LANGUAGES, Counter(visit.language for visit in visits)),
+        (texts.ORIGINS, Counter(visit.origin for visit in visits)),
+        (texts.BROWSERS, Counter(visit.browser for visit in visits)),
+        (texts.PLATFORMS, Counter(visit.platform for visit in visits)),
+    ):
+        assert of_visits.keys() == weights.keys()
+    assert {visit.agent for visit in visits} == {*texts.AGENTS}
+    assert 100 < sum(talk.lead for talk in talks(visits)) < 400
+
+
+# ---- the data -------------------------------------------------------------------------------------
+
+
+class InProcess:
+    """The requests of the demonstration, without a server."""
+
+    def __init__(self, workspace: NewWorkspace) -> None:
+        self.workspace_id, self._api = workspace.workspace_id, Api(workspace.workspace_key)
+
+    def call(self, method: str, path: str, body: Any = None) -> Any:
+        answer = self._api.call(method, path, body)
+        return None if answer.status == 404 else answer.json.get("data") if answer.json["success"] else answer.data
+
+
+@contextmanager
+def no_bar(length: int) -> Iterator[Any]:
+    class Bar:
+        written = 0
+
+        def update(self, count: int) -> None:
+            self.written += count
+
+    bar = Bar()
+    yield bar
+    assert bar.written == length
+
+
+def expected(visits: list[Visit]) -> dict[str, int]:
+    """The totals of visits, from the plan alone."""
+    found = talks(visits)
+    return {
+        "loads": sum(1 + len(visit.again) for visit in visits),
+        "newVisitors": len(visits),
+        "conversations": len(found),
+        "messages": sum(len(talk.lines) for talk in found),
+        "interactions": sum(len(talk.lines[::2]) for talk in found),
+        "handoffs": sum(talk.asked is not None for talk in found),
+        "leads": sum(talk.lead for talk in found),
+    }
+
+
+def report(api: Api, agent: str, **query: str) -> Any:
+    now = clock.seconds()
+    asked = {"from": f"{now - 92 * DAY}", "to": f"{now}", **query}
+    return api.get(f"/v3/agents/{agent}/analytics?{'&'.join(map('='.join, asked.items()))}").data
+
+
+def reports(api: Api) -> Any:
+    return [report(api, agent, by=by) for agent in texts.AGENTS for by in ("origin", "country", "browser", "language")]
+
+
+def stored() -> dict[str, Any]:
+    """What is in the tables, without the sealed attributes, which are never the same twice."""
+    database, found = storage.sdk_client("dynamodb"), {}
+    for table in TABLES:
+        pages = database.get_paginator("scan").paginate(TableName=table)
+        rows = [
+            {name: value for name, value in one.items() if "B" not in value} for page in pages for one in page["Items"]
+        ]
+        found[table] = sorted(rows, key=repr)
+    return found
+
+
+def compare(api: Api, visits: list[Visit]) -> None:
+    """Compare the API's totals, series, groups and lists with the plan."""
+    for agent in texts.AGENTS:
+        of_agent = [visit for visit in visits if visit.agent == agent]
+        answered = report(api, agent, by="country")
+        totals = {name: answered["totals"][name] for name in expected(of_agent)}
+        assert totals == expected(of_agent)
+        by_day = Counter(at // 1_000 // DAY * DAY for visit in of_agent for at in (visit.at, *visit.again))
+        assert {one["from"]: one["loads"] for one in answered["series"][1:] if one["loads"]} == by_day
+        assert {
+            one["value"]: one["totals"]["newVisitors"] for one in answered["groups"] if one["value"] != "unknown"
+        } == (Counter(visit.country for visit in of_agent))
+        talking = [visit.visitor for visit in of_agent if visit.talk][::-1]
+        page = -(-len(talking) // 20)
+        listed = api.get(f"/v2/agents/{agent}/convos?page={page}").data
+        assert [one["userID"] for one in listed] == talking[(page - 1) * 20 :]
+    inbox = api.get("/v3/convos?inbox=true&limit=100").data
+    waiting = {visit.visitor: visit.talk for visit in visits if visit.talk and visit.talk.state in WAITING}
+    assert {one["userID"]: one.get("chatAssignedTo") for one in inbox} == {
+        visitor: talk.assigned for visitor, talk in waiting.items()
+    }
+
+
+WAITING = ("requested_chat", "human-chatting")
+
+
+@pytest.fixture
+def pipeline(workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    """With the clock stopped, so that no hour ends during a test."""
+    return Pipeline(monkeypatch)
+
+
+def fill_and_compare(workspace: NewWorkspace, pipeline: Pipeline, conversations: int) -> None:
+    service, api = InProcess(workspace), Api(workspace.workspace_key)
+    assert not fill.is_filled(service)
+    visits = fill.fill(service, conversations, no_bar)
+    assert fill.is_filled(service)
+    compare(api, visits)
+    once, answered = stored(), reports(api)
+    pipeline.run()  # what the streams count again
+    assert reports(api) == answered
+    fill.fill(service, conversations, no_bar)
+    assert stored()["cams-conversations"] == once["cams-conversations"]
+    assert {table: len(rows) for table, rows in stored().items()} == {table: len(rows) for table, rows in once.items()}
+    compare(api, visits)
+
+
+def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipeline) -> None:
+    fill_and_compare(workspace, pipeline, 40)
+
+
+@whole
+def test_the_api_counts_what_was_planned_at_length(workspace: NewWorkspace, pipeline: Pipeline) -> None:
+    fill_and_compare(workspace, pipeline, 600)
+
+
+def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, pipeline: Pipeline) -> None:
+    service, api = InProcess(workspace), Api(workspace.workspace_key)
+    visits = fill.fill(service, 10, no_bar)
+    visit, talk = next((visit, visit.talk) for visit in visits if visit.talk)
+    convo = api.get(f"/v3/agents/{visit.agent}/convos/{visit.visitor}").data["conversation"]
+    assert (convo["userName"], convo["tags"], convo["origin"]) == (talk.name, talk.tags, visit.origin)
+    assert (convo["ts"], convo["lastModified"]) == (visit.at // 1_000, talk.end)
+    said = api.get(f"/v3/agents/{visit.agent}/convos/{visit.visitor}").data["messages"][::-1]
+    assert [(one["ts"], one["item"]["text"]) for one in said] == talk.lines
+    load = api.get(f"/v2/agents/{visit.agent}/analytics/{visit.visitor}").data
+    assert (load["countryCode"], load["interactionsNum"]) == (visit.country, len(talk.lines[::2]))
+    agent = api.get(f"/v3/agents/{visit.agent}").data
+    assert [tool["name"] for tool in agent["tools"]] == [tool["name"] for tool in texts.TOOLS[visit.agent]]
+
+
+# ---- the receiver ---------------------------------------------------------------------------------
+
+
+def test_an_event_is_one_line_without_the_secret_and_without_control_characters() -> None:
+    payload = {"agentName": "Support", "messageContent": "Hello\x1b[2J " + "x" * 99, "workspaceSecret": "cams_events_1"}
+    body = json.dumps({"type": "message_received", "payload": payload}).encode()
+    line = receiver.describe(body, datetime(2026, 1, 2, 3, 4, 5))
+    assert line.startswith("03:04:05  message_received  Support        Hello?[2J xxx")
+    assert len(line) == 80 and "cams_events_" not in line
+
+
+@pytest.mark.parametrize(
+    ("change", "accepted"),
+    [({}, True), ({"webhook-id": "2"}, False), ({"webhook-timestamp": "x"}, False), ({"webhook-signature": ""}, False)],
+)
+def test_only_a_signed_event_is_shown(change: dict[str, str], accepted: bool) -> None:
+    secret = signature.new_secret()
+    headers = signature.sign([secret], "1", MOMENT, b"{}") | change
+    assert receiver.is_signed(secret, headers, b"{}") is accepted
