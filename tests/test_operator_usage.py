@@ -129,9 +129,9 @@ def test_a_local_run_keeps_the_lines_of_requests_in_a_file(tmp_path: Path) -> No
     terminal, path = io.StringIO(), tmp_path / "requests.log"
     for _ in range(2):
         out = Split(terminal, path)
-        out.write('{"_aws":{}}\n')
-        out.write('{"level":"ERROR"}\n')
-        out.flush()
+        for line in ('{"_aws":{}}\n', '{"level":"ERROR"}\n'):
+            out.write(line)
+            out.flush()
     assert terminal.getvalue() == '{"level":"ERROR"}\n' * 2
     assert path.read_text("utf-8") == '{"_aws":{}}\n' * 2
     assert path.stat().st_mode & 0o777 == 0o600

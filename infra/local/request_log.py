@@ -72,15 +72,15 @@ class Split(TextIOBase):
     """
 
     def __init__(self, output: TextIO, path: Path) -> None:
-        self._output = output
+        self._output = self._last = output
         path.touch(mode=0o600)
         self._file = path.open("w" if path.stat().st_size > _MOST_BYTES else "a", encoding="utf-8")
 
     def write(self, text: str) -> int:
         """Write to the file what begins as a line of telemetry does, otherwise to the output."""
-        return (self._file if text.startswith(_METRIC) else self._output).write(text)
+        self._last = self._file if text.startswith(_METRIC) else self._output
+        return self._last.write(text)
 
     def flush(self) -> None:
-        """Flush both."""
-        self._file.flush()
-        self._output.flush()
+        """Flush what was written last: a request does not flush the terminal."""
+        self._last.flush()
