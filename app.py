@@ -26,6 +26,8 @@ from chalicelib.deletion.functions import functions as cascades
 from chalicelib.deletion.routes import routes as deletion
 from chalicelib.erasures.functions import functions as erasing
 from chalicelib.erasures.routes import routes as erasures
+from chalicelib.history.functions import functions as keeping
+from chalicelib.history.routes import routes as history
 from chalicelib.http import auth, commit, cors, envelope, privileges
 from chalicelib.leads.functions import functions as captures
 from chalicelib.leads.routes import routes as leads
@@ -70,9 +72,10 @@ resources = (
     leads,
     workspaces,
     deletion,
+    history,
     erasures,
 )
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, loads, captures, erasing):
+for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, loads, captures, keeping, erasing):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

@@ -42,6 +42,12 @@ def timestamp_of(identifier: str) -> int:
     return number >> 80
 
 
+def next_id(identifier: str) -> str:
+    """A new ULID that is at least a millisecond later than another one, whatever the clock says."""
+    new, earliest = new_id(), timestamp_of(identifier) + 1
+    return new if timestamp_of(new) >= earliest else id_at(earliest, secrets.randbits(80))
+
+
 def highest_before(position: str) -> str:
     """The highest text that is lower than a position, among those of the characters of identifiers."""
     return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST

@@ -27,7 +27,7 @@ class ByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-
     agent_id = UnicodeAttribute(range_key=True)
 
 
-class AgentRow(storage.DocumentRow):
+class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     """An agent. Its document has the members of the v3 form except the id and `tools`.
 
     `summary` is a small sealed document for lists. A tombstone has the Unix seconds of the deletion in `deleted_at`. It

@@ -30,8 +30,8 @@ _SUMMARY = ("title", "description", "starred", "deployed", "createdAtUNIX", "las
 _MAX_SUMMARY_TEXT = 200
 # Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
 _PORTION = 20
-# A transaction is limited to 100 items, and a credential is two items.
-_CREDENTIALS_PER_TRANSACTION = 40
+# A transaction is limited to 100 items, and the deletion of a credential is three items.
+_CREDENTIALS_PER_TRANSACTION = 30
 _CACHE_MILLISECONDS = 30_000
 _CACHE_SIZE = 10_000
 # By workspace and agent id: the Unix milliseconds of the last read.

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import errors, storage
-from chalicelib.storage import Document, DocumentRow, json_equal
+from chalicelib.storage import Document, DocumentRow, history, json_equal
 
 
-class ClientRow(DocumentRow):
+class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document has the writable members of the wire model."""
 
     class Meta:
@@ -92,6 +92,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
 def delete(row: ClientRow) -> None:
     """Stage the deletion of a client and of its claim to the email."""
     storage.delete(row)
+    history.stage_deletion(row.workspace, "clients", row.client_id)
     claim = _claim(row, row.open().get("email"))
     if claim is not None:
         storage.delete(_email(row, claim), EmailRow.owner == row.client_id)

@@ -13,6 +13,7 @@ from pynamodb.expressions.update import Action
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.credentials import scopes, tokens
+from chalicelib.storage import history
 
 DAY = 24 * 60 * 60
 KEY_LIFETIME = 365 * DAY
@@ -35,7 +36,7 @@ class CredentialEntry(storage.Row):
     expires_at = TTLAttribute(null=True)
 
 
-class CredentialRow(storage.Row):
+class CredentialRow(storage.AuthoredRow):
     """A credential under the hash of its token. The token itself is not stored."""
 
     class Meta:
@@ -79,6 +80,11 @@ class CredentialRow(storage.Row):
     def only_reads(self) -> bool:
         """Whether all its scopes are read scopes."""
         return self.granted is not None and self.granted <= scopes.READ
+
+    @property
+    def resource(self) -> str:
+        """Its resource in the history: access tokens are tokens, the others keys."""
+        return "tokens" if self.kind == tokens.ACCESS else "keys"
 
     @property
     def ends_at(self) -> int | None:
@@ -193,6 +199,7 @@ def revoke(row: CredentialRow) -> None:
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id
     storage.delete(row, unchanged | CredentialRow.credential_id.does_not_exist())
+    history.stage_deletion(row.workspace, row.resource, row.credential_id)
 
 
 @storage.in_unit_of_work

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from chalice.app import Request, Response
 
-from chalicelib import clock, errors
+from chalicelib import clock, errors, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 
@@ -33,6 +33,7 @@ ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace", frozenset({tokens.WORKSPACE})),
     ("/v3/erasures", frozenset({tokens.WORKSPACE})),
+    ("/v3/history", frozenset({tokens.WORKSPACE})),
     ("/v3/", frozenset({tokens.WORKSPACE, tokens.ACCESS})),
     ("/v2/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
     ("/agents/", frozenset({tokens.WORKSPACE, tokens.AGENT})),
@@ -58,6 +59,7 @@ class Caller(NamedTuple):
     ends_at: int | None
     conversation: str | None
     conversation_created: str | None
+    name: str
 
 
 class _Entry(NamedTuple):
@@ -93,7 +95,8 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     request.context["workspaceId"] = authenticated.workspace_id
     token = _caller.set(authenticated)
     try:
-        return get_response(request)
+        with storage.written_by(_author(authenticated)):
+            return get_response(request)
     finally:
         _caller.reset(token)
 
@@ -146,6 +149,10 @@ def credential(request: Request) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
+def _author(caller: Caller) -> str:
+    return storage.author_of(caller.kind, caller.credential_id, caller.name)
+
+
 def _find(token_hash: str) -> _Entry:
     cached = _cache.get(token_hash)
     if cached is None or not cached.since <= clock.milliseconds() < cached.until:
@@ -179,6 +186,7 @@ def _look_up(token_hash: str) -> _Entry:
         row.ends_at,
         row.conversation,
         row.conversation_created,
+        row.name,
     )
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, storage
-from chalicelib.storage import Document, DocumentRow, json_equal
+from chalicelib.storage import Document, DocumentRow, history, json_equal
 
 
-class OrganisationRow(DocumentRow):
+class OrganisationRow(storage.AuthoredRow, DocumentRow):
     """An organisation. Its document has the writable members of the wire model."""
 
     class Meta:
@@ -61,3 +61,4 @@ def save(row: OrganisationRow, before: Document, after: Document) -> Document:
 def delete(row: OrganisationRow) -> None:
     """Stage the deletion of an organisation."""
     storage.delete(row)
+    history.stage_deletion(row.workspace, "orgs", row.org_id)

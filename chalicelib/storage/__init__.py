@@ -1,9 +1,10 @@
 """The database: rows, reads, sealed documents, and the unit of work that commits every conditional write.
 
-This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client` and
-`encryption` directly.
+This module is the package's public interface. Callers import the modules `parent_scoped_ids`, `keyring`, `client`,
+`encryption` and `history` directly.
 """
 
+from chalicelib.storage.authors import AuthoredRow, author_of, current_author, split_author, written_by
 from chalicelib.storage.bulk import delete_many, save_many
 from chalicelib.storage.client import ConditionFailed, Item, sdk_client, seconds_left
 from chalicelib.storage.documents import (
@@ -43,6 +44,7 @@ from chalicelib.storage.unit import (
 
 __all__ = [
     "AnyRow",
+    "AuthoredRow",
     "ConditionFailed",
     "Document",
     "DocumentRow",
@@ -52,7 +54,9 @@ __all__ = [
     "SealedRow",
     "TaggedRow",
     "VersionedRow",
+    "author_of",
     "count",
+    "current_author",
     "current_unit",
     "delete",
     "delete_many",
@@ -77,10 +81,12 @@ __all__ = [
     "sdk_client",
     "seal",
     "seconds_left",
+    "split_author",
     "split_key",
     "table",
     "unit_of_work",
     "unseal",
     "unseal_text",
     "update",
+    "written_by",
 ]

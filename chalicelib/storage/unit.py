@@ -24,6 +24,7 @@ from pynamodb.expressions.condition import Condition
 from pynamodb.expressions.update import Action
 
 from chalicelib import errors, ids
+from chalicelib.storage.authors import AuthoredRow, current_author
 from chalicelib.storage.client import (
     ConditionFailed,
     Item,
@@ -201,6 +202,8 @@ def put(row: Row, condition: Condition | None = None, error: Failure | None = No
     """Stage a put and set the new version tag. A VersionedRow also requires the version tag that was read."""
     condition = _unchanged(row, condition)
     tag = _set_version_tag(row)
+    if isinstance(row, AuthoredRow):
+        row.changed_by = current_author()
     current_unit().stage(_put_step(row, condition, tag, error))
 
 
@@ -254,5 +257,7 @@ def _unchanged(row: Row, condition: Condition | None) -> Condition | None:
 def _set_version_tag(row: Row) -> str | None:
     if not isinstance(row, TaggedRow):
         return None
-    row.version_tag = ids.new_id()
+    # The history sorts changes by their tags.
+    is_later = isinstance(row, AuthoredRow) and row.version_tag is not None
+    row.version_tag = ids.next_id(row.version_tag) if is_later else ids.new_id()
     return row.version_tag

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
+from chalicelib.storage import Document, DocumentRow, history, json_equal, parent_scoped_ids
 
 # The members of a new tool that the caller leaves out.
 DEFAULTS = {"method": "GET"}
 _TOOL = "tool"
 
 
-class ToolRow(DocumentRow):
+class ToolRow(storage.AuthoredRow, DocumentRow):
     """A tool of the agent `agent_id`. Its document has the members of the wire model except the id."""
 
     class Meta:
@@ -87,6 +87,7 @@ def save(row: ToolRow, before: Document, after: Document) -> Document:
 def delete(row: ToolRow) -> None:
     """Stage the deletion of a tool."""
     storage.delete(row)
+    history.stage_deletion(row.workspace_id, "tools", row.tool_id)
 
 
 def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:

@@ -1,0 +1,112 @@
+"""The lists of changes and versions: newest first, in bounded pages."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import clock, errors, ids, storage
+from chalicelib.history import changes, store
+from chalicelib.http import auth, exchange, messages, pages, queries
+from chalicelib.storage.history import DELETE, HistoryRow
+
+RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
+_MAX_MILLISECONDS = (1 << 48) - 1
+_MESSAGE = "History retrieved successfully"
+
+_Fetch = Callable[[tuple[str, str], int], Iterator[HistoryRow]]
+
+
+def changes_requested() -> Response:
+    """The page of changes that the query requests. Raises Invalid."""
+    workspace_id, by = auth.caller().workspace_id, queries.text("by")
+    fetch: _Fetch = partial(store.list_of_workspace, workspace_id)
+    if record := _resource():
+        fetch = partial(store.list_of_record, workspace_id, *record)
+    since, until = queries.seconds("from") or 0, queries.seconds("to")
+    last = _MAX_MILLISECONDS if until is None else min(until * 1000, _MAX_MILLISECONDS) - 1
+    span = store.span(min(since * 1000, _MAX_MILLISECONDS), max(last, 0))
+
+    def show(row: HistoryRow) -> dict[str, Any] | None:
+        change = _change(row) if row.workspace else None
+        return change if change and (by is None or by in _names(change)) else None
+
+    return _page(_MESSAGE, fetch, span, show)
+
+
+def versions_requested(resource: str, record_id: str, require: Callable[[], object]) -> Response:
+    """The page of versions of a record that the query requests. `require` raises NotFound if there is no record."""
+    fetch = partial(store.list_of_record, auth.caller().workspace_id, resource, record_id)
+
+    def fetch_or_require(span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:
+        return pages.unless_empty(fetch(span, limit), require)
+
+    return _page("Versions retrieved successfully", fetch_or_require, store.span(0, _MAX_MILLISECONDS), _version)
+
+
+def _page(
+    message: str, fetch: _Fetch, span: tuple[str, str], show: Callable[[HistoryRow], dict[str, Any] | None]
+) -> Response:
+    limit = messages.limit()
+    first, last = span
+
+    def fetch_after(after: str | None, portion: int) -> Iterator[HistoryRow]:
+        end = min(last, ids.highest_before(after)) if after else last
+        return fetch((first, end), portion) if first <= end else iter(())
+
+    found = pages.in_portions(fetch_after, messages.cursor(), limit)
+    return pages.bounded_page(message, _examined(found, show), limit)
+
+
+def _examined(
+    found: pages.Found[HistoryRow], show: Callable[[HistoryRow], dict[str, Any] | None]
+) -> Iterator[pages.Examined]:
+    following = next(found, None)
+    for _ in range(pages.MAX_EXAMINED):
+        if following is None:
+            return
+        (position, row), following = following, next(found, None)
+        yield pages.Examined(position, show(row) if row else None, following is not None)
+
+
+def _resource() -> tuple[str, str] | None:
+    value = exchange.query_value("resource")
+    if value is None:
+        return None
+    resource, _, record_id = value.partition("/")
+    if resource not in RESOURCES or not ids.IDENTIFIER.fullmatch(record_id):
+        raise errors.Invalid.member("resource", f"must be one of {', '.join(RESOURCES)}, a slash and the id")
+    return resource, record_id
+
+
+def _change(row: HistoryRow) -> dict[str, Any]:
+    entry, (resource, _, _) = _entry(row), row.resource.partition("/")
+    is_version = resource in changes.VERSIONED and entry["operation"] != DELETE
+    number = {"number": row.milliseconds} if is_version else {}
+    return {
+        "id": row.change,
+        "resource": row.resource,
+        "operation": entry["operation"],
+        **_common(row, entry),
+        **number,
+    }
+
+
+def _version(row: HistoryRow) -> dict[str, Any] | None:
+    entry = _entry(row)
+    return None if entry.get("operation") == DELETE else {"number": row.milliseconds, **_common(row, entry)}
+
+
+def _common(row: HistoryRow, entry: dict[str, Any]) -> dict[str, Any]:
+    by = entry.get("by")
+    author = None if by is None else dict(zip(("kind", "id", "name"), storage.split_author(by), strict=True))
+    return {"at": clock.iso(row.milliseconds // 1000), "by": author, "changed": entry["changed"]}
+
+
+def _entry(row: HistoryRow) -> dict[str, Any]:
+    return storage.unseal(row, "entry")
+
+
+def _names(change: dict[str, Any]) -> tuple[str, ...]:
+    return tuple((change["by"] or {}).values())

@@ -1,0 +1,48 @@
+"""The wire models of the history."""
+
+from typing import Literal
+
+from pydantic import Field
+from typing_extensions import TypeAliasType
+
+from chalicelib.agents.record import AgentV3 as AgentV3
+from chalicelib.http.wire import Wire, omitted
+from chalicelib.tools.models import Tool as Tool
+
+Operation = TypeAliasType("Operation", Literal["create", "update", "delete"])
+
+
+class Author(Wire):
+    """The credential that made a change: `workspace`, `access` or `agent`, or the command of an `operator`."""
+
+    kind: str
+    id: str
+    name: str
+
+
+class Change(Wire):
+    """A change of a record. `resource` names it, such as `agents/support`; `at` is ISO 8601.
+
+    `by` is null if it is not known. `changed` has the paths of the members, never their values. `number` is that of the
+    version which the change of an agent or a tool has made.
+    """
+
+    id: str
+    resource: str
+    operation: Operation
+    at: str
+    by: Author | None
+    changed: list[str]
+    number: int = omitted()
+
+
+class Version(Wire):
+    """A version of an agent or a tool. `number` is the time of its write in Unix milliseconds; `at` is ISO 8601.
+
+    `by` is null if it is not known.
+    """
+
+    number: int = Field(ge=0)
+    at: str
+    by: Author | None
+    changed: list[str]

@@ -1,0 +1,132 @@
+"""The history of a workspace, and the versions of agents and tools, over HTTP."""
+
+from typing import TYPE_CHECKING
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors
+from chalicelib.agents import answer
+from chalicelib.agents import store as agents
+from chalicelib.history import browse, versions
+from chalicelib.http import auth, etag, messages, privileges
+from chalicelib.http.operation import operation
+from chalicelib.storage import Document
+from chalicelib.tools import store as tools
+
+if TYPE_CHECKING:
+    from chalicelib.history import models  # noqa: F401
+
+routes = Blueprint(__name__)
+
+_PAGE = ("limit", "cursor")
+
+
+@routes.route("/v3/history", methods=["GET"])
+@operation(
+    data="list[models.Change]",
+    query=("resource", "from", "to", "author", *_PAGE),
+    bounded=True,
+    examples="history.LIST_CHANGES",
+)
+def list_changes() -> Response:
+    """List the changes of agents, tools, clients, organisations, webhooks, tokens and keys, newest first.
+
+    With `resource`, those of one record. A change says who made it and which members changed, never their values. It
+    appears a few seconds later and is kept for 400 days. A request examines up to 500 changes, so a page may be short,
+    or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`.
+    """
+    return browse.changes_requested()
+
+
+@routes.route("/v3/agents/{agent_id}/versions", methods=["GET"])
+@operation(
+    data="list[models.Version]",
+    query=_PAGE,
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="history.LIST_VERSIONS",
+    tag="agents",
+)
+def list_agent_versions(agent_id: str) -> Response:
+    """List the versions of an agent, newest first, also of a deleted one. A version appears a few seconds later."""
+    workspace_id = auth.caller().workspace_id
+    return browse.versions_requested("agents", agent_id, lambda: agents.read(workspace_id, agent_id))
+
+
+@routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
+@operation(data="models.AgentV3", raises=(errors.NotFound,), examples="history.READ_AGENT_VERSION", tag="agents")
+def read_agent_version(agent_id: str, number: str) -> Response:
+    """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
+    workspace_id = auth.caller().workspace_id
+    document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
+    shown = {"ID": agent_id, "id": agent_id, **privileges.visible(document)}
+    return messages.success("Version retrieved successfully", shown)
+
+
+@routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])
+@operation(
+    data="models.AgentV3",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="history.RESTORE_AGENT",
+    tag="agents",
+)
+def restore_agent(agent_id: str, number: str) -> Response:
+    """Restore a version of an agent. This makes a new version, which equals that one.
+
+    Secret members, such as `SECRET_API_KEY`, keep the values of today. Tools are not restored with their agent.
+    """
+    found = agents.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = etag.require_match(found.agent, "agent")
+    before = row.open()
+    version = versions.read("agents", agent_id, number, lambda: row)
+    after = agents.save(row, before, versions.restored(version, before))
+    return answer.with_tools("Version restored successfully", row, answer.encode(after), found)
+
+
+@routes.route("/v3/tools/{tool_id}/versions", methods=["GET"])
+@operation(
+    data="list[models.Version]",
+    query=_PAGE,
+    bounded=True,
+    raises=(errors.NotFound,),
+    examples="history.LIST_VERSIONS",
+    tag="tools",
+)
+def list_tool_versions(tool_id: str) -> Response:
+    """List the versions of a tool, newest first, also of a deleted one. A version appears a few seconds later."""
+    workspace_id = auth.caller().workspace_id
+    return browse.versions_requested("tools", tool_id, lambda: tools.read(workspace_id, tool_id))
+
+
+@routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
+@operation(data="models.Tool", raises=(errors.NotFound,), examples="history.READ_TOOL_VERSION", tag="tools")
+def read_tool_version(tool_id: str, number: str) -> Response:
+    """Read a version of a tool: the tool as it was, also of a deleted tool."""
+    workspace_id = auth.caller().workspace_id
+    document = versions.read("tools", tool_id, number, lambda: tools.find(workspace_id, tool_id))
+    return messages.success("Version retrieved successfully", _tool(tool_id, document))
+
+
+@routes.route("/v3/tools/{tool_id}/versions/{number}/restore", methods=["POST"])
+@operation(
+    data="models.Tool",
+    headers=("If-Match",),
+    raises=(errors.NotFound, errors.Stale, errors.TooLarge),
+    examples="history.RESTORE_TOOL",
+    tag="tools",
+)
+def restore_tool(tool_id: str, number: str) -> Response:
+    """Restore a version of a tool. This makes a new version, which equals that one.
+
+    Secret members keep the values of today. A field has those of the field with its `id`.
+    """
+    row = etag.require_match(tools.find(auth.caller().workspace_id, tool_id), "tool")
+    before = row.open()
+    version = versions.read("tools", tool_id, number, lambda: row)
+    after = tools.save(row, before, versions.restored(version, before))
+    return etag.tagged(messages.success("Version restored successfully", _tool(tool_id, after)), row)
+
+
+def _tool(tool_id: str, document: Document) -> Document:
+    return {"id": tool_id, **privileges.visible(document)}

@@ -1,0 +1,53 @@
+"""The history in the database: reading the changes and versions of records, and writing those of a stream."""
+
+from collections.abc import Iterable, Iterator
+
+from chalicelib import ids, storage
+from chalicelib.history.changes import Found
+from chalicelib.storage.history import HistoryRow, VersionRow, version_partition
+
+_HIGHEST = (1 << 80) - 1
+
+
+def save(found: Iterable[Found]) -> None:
+    """Write what changes are found in a stream. Writing one again has no effect."""
+    changes = {one.row.keys: one for one in found}
+    rows: list[storage.Row] = [row for one in changes.values() for row in (one.row, one.version) if row]
+    storage.save_many(rows)
+    for one in changes.values():
+        if one.replaced and one.replaced.version:
+            _keep_again(one.replaced.row, one.replaced.version)
+
+
+def list_of_record(
+    workspace_id: str, resource: str, record_id: str, span: tuple[str, str], limit: int
+) -> Iterator[HistoryRow]:
+    """Up to `limit` changes of a record in a span of ULIDs, newest first. One request per MB."""
+    partition, condition = storage.key(workspace_id, resource, record_id), HistoryRow.change.between(*span)
+    return storage.iterate(HistoryRow, partition, condition, limit=limit, newest_first=True, consistent=False)
+
+
+def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> Iterator[HistoryRow]:
+    """Up to `limit` changes of a workspace in a span of ULIDs, newest first. One request per MB."""
+    condition = HistoryRow.change.between(*span)
+    return storage.iterate(HistoryRow, workspace_id, condition, limit=limit, index="by_time", newest_first=True)
+
+
+def find_version(workspace_id: str, resource: str, record_id: str, number: int) -> VersionRow | None:
+    """A version, by its number: the Unix milliseconds of its write. None if it is not kept. One request."""
+    condition = VersionRow.change.between(*span(number, number))
+    found = storage.query(VersionRow, version_partition(workspace_id, resource, record_id), condition, limit=1)
+    return found[0] if found else None
+
+
+def span(first: int, last: int) -> tuple[str, str]:
+    """The lowest and the highest ULID of a time from `first` to `last`, Unix milliseconds."""
+    return ids.id_at(first, 0), ids.id_at(last, _HIGHEST)
+
+
+@storage.in_unit_of_work
+def _keep_again(row: HistoryRow, version: VersionRow) -> None:
+    """Store a version, unless it is there, and let it expire later."""
+    expiry = HistoryRow.expires_at.set(row.expires_at)
+    storage.update(row, [HistoryRow.entry.set(HistoryRow.entry | row.entry), expiry])
+    storage.update(version, [VersionRow.document.set(VersionRow.document | version.document), expiry])

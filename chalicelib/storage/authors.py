@@ -1,0 +1,45 @@
+"""Who writes: the credential of a request, or an operator's command. Rows of the history's resources keep the last one.
+
+An author is a text: the kind, the id and the name of the credential, joined by `#`. Only the name may contain `#`.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib.storage.rows import Row, key
+
+_author: ContextVar[str | None] = ContextVar("author", default=None)
+
+
+class AuthoredRow(Row):
+    """An item that keeps who wrote it last, for the history. None if a version without history wrote it."""
+
+    changed_by = UnicodeAttribute(null=True)
+
+
+@contextmanager
+def written_by(author: str | None) -> Iterator[None]:
+    """Make `author` the one who writes inside the block."""
+    token = _author.set(author)
+    try:
+        yield
+    finally:
+        _author.reset(token)
+
+
+def author_of(kind: str, credential_id: str, name: str) -> str:
+    """The author for a credential."""
+    return key(kind, credential_id, name)
+
+
+def current_author() -> str | None:
+    """Who writes now; None outside `written_by`."""
+    return _author.get()
+
+
+def split_author(author: str) -> list[str]:
+    """The kind, the id and the name of the credential of an author."""
+    return author.split("#", 2)

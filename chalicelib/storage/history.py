@@ -1,0 +1,117 @@
+"""The rows of the history: one for each change of a record.
+
+A function behind the streams writes them (`chalicelib.history`), except for deletions: a deleted item does not say who
+has deleted it, so the row of a deletion is committed with it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from pynamodb.attributes import BinaryAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
+
+from chalicelib import clock, ids
+from chalicelib.storage import documents, unit
+from chalicelib.storage.authors import current_author
+from chalicelib.storage.documents import Document
+from chalicelib.storage.rows import Row, key, split_key, table
+
+KEPT_SECONDS = 400 * 24 * 60 * 60
+CREATE, UPDATE, DELETE = "create", "update", "delete"
+
+
+class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-call]
+    """An index of the changes of a workspace by time."""
+
+    class Meta:
+        index_name = "by_time"
+        projection = IncludeProjection(["entry"])
+
+    workspace = UnicodeAttribute(hash_key=True)
+    change = UnicodeAttribute(range_key=True)
+
+
+class HistoryRow(Row):
+    """A change. `entry` is sealed: `{operation, by?, changed}`, with the author as in `authors`.
+
+    The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
+    follows from the change: usually the version tag of its write. A row without `workspace` tells of no change: it is
+    of a version that an earlier release wrote.
+    """
+
+    class Meta:
+        table_name = table("history")
+
+    record = UnicodeAttribute(hash_key=True)
+    change = UnicodeAttribute(range_key=True)
+    by_time = ByTime()
+    workspace = UnicodeAttribute(null=True)
+    entry = BinaryAttribute(legacy_encoding=False)
+    expires_at = TTLAttribute(null=True)
+
+    @property
+    def resource(self) -> str:
+        """The resource and the id of the record, such as `agents/support`."""
+        return "/".join(split_key(self.record)[1:])
+
+    @property
+    def milliseconds(self) -> int:
+        """The time of the change, Unix milliseconds."""
+        return ids.timestamp_of(self.change)
+
+
+class VersionRow(documents.SealedRow):
+    """The document of an agent or a tool as a change wrote it: apart from the `HistoryRow`, so that lists are cheap."""
+
+    class Meta:
+        table_name = table("history")
+
+    record = UnicodeAttribute(hash_key=True)
+    change = UnicodeAttribute(range_key=True)
+    expires_at = TTLAttribute(null=True)
+
+
+def version_partition(workspace_id: str, resource: str, record_id: str) -> str:
+    """The partition key of the versions of a record."""
+    return key(workspace_id, resource, record_id, "versions")
+
+
+def new_version(row: HistoryRow, document: Document) -> VersionRow:
+    """The version that a change wrote, not stored yet."""
+    version = VersionRow(key(row.record, "versions"), row.change, expires_at=row.expires_at)
+    version.seal(document)
+    return version
+
+
+def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Document) -> HistoryRow:
+    """A row with its entry, not stored yet. It expires 400 days after the change."""
+    row = HistoryRow(key(workspace_id, resource, record_id), change, workspace=workspace_id)
+    row.entry = documents.seal(row, "entry", entry)
+    row.expires_at = clock.to_datetime(row.milliseconds // 1000 + KEPT_SECONDS)
+    return row
+
+
+def change_at(milliseconds: int, *parts: str) -> str:
+    """The sort key of a change without a version tag: the same for the same time and parts."""
+    digest = hashlib.blake2b("/".join(parts).encode(), digest_size=10).digest()
+    return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
+
+
+def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
+    """Stage the row of a deletion by the current author, beside the deletion itself."""
+    unit.put(_deletion(workspace_id, resource, record_id, ids.new_id(), current_author()))
+
+
+def deletions(
+    workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
+) -> list[HistoryRow]:
+    """The rows of deletions that are part of another one, at its time. They are the same each time."""
+    return [
+        _deletion(workspace_id, resource, one, change_at(milliseconds, resource, one), author) for one in record_ids
+    ]
+
+
+def _deletion(workspace_id: str, resource: str, record_id: str, change: str, author: str | None) -> HistoryRow:
+    by: dict[str, Any] = {} if author is None else {"by": author}
+    return new(workspace_id, resource, record_id, change, {"operation": DELETE, **by, "changed": []})
