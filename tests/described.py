@@ -24,6 +24,10 @@ _GENERATED = {
 }
 
 
+# How often the examples change the record whose version they read: each change is a millisecond later.
+_CHANGES = {"agents": 2, "tools": 1}
+
+
 class Operation(NamedTuple):
     """An operation of the document, with its references resolved one level deep."""
 
@@ -92,14 +96,16 @@ def _operations() -> Iterator[Operation]:
     for path, item in document()["paths"].items():
         for method, description in item.items():
             values = [resolved(one) for one in description.get("parameters", ())]
-            chosen = {one["name"]: path_value(one) for one in values if one["in"] == "path"}
+            chosen = {one["name"]: path_value(one, path) for one in values if one["in"] == "path"}
             required = {one["name"]: one["example"] for one in values if one["in"] == "query" and one.get("required")}
             query = "?" + urlencode(required) if required else ""
             yield Operation(description["operationId"], method.upper(), path, description, chosen, query)
 
 
-def path_value(parameter: Document) -> str:
+def path_value(parameter: Document, path: str = "") -> str:
     """The example of a path parameter, or the generated value of the examples."""
+    if parameter["name"] == "number":
+        return str(shared.NOW_MILLISECONDS + _CHANGES[path.split("/")[2]])
     value: str = parameter.get("example") or _GENERATED[parameter["name"]]
     return value
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from chalicelib.ids import timestamp_of
 from tests.api import Answer, Api
 
 _LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
@@ -100,6 +101,7 @@ def send(
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
     text = Template(body).substitute({**ids, "mark": mark})
+    path = path.replace("{number}", ids.get(f"{path.split('/')[2]}_version", "1"))
     content = {"Content-Type": "application/json"} if text else {}
     return Api().call(method, path.format(**ids) + QUERIES.get(name, ""), text.encode() or None, {**content, **headers})
 
@@ -117,4 +119,7 @@ def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict
         assert answer.status == 200, (name, answer.text)
         if variable not in ids:
             ids[variable] = str(answer.json["data"]["id"])
+        if variable in ("agent_id", "tool_id"):
+            resource = variable.replace("_id", "s")
+            ids[f"{resource}_version"] = str(timestamp_of(answer.headers["etag"].strip('"').partition(".")[0]))
     return ids

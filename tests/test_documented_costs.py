@@ -76,6 +76,9 @@ SHOWN = {
     "organisation delete": "delete an organisation",
     "visitor token create": "issue a visitor token",
     "token create": "issue a token",
+    "history of an agent": "history of an agent, a page",
+    "version read": "read a version of an agent",
+    "version restore": "restore a version of an agent",
     "erasure create": "ask for an erasure",
     "erasure read": "read an erasure",
 }

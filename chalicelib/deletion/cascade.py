@@ -15,7 +15,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from chalicelib import clock, errors, queues, storage
+from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.agents import store
 from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import store as analytics
@@ -23,6 +23,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.conversations import tallies
 from chalicelib.credentials import store as credentials
 from chalicelib.leads import store as leads
+from chalicelib.storage import history
 from chalicelib.tools import store as tools
 
 CASCADES = "cascades"
@@ -83,11 +84,12 @@ def _run(tombstone: AgentRow, seconds: float) -> bool:
     """
     complete, is_second = True, not _seconds_to_second_run(tombstone)
     end = clock.monotonic() + seconds
-    for delete_batch in _batches(tombstone.workspace_id, tombstone.agent_id):
+    for delete_batch in _batches(tombstone):
         if not _is_stored(tombstone):
             return True
         try:
-            delete_batch()
+            with storage.written_by(tombstone.changed_by):  # who deleted the agent
+                delete_batch()
         except storage.ConditionFailed:  # a process that remembers the agent has changed a record
             complete = False
         if clock.monotonic() > end:
@@ -103,18 +105,20 @@ def _is_stored(tombstone: AgentRow) -> bool:
     return stored is not None and stored.version_tag == tombstone.version_tag
 
 
-def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
+def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
     """Read the agent's keys and records in batches, and yield for each the function that deletes it.
 
     The ids of credentials, tools and leads, and the keys of changes that count, are never used again. Other records are
     deleted only as they were read.
     """
+    workspace_id, agent_id = tombstone.workspace_id, tombstone.agent_id
     keys = store.list_keys(workspace_id, agent_id)
     for start in range(0, len(keys), _BATCH):
         yield partial(_delete_each, keys[start : start + _BATCH], credentials.revoke)
-    for batch_to_delete in (tools.batch_to_delete, leads.batch_to_delete):
-        while rows := batch_to_delete(workspace_id, agent_id, _BATCH):
-            yield partial(storage.delete_many, rows)
+    while rows := tools.batch_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(_delete_tools, tombstone, rows)
+    while captured := leads.batch_to_delete(workspace_id, agent_id, _BATCH):
+        yield partial(storage.delete_many, captured)
     while records := analytics.batch_to_delete(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, records, analytics.delete)
     while changes := analytics.changes_to_delete(workspace_id, agent_id, _BATCH):
@@ -126,6 +130,14 @@ def _batches(workspace_id: str, agent_id: str) -> Iterator[Callable[[], None]]:
         # The index may still contain conversations that were deleted.
         yield partial(_delete_each, conversations.read_all(entries), conversations.delete)
         after = entries[-1].created
+
+
+def _delete_tools(tombstone: AgentRow, rows: Sequence[tools.ToolRow]) -> None:
+    """Delete tools, and keep in the history that they were deleted with their agent."""
+    tool_ids, moment = [row.tool_id for row in rows], ids.timestamp_of(tombstone.version_tag)
+    deletions = history.deletions(tombstone.workspace_id, "tools", tool_ids, moment, tombstone.changed_by)
+    storage.save_many(deletions)
+    storage.delete_many(rows)
 
 
 def _delete_each(rows: Sequence[_Row], delete_row: Callable[[_Row], None]) -> None:

@@ -24,7 +24,7 @@ _PAGE = ("limit", "cursor")
 @routes.route("/v3/history", methods=["GET"])
 @operation(
     data="list[models.Change]",
-    query=("resource", "from", "to", "author", *_PAGE),
+    query=("resource", "from", "to", "by", *_PAGE),
     bounded=True,
     examples="history.LIST_CHANGES",
 )
@@ -44,7 +44,7 @@ def list_changes() -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="history.LIST_VERSIONS",
+    examples="history.LIST_AGENT_VERSIONS",
     tag="agents",
 )
 def list_agent_versions(agent_id: str) -> Response:
@@ -90,7 +90,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
     query=_PAGE,
     bounded=True,
     raises=(errors.NotFound,),
-    examples="history.LIST_VERSIONS",
+    examples="history.LIST_TOOL_VERSIONS",
     tag="tools",
 )
 def list_tool_versions(tool_id: str) -> Response:

@@ -127,6 +127,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 def _query(declared: operation) -> tuple[str, ...]:
     """The names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
+    special |= {"by": "author"} if "resource" in declared.query else {}
     special |= {"limit": "boundedLimit"} if declared.bounded else {}
     special |= {"cursor": "sortedCursor" if "sort" in declared.query else parameters.CURSORS[declared.position]}
     return tuple(special.get(name, name) for name in declared.query)

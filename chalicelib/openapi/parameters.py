@@ -7,6 +7,7 @@ from typing import Any
 from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
+from chalicelib.history.browse import RESOURCES
 from chalicelib.http import etag, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
@@ -32,6 +33,7 @@ _PATH: dict[str, Schema] = {
     "delivery_id": {"description": "The delivery id."},
     "erasure_id": {"description": "The erasure id."},
     "lead_id": {"description": "The lead id."},
+    "number": {"description": "The `number` of the version."},
     "message_id": {"description": "The `mid` of the message.", "example": shared.MESSAGE},
     "org_id": {"description": "The organisation id.", "example": shared.ORGANISATION},
     "token_id": {"description": "The `id` of the access token, not the token itself."},
@@ -61,6 +63,11 @@ _QUERY: dict[str, Schema] = {
     "activeSince": {"description": "Only what was changed at this time or later, Unix seconds.", "schema": _SECONDS},
     "agentId": {"description": "Only what belongs to this agent.", "schema": _TEXT},
     "assignedTo": {"description": "Only what is assigned to this client: `chatAssignedTo`.", "schema": _TEXT},
+    "author": {
+        "name": "by",
+        "description": "Only changes by the credential with this name, id or kind.",
+        "schema": _TEXT,
+    },
     "boundedLimit": {
         "name": "limit",
         "description": f"The maximum number of records. More than {messages.MAX_PAGE_SIZE} is taken as "
@@ -171,6 +178,10 @@ _QUERY: dict[str, Schema] = {
         "schema": _SECONDS,
     },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
+    "resource": {
+        "description": "Only changes of this record, such as `agents/support`: " + ", ".join(f"`{one}`" for one in RESOURCES) + ".",
+        "schema": {"type": "string", "pattern": f"^({'|'.join(RESOURCES)})/{IDENTIFIER.pattern}$"},
+    },
     "status": {
         "description": "Only deliveries with this status.",
         "schema": reference("DeliveryStatus"),

@@ -116,6 +116,21 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
     )
 
 
+def _keep_history(table: str) -> Function:
+    return Function(
+        f"history_{table}",
+        memory_mb=256,
+        timeout_seconds=60,
+        tables={
+            **_READ_KEYRING,
+            "history": "BatchWriteItem UpdateItem" if table == "agents" else "BatchWriteItem",
+        },
+        stream=table,
+        # Deletions are committed with their rows of the history.
+        mapping_settings=_stream_settings(event_filter={"eventName": ["INSERT", "MODIFY"]}),
+    )
+
+
 FUNCTIONS = (
     Function(
         API,
@@ -140,6 +155,8 @@ FUNCTIONS = (
             "deliveries": "GetItem PutItem Query",
             "deliveries/index/by_failure": "Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem PutItem",
+            "history": "BatchWriteItem PutItem Query",
+            "history/index/by_time": "Query",
         },
         sends_to=("deliveries", "cascades", "erasures"),
     ),
@@ -175,6 +192,7 @@ FUNCTIONS = (
     _tally("leads", event_filter={"eventName": ["INSERT"]}),
     _tally("analytics", event_filter={"eventName": ["INSERT", "MODIFY"]}),
     _tally("deliveries", event_filter={"dynamodb": {"NewImage": {"outcome": {"S": ["delivered", "failed"]}}}}),
+    *(_keep_history(table) for table in ("agents", "clients", "organisations", "webhooks", "credentials")),
     # The timeout is shorter than the delay of a request to count, so that no count is written after a newer one. Memory
     # to unseal the changes of an hour, up to some hundred thousand, in that time.
     Function(
@@ -199,9 +217,11 @@ FUNCTIONS = (
         memory_mb=256,
         timeout_seconds=60,
         tables={
+            **_READ_KEYRING,
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
             "agents": "BatchWriteItem DeleteItem GetItem Query",
+            "history": "BatchWriteItem PutItem",
             "conversations": "BatchGetItem DeleteItem",
             "conversations/index/by_creation": "Query",
             "tallies": "BatchWriteItem DeleteItem Query",

@@ -17,6 +17,7 @@ from chalicelib.analytics import functions as loads
 from chalicelib.conversations import functions as tallies
 from chalicelib.deletion import functions as cascades
 from chalicelib.erasures import functions as erasing
+from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import functions
 from infra.deploy.functions import API, FUNCTIONS
@@ -66,7 +67,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            (module,) = (one for one in (functions, cascades, tallies, loads, captures, erasing) if hasattr(one, name))
+            (module,) = (one for one in (functions, cascades, tallies, loads, captures, keeping, erasing) if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 

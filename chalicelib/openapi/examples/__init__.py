@@ -9,6 +9,7 @@ from chalicelib.openapi.examples import (
     conversations_v3,
     deletions,
     erasures,
+    history,
     leads,
     organisations,
     tools,
@@ -24,6 +25,7 @@ __all__ = ["EXAMPLES", "Example"]
 _PAGES = (
     agents,
     tools,
+    history,
     agent_copies,
     conversations,
     visitor_tokens,
