@@ -85,7 +85,7 @@ def fill(api: Api, workspace_id: str, user: str) -> None:
     ledger.save_events([events.Event(f"01m7zd9ja0p9{user:0>14}", workspace_id, "message_received", payload)])
 
 
-COUNTS = {"conversations": 2, "analytics": 1, "leads": 1, "events": 1, "answers": 1}
+COUNTS = {"conversations": 2, "analytics": 1, "leads": 1, "events": 1, "history": 0, "answers": 1}
 NOTHING = dict.fromkeys(COUNTS, 0)
 
 

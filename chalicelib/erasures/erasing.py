@@ -23,7 +23,7 @@ _MAX_PAGES = 2_000  # of an invocation
 _MAX_DELAY = 900  # of a queue message
 _BATCH = 10  # conversations of which a long one takes many requests
 # Kept answers are searched once: what is written to them during the first search is there for the second one.
-_SEARCHES = (("conversations", "analytics", "leads", "events"), tuple(KINDS))
+_SEARCHES = (("conversations", "analytics", "leads", "events", "history"), tuple(KINDS))
 
 
 def resume(workspace_id: str, erasure_id: str, seconds: float) -> None:
@@ -102,7 +102,8 @@ class _Work:
         """Store and count what a page has found, then delete it like `_delete_found`. An empty page is not stored."""
         if found:
             kind = self._progress["kind"]
-            self._document["counts"][kind] += len(found)
+            counts = self._document["counts"]
+            counts[kind] = counts.get(kind, 0) + len(found)  # the version before does not know all kinds
             self._progress["found"] = [kind, found]
             self._save()
         return self._delete_found(end)

@@ -17,6 +17,7 @@ from chalicelib.conversations import listing, parts
 from chalicelib.conversations import store as conversations
 from chalicelib.erasures import store
 from chalicelib.erasures.person import Person
+from chalicelib.history import store as history
 from chalicelib.leads import store as leads
 from chalicelib.storage import answers, encryption
 from chalicelib.webhooks import ledger
@@ -156,6 +157,20 @@ def _is_about(target: Target, payload: dict[str, Any]) -> bool:
     return conversation in target.found.pairs or target.person.is_in(payload)
 
 
+def _find_changes(target: Target, _: str, after: str | None) -> Page:
+    rows = history.batch_of_workspace(target.workspace_id, after, _LARGE_PAGE)
+    found = [
+        [row.record, row.change]
+        for row, version in zip(rows, history.find_versions(rows), strict=True)
+        if target.person.is_in([{"id": row.resource.partition("/")[2]}, _opened(version.open) if version else None])
+    ]
+    return Page(found, _last([row.change for row in rows], _LARGE_PAGE))
+
+
+def _delete_changes(_: str, found: Collection[list[str]]) -> None:
+    history.delete([history.keyed(*one) for one in found])
+
+
 def _find_answers(target: Target, _: str, after: Any) -> Page:
     rows, last = storage.scan_page(answers.AnswerRow, storage.key(target.workspace_id, ""), _PAGE, after)
     return Page([found for row in rows if (found := _find_answer(target, row))], last)
@@ -193,6 +208,7 @@ KINDS = {
     "analytics": Kind(next_agent, _find_analytics, _delete_analytics),
     "leads": Kind(next_agent, _find_leads, _delete_leads),
     "events": Kind(_next_events, _find_events, ledger.delete_events),
+    "history": Kind(_whole_table, _find_changes, _delete_changes),
     "answers": Kind(_whole_table, _find_answers, _delete_answers),
 }
 

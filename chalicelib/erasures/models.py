@@ -35,6 +35,7 @@ class ErasureCounts(Wire):
     analytics: int
     leads: int
     events: int
+    history: int = omitted()
     answers: int
 
 

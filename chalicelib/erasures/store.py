@@ -12,7 +12,7 @@ from pynamodb.attributes import BinaryAttribute, UnicodeAttribute
 from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
-KINDS = ("conversations", "analytics", "leads", "events", "answers")
+KINDS = ("conversations", "analytics", "leads", "events", "history", "answers")
 MAX_RUNNING = 5  # in a workspace: each reads all of its records, and the table of kept answers
 _ERASURE, _FOUND, _SLOT = "erasure", "erased", "erasing"
 

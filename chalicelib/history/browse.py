@@ -29,7 +29,8 @@ def changes_requested() -> Response:
     span = store.span(min(since * 1000, _MAX_MILLISECONDS), max(last, 0))
 
     def show(row: HistoryRow) -> dict[str, Any] | None:
-        change = _change(row) if row.workspace else None
+        entry = _entry(row)
+        change = _change(row, entry) if "operation" in entry else None
         return change if change and (by is None or by in _names(change)) else None
 
     return _page(_MESSAGE, fetch, span, show)
@@ -80,8 +81,8 @@ def _resource() -> tuple[str, str] | None:
     return resource, record_id
 
 
-def _change(row: HistoryRow) -> dict[str, Any]:
-    entry, (resource, _, _) = _entry(row), row.resource.partition("/")
+def _change(row: HistoryRow, entry: dict[str, Any]) -> dict[str, Any]:
+    resource, _, _ = row.resource.partition("/")
     is_version = resource in changes.VERSIONED and entry["operation"] != DELETE
     number = {"number": row.milliseconds} if is_version else {}
     return {

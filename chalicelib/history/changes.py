@@ -70,7 +70,9 @@ def from_record(record: dict[str, Any]) -> Found | None:
 def _version(state: State, row: HistoryRow) -> VersionRow | None:
     if state.document is None or state.resource not in VERSIONED:
         return None
-    return history.new_version(row, state.document)
+    version = history.version_of(row)
+    version.seal(state.document)
+    return version
 
 
 def _operation(before: State | None, after: State) -> tuple[str, list[str]]:

@@ -1,9 +1,10 @@
 """The history in the database: reading the changes and versions of records, and writing those of a stream."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from chalicelib import ids, storage
 from chalicelib.history.changes import Found
+from chalicelib.storage import history
 from chalicelib.storage.history import HistoryRow, VersionRow, version_partition
 
 _HIGHEST = (1 << 80) - 1
@@ -35,9 +36,33 @@ def list_of_workspace(workspace_id: str, span: tuple[str, str], limit: int) -> I
 
 def find_version(workspace_id: str, resource: str, record_id: str, number: int) -> VersionRow | None:
     """A version, by its number: the Unix milliseconds of its write. None if it is not kept. One request."""
-    condition = VersionRow.change.between(*span(number, number))
-    found = storage.query(VersionRow, version_partition(workspace_id, resource, record_id), condition, limit=1)
+    partition = version_partition(storage.key(workspace_id, resource, record_id))
+    found = storage.query(VersionRow, partition, VersionRow.change.between(*span(number, number)), limit=1)
     return found[0] if found else None
+
+
+def batch_of_workspace(workspace_id: str, after: str | None, limit: int) -> list[HistoryRow]:
+    """Up to `limit` changes of a workspace after the change `after`, oldest first."""
+    condition = HistoryRow.change > after if after else None
+    return storage.query(HistoryRow, workspace_id, condition, limit=limit, index="by_time")
+
+
+def find_versions(rows: Sequence[HistoryRow]) -> list[VersionRow | None]:
+    """The versions that changes wrote; None for each that has none."""
+    keys = [history.version_of(row).keys for row in rows]
+    found: list[VersionRow | None] = storage.find_many([storage.Key(VersionRow, *one) for one in keys])
+    return found
+
+
+def delete(rows: Sequence[HistoryRow]) -> None:
+    """Delete changes and the versions that they wrote."""
+    storage.delete_many([history.version_of(row) for row in rows])
+    storage.delete_many(rows)
+
+
+def keyed(record: str, change: str) -> HistoryRow:
+    """A row with the key of a change, for `delete`."""
+    return HistoryRow(record, change)
 
 
 def span(first: int, last: int) -> tuple[str, str]:
@@ -49,5 +74,6 @@ def span(first: int, last: int) -> tuple[str, str]:
 def _keep_again(row: HistoryRow, version: VersionRow) -> None:
     """Store a version, unless it is there, and let it expire later."""
     expiry = HistoryRow.expires_at.set(row.expires_at)
-    storage.update(row, [HistoryRow.entry.set(HistoryRow.entry | row.entry), expiry])
+    workspace = HistoryRow.workspace.set(row.workspace)
+    storage.update(row, [HistoryRow.entry.set(HistoryRow.entry | row.entry), workspace, expiry])
     storage.update(version, [VersionRow.document.set(VersionRow.document | version.document), expiry])

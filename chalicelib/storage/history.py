@@ -33,11 +33,11 @@ class ByTime(GlobalSecondaryIndex["HistoryRow"]):  # type: ignore[no-untyped-cal
 
 
 class HistoryRow(Row):
-    """A change. `entry` is sealed: `{operation, by?, changed}`, with the author as in `authors`.
+    """A change. `entry` is sealed: `{operation?, by?, changed}`, with the author as in `authors`.
 
     The partition key is the workspace, the resource and the id of the record. The sort key is a ULID of the time, which
-    follows from the change: usually the version tag of its write. A row without `workspace` tells of no change: it is
-    of a version that an earlier release wrote.
+    follows from the change: usually the version tag of its write. An entry without `operation` tells of no change: it
+    is of a version that an earlier release wrote.
     """
 
     class Meta:
@@ -46,9 +46,9 @@ class HistoryRow(Row):
     record = UnicodeAttribute(hash_key=True)
     change = UnicodeAttribute(range_key=True)
     by_time = ByTime()
-    workspace = UnicodeAttribute(null=True)
+    workspace = UnicodeAttribute()
     entry = BinaryAttribute(legacy_encoding=False)
-    expires_at = TTLAttribute(null=True)
+    expires_at = TTLAttribute()
 
     @property
     def resource(self) -> str:
@@ -69,19 +69,17 @@ class VersionRow(documents.SealedRow):
 
     record = UnicodeAttribute(hash_key=True)
     change = UnicodeAttribute(range_key=True)
-    expires_at = TTLAttribute(null=True)
+    expires_at = TTLAttribute()
 
 
-def version_partition(workspace_id: str, resource: str, record_id: str) -> str:
-    """The partition key of the versions of a record."""
-    return key(workspace_id, resource, record_id, "versions")
+def version_of(row: HistoryRow) -> VersionRow:
+    """The row of the version that a change wrote, without its document."""
+    return VersionRow(version_partition(row.record), row.change, expires_at=row.expires_at)
 
 
-def new_version(row: HistoryRow, document: Document) -> VersionRow:
-    """The version that a change wrote, not stored yet."""
-    version = VersionRow(key(row.record, "versions"), row.change, expires_at=row.expires_at)
-    version.seal(document)
-    return version
+def version_partition(record: str) -> str:
+    """The partition key of the versions of a record, from that of its changes."""
+    return key(record, "versions")
 
 
 def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Document) -> HistoryRow:

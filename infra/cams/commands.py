@@ -2,6 +2,7 @@
 
 import click
 
+from chalicelib import storage
 from chalicelib.agents import store as agents
 from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
@@ -39,6 +40,8 @@ def cams() -> None:
 
     The command that creates a secret shows it once. A duration is a number of seconds, or like 30m, 24h, 7d.
     """
+    author = storage.author_of("operator", "", "infra.cams")  # in the history
+    click.get_current_context().with_resource(storage.written_by(author))
 
 
 # ---- workspace keys -------------------------------------------------------------------------------

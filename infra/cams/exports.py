@@ -31,7 +31,7 @@ FORMAT = 1
 _BATCH = 25
 # Attributes that no record has. An import sets them: they depend on where the workspace is, or follow from the rest of
 # the line. Tombstones and visitor tokens are not exported, and suspending the workspace changes its tag.
-_HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at"}
+_HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at", "changed_by"}
 _HIDDEN_OF = {
     "workspace": {"version_tag"},
     "credential": {"issuer", "issuer_id", "conversation", "conversation_created"},

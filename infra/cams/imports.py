@@ -166,6 +166,8 @@ def _row(row: Any, record: Record) -> Any:
     for name, attribute in type(row).get_attributes().items():
         if name in record and not (attribute.is_hash_key or attribute.is_range_key):
             setattr(row, name, _value(row, name, attribute, record[name]))
+    if isinstance(row, storage.AuthoredRow):
+        row.changed_by = storage.current_author()
     return row
 
 

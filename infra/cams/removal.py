@@ -19,6 +19,7 @@ from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
+from chalicelib.history import store as history
 from chalicelib.storage import Key
 from chalicelib.storage.answers import PieceRow
 from chalicelib.webhooks import endpoints, hosts, ledger
@@ -59,6 +60,11 @@ def delete(workspace_id: str) -> Receipt:
     _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, NO_AGENT)))
     for name in ("client", "email", "organisation"):
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
+    after = None
+    while changes := history.batch_of_workspace(workspace_id, after, _BATCH):
+        history.delete(changes)
+        receipt["change"] += len(changes)
+        after = changes[-1].change
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
     with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers", file=sys.stderr) as tables:

@@ -248,6 +248,8 @@ FUNCTIONS = (
             "leads": "BatchWriteItem Query",
             "events": "BatchWriteItem Query",
             "idempotency": "BatchGetItem BatchWriteItem GetItem Scan",
+            "history": "BatchGetItem BatchWriteItem",
+            "history/index/by_time": "Query",
         },
         sends_to=("erasures",),
         queue="erasures",

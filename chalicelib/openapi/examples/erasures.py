@@ -2,7 +2,7 @@
 
 from chalicelib.openapi.examples.shared import ERASURE_ID, NOW_ISO, Example, Examples, success
 
-_COUNTS = {"conversations": 0, "analytics": 0, "leads": 0, "events": 0, "answers": 0}
+_COUNTS = {"conversations": 0, "analytics": 0, "leads": 0, "events": 0, "history": 0, "answers": 0}
 _RUNNING = {"id": ERASURE_ID, "status": "running", "createdAt": NOW_ISO, "counts": _COUNTS}
 
 CREATE_ERASURE: Examples = {
