@@ -10,8 +10,10 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from chalicelib.ids import timestamp_of
+from chalicelib.credentials import store as credentials
+from chalicelib.credentials import tokens
 from tests.api import Answer, Api
+from tests.versions import NUMBER, keep_versions
 
 _LISTED = json.loads((Path(__file__).parent / "contract" / "routes.json").read_text(encoding="utf-8"))
 ROUTES = {f"{one['method']} {one['path']}": one for one in _LISTED["specification"] + _LISTED["extensions"]}
@@ -32,6 +34,7 @@ CHOSEN = {
     "message_id": "m1",
     "client_id": "ann",
     "org_id": "acme",
+    "number": NUMBER,
 }
 # The operation that creates the record of each path variable, in creation order.
 CREATED_BY = {
@@ -101,7 +104,6 @@ def send(
     if body is None:
         body = json.dumps(BODIES[name]) if name in BODIES else ""
     text = Template(body).substitute({**ids, "mark": mark})
-    path = path.replace("{number}", ids.get(f"{path.split('/')[2]}_version", "1"))
     content = {"Content-Type": "application/json"} if text else {}
     return Api().call(method, path.format(**ids) + QUERIES.get(name, ""), text.encode() or None, {**content, **headers})
 
@@ -113,13 +115,13 @@ def named(name: str) -> list[str]:
 
 def populate(headers: dict[str, str], mark: str, chosen: dict[str, str]) -> dict[str, str]:
     """Create a record of every kind through the API; returns all ids, including generated ones."""
-    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"]}
+    ids = {**chosen, "convo_id": chosen["user_id"], "message_id": chosen["user_id"], "number": NUMBER}
     for variable, name in CREATED_BY.items():
         answer = send(name, headers, ids, mark)
         assert answer.status == 200, (name, answer.text)
         if variable not in ids:
             ids[variable] = str(answer.json["data"]["id"])
-        if variable in ("agent_id", "tool_id"):
-            resource = variable.replace("_id", "s")
-            ids[f"{resource}_version"] = str(timestamp_of(answer.headers["etag"].strip('"').partition(".")[0]))
+    caller = credentials.find_active(tokens.fingerprint(headers["Authorization"].removeprefix("Bearer ")))
+    assert caller is not None
+    keep_versions(caller.workspace, ids, mark)
     return ids

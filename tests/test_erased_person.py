@@ -169,7 +169,14 @@ def test_a_person_is_found_nowhere_after_their_erasure(
     assert items_of(other_workspace) == others
     assert of_neighbour() == neighbour
     counts = found["receipt"]["counts"]
-    assert counts == {"conversations": 7, "analytics": 3, "leads": 3, "events": counts["events"], "history": 0, "answers": 15}
+    assert counts == {
+        "conversations": 7,
+        "analytics": 3,
+        "leads": 3,
+        "events": counts["events"],
+        "history": 0,
+        "answers": 15,
+    }
     assert counts["events"] > 600
     # What is still queued finds its events gone, and posts nothing about them.
     posted = len(inbox.posts)

@@ -15,7 +15,7 @@ from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
 from chalicelib.http import auth, messages
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
-from chalicelib.openapi.examples import EXAMPLES
+from chalicelib.openapi.examples import EXAMPLES, shared
 from chalicelib.storage.unit import Unit
 from chalicelib.tools import calls
 from chalicelib.webhooks import endpoints
@@ -24,6 +24,7 @@ from tests.api import Answer, Api
 from tests.builders import webhook_body
 from tests.described import ExampleValues, Operation, broken_rules, operations, resolved
 from tests.operations import body_of
+from tests.versions import NUMBER, keep_versions
 
 OPERATIONS = {one.name: one for one in operations()}
 WITH_BODY = {name: one for name, one in OPERATIONS.items() if one.body}
@@ -52,6 +53,7 @@ TOO_LARGE["assign_conversation"] = {"assign": {"to": None, "state": LONG}}
 # Different from the records of the examples, so that each request writes.
 CHANGES: dict[str, Any] = {name: body_of(one.route, "Other") for name, one in WITH_BODY.items()}
 CHANGES["assign_conversation"] = {"assign": {"to": None}}
+VERSIONED = {"agent_id": shared.AGENT, "tool_id": shared.TOOL_ID}
 
 
 class Stage(NamedTuple):
@@ -72,17 +74,20 @@ class Stage(NamedTuple):
         if body is None and operation.body:
             examples = operation.body.get("examples", {"": {"value": body_of(operation.route)}})
             body = self.known.substitute(next(iter(examples.values()))["value"])
-        address = operation.address(**{**self.known.substitute(operation.path_values), **values})
+        known = self.known.substitute(operation.path_values)
+        address = operation.address(**{**known, "number": NUMBER, **values})
         sent = {**self.api._headers, "Content-Type": "application/json", **headers} if headers else None
         return self.api.call(operation.method, address + query, body, sent)
 
 
 @pytest.fixture
 def stage(engine: None) -> Stage:
-    stage = Stage(Api(workspaces.create("Stage").workspace_key), ExampleValues())
+    new = workspaces.create("Stage")
+    stage = Stage(Api(new.workspace_key), ExampleValues())
     for name, examples in EXAMPLES.items():
         for example in examples.values() if name not in DELETIONS else ():
             stage.known.learn(example.answer, stage.send(OPERATIONS[name], example.request).json)
+    keep_versions(new.workspace_id, stage.known.substitute(VERSIONED), "Kept")
     return stage
 
 
@@ -203,6 +208,12 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
+    # A version is as large as a record may be, and the secrets of today are added.
+    secret, tool = LONG[:500_000], stage.known.substitute(shared.TOOL_ID)
+    stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})
+    stage.api.patch(f"/v3/tools/{tool}", {"tool": {"serverUrlSecret": secret}})
+    workspace_id = stage.known.substitute(shared.WORKSPACE_ID)
+    keep_versions(workspace_id, stage.known.substitute(VERSIONED), LONG[-160_000:])
     declaring = raising(errors.TooLarge)
     asked = WITH_BODY | {name: OPERATIONS[name] for name in declaring}
     assert operations_answering(413, lambda one: stage.send(one, TOO_LARGE.get(one.name)), asked) == declaring

@@ -60,7 +60,9 @@ def test_every_expiring_row_has_a_ttl_in_the_template(engine: None) -> None:
             assert expiry["AttributeName"] == row._ttl_attribute().attr_name
 
 
-def test_the_tables_with_webhook_events_counts_or_a_history_stream_old_and_new_images(described: dict[str, Any]) -> None:
+def test_the_tables_that_functions_watch_stream_old_and_new_images(
+    described: dict[str, Any],
+) -> None:
     streamed = {name for name, table in described.items() if "StreamSpecification" in table}
     watched = ("agents", "conversations", "clients", "organisations", "leads", "analytics", "deliveries",
         "webhooks", "credentials")

@@ -93,7 +93,9 @@ def _replaced(before: State | None, row: HistoryRow) -> Found | None:
     if before.author is not None and age < _KEPT_AGAIN_SECONDS * 1000:
         return None
     by = {} if before.author is None else {"by": before.author}
-    kept = history.new(before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []})
+    kept = history.new(
+        before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []}
+    )
     kept.expires_at = row.expires_at
     return Found(kept, _version(before, kept))
 

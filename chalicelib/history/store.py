@@ -49,8 +49,8 @@ def batch_of_workspace(workspace_id: str, after: str | None, limit: int) -> list
 
 def find_versions(rows: Sequence[HistoryRow]) -> list[VersionRow | None]:
     """The versions that changes wrote; None for each that has none."""
-    keys = [history.version_of(row).keys for row in rows]
-    found: list[VersionRow | None] = storage.find_many([storage.Key(VersionRow, *one) for one in keys])
+    keys = [storage.Key(VersionRow, version_partition(row.record), row.change, consistent=False) for row in rows]
+    found: list[VersionRow | None] = storage.find_many(keys)
     return found
 
 

@@ -179,7 +179,9 @@ _QUERY: dict[str, Schema] = {
     },
     "state": {"description": "Only what is in this state.", "schema": _TEXT},
     "resource": {
-        "description": "Only changes of this record, such as `agents/support`: " + ", ".join(f"`{one}`" for one in RESOURCES) + ".",
+        "description": "Only changes of this record, such as `agents/support`: "
+        + ", ".join(f"`{one}`" for one in RESOURCES)
+        + ".",
         "schema": {"type": "string", "pattern": f"^({'|'.join(RESOURCES)})/{IDENTIFIER.pattern}$"},
     },
     "status": {

@@ -67,7 +67,9 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            (module,) = (one for one in (functions, cascades, tallies, loads, captures, keeping, erasing) if hasattr(one, name))
+            (module,) = (
+                one for one in (functions, cascades, tallies, loads, captures, keeping, erasing) if hasattr(one, name)
+            )
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 
