@@ -9,8 +9,6 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.webhooks import pipeline
 
-KEPT = ("agents", "clients", "organisations", "webhooks", "credentials")
-
 
 class History:
     """Passes what the streams have to the functions, and reads the history."""
@@ -19,10 +17,10 @@ class History:
         self._stream, self._api = pipeline.Stream(), api
 
     def records(self) -> list[dict[str, Any]]:
-        return self._stream.read(*KEPT)
+        return self._stream.read(*pipeline.HISTORY)
 
     def keep(self) -> None:
-        for table in KEPT:
+        for table in pipeline.HISTORY:
             if records := self._stream.read(table):
                 keep(table, records)
 

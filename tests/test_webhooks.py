@@ -540,7 +540,7 @@ def test_an_endpoint_is_encrypted_in_the_database(api: Api) -> None:
     made = create(api, description="Ours")
     lock, item = sorted(stored()["cams-webhooks"], key=len)
     assert lock.keys() == {"workspace", "webhook_id", "version_tag"}
-    assert item.keys() == {"workspace", "webhook_id", "document", "version_tag"}
+    assert item.keys() == {"workspace", "webhook_id", "document", "version_tag", "changed_by"}
     for secret in (URL, "Ours", "lead_captured", made["signingSecret"]):
         assert secret not in str(item)
 

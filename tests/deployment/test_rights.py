@@ -42,6 +42,7 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.conversations_are_counted(patch)
         with patch.context() as counting:
             situations.what_happens_is_counted(counting)
+        situations.the_history_is_kept()
         situations.a_person_is_erased(patch)
         situations.conversations_expire(patch)
         situations.webhooks(patch)

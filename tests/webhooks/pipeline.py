@@ -25,7 +25,7 @@ QUICK = hosts.Host(quick_until=2**40)
 """The state of a host that has proved quick, and stays quick for the rest of a test."""
 WATCHED = ("agents", "conversations", "clients", "organisations", "leads")
 TALLIED = ("analytics", "deliveries")
-KEPT = ("webhooks", "credentials")
+HISTORY = ("agents", "clients", "organisations", "webhooks", "credentials")
 Record = dict[str, Any]
 
 
@@ -34,7 +34,7 @@ class Stream:
 
     def __init__(self) -> None:
         self._client = storage.sdk_client("dynamodbstreams")
-        self._arns = {table: _arn(table) for table in (*WATCHED, *TALLIED, *KEPT)}
+        self._arns = {table: _arn(table) for table in {*WATCHED, *TALLIED, *HISTORY}}
         self._places = {table: self._latest(arn) for table, arn in self._arns.items()}
 
     def read(self, *tables: str) -> list[Record]:
