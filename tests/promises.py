@@ -42,6 +42,7 @@ PROMISES = {
     "isolated": "A caller reads and changes only records of its workspace, on routes that its credential opens",
     "history": "Each read returns one complete write, no write is lost, and lists have no gaps or duplicates",
     "tallied": "Tallies are right once changes are quiet, whatever was repeated, reordered or interrupted",
+    "changes": "The history has every change of a record once, with who made it, and no value",
     "limits": "Concurrent writers never exceed a limit",
     "cloud": "During cloud failures, a caller gets a correct answer or a 503 before the gateway times out",
     "upgraded": "During an upgrade, each version reads what the other has stored, and nothing is lost",

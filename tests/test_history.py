@@ -1,13 +1,27 @@
-"""The history: every change once, with who, when and which members, and no value."""
+"""The history: every change with who, when and which members, and no value; versions of agents and tools."""
 
+import json
 from typing import Any
 
 import pytest
 
-from chalicelib.history import functions
+from chalicelib import clock, ids, storage
+from chalicelib.agents import store as agents
+from chalicelib.deletion import functions as cascades
+from chalicelib.erasures import functions as erasing
+from chalicelib.history import functions, paths
+from chalicelib.storage import history as rows
+from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.workspaces.store import NewWorkspace
-from tests.api import Api
+from tests.api import Answer, Api
+from tests.capacity import metered
+from tests.conftest import PassTime
+from tests.test_deletions import cascade_messages
+from tests.test_erasures import messages
 from tests.webhooks import pipeline
+
+DAY = 24 * 60 * 60
+TOOL_BODY = {"tool": {"name": "Find", "fields": [{"key": "a", "value": "secret 1"}], "serverUrlSecret": "secret 1"}}
 
 
 class History:
@@ -20,18 +34,36 @@ class History:
         return self._stream.read(*pipeline.HISTORY)
 
     def keep(self) -> None:
-        for table in pipeline.HISTORY:
-            if records := self._stream.read(table):
-                keep(table, records)
+        keep(self.records())
 
-    def of(self, resource: str) -> list[dict[str, Any]]:
+    def of(self, resource: str = "", query: str = "") -> list[dict[str, Any]]:
+        """The changes that a query finds, after those in the streams are kept."""
         self.keep()
-        entries: list[dict[str, Any]] = self._api.get(f"/v3/history?resource={resource}").data
+        asked = f"resource={resource}{query}" if resource else query
+        entries: list[dict[str, Any]] = self._api.get(f"/v3/history?{asked}").data
         return entries
 
+    def versions(self, path: str) -> list[dict[str, Any]]:
+        self.keep()
+        found: list[dict[str, Any]] = self._api.get(f"/v3/{path}/versions").data
+        return found
 
-def keep(table: str, records: list[dict[str, Any]]) -> None:
-    assert getattr(functions, f"history_{table}")({"Records": records}, None) is None
+
+def keep(records: list[dict[str, Any]]) -> None:
+    """Pass records to the functions of their tables."""
+    for table in pipeline.HISTORY:
+        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
+        if own:
+            assert getattr(functions, f"history_{table}")({"Records": own}, None) is None
+
+
+def by(change: dict[str, Any]) -> tuple[str, str]:
+    return change["by"]["kind"], change["by"]["name"]
+
+
+def restore(api: Api, path: str, number: int, **headers: str) -> Answer:
+    sent = {**api._headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+    return api.call("POST", f"/v3/{path}/versions/{number}/restore", headers=sent)
 
 
 @pytest.fixture
@@ -39,16 +71,280 @@ def history(workspace: NewWorkspace, api: Api) -> History:
     return History(api)
 
 
-def test_a_change_of_an_agent_says_who_when_and_which_members(
+# ---- changes ----------------------------------------------------------------------------------------
+
+
+def test_a_change_says_who_when_and_which_members(
+    history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
+) -> None:
+    pass_time(0)
+    key = api.post("/v2/agents/support", {"title": "Support"}).data["SECRET_API_KEY"]
+    pass_time(60)
+    now = clock.seconds()
+    Api(workspace.access_token).patch("/v3/agents/support", {"agent": {"title": "Help", "description": "x"}})
+    pass_time(60)
+    Api(key).post("/v2/agents/support", {"title": "Mine"})
+    by_agent, by_token, created = history.of("agents/support")
+    assert (created["operation"], by(created)) == ("create", ("workspace", "first key"))
+    assert {"title", "SECRET_API_KEY"} < set(created["changed"])
+    assert (by_token["operation"], by(by_token)) == ("update", ("access", "first token"))
+    assert (by_token["changed"], by_token["at"]) == (["description", "title"], clock.iso(now))
+    assert (by_agent["changed"], by(by_agent)) == (["title"], ("agent", "support"))
+
+
+def test_paths_are_those_of_the_members_that_differ() -> None:
+    before = {"a": {"b": 1, "c": [1, {"d": 2}]}, "gone": 1, "list": [1], "lastModified": 1, "same": 1.0}
+    after = {"a": {"b": True, "c": [1, {"d": 3}]}, "list": [1, 2], "lastModified": 2, "same": 1.0, "new": {"x": 1}}
+    assert paths.changed(before, after) == ["a.b", "a.c.1.d", "gone", "list", "new"]
+    assert paths.changed({"n": 1}, {"n": 1.0}) == ["n"]
+    many = {"nodes": {f"{number:05}": number for number in range(9_000)}, "x": 1}
+    assert paths.changed({"nodes": dict.fromkeys(many["nodes"], -1)}, many) == ["nodes", "x"]  # type: ignore[call-overload]
+    long = paths.changed({}, {"\N{GRINNING FACE}" * 1_000 + str(number): 1 for number in range(9)})
+    assert long == ["\N{GRINNING FACE}" * 50]
+    assert sum(map(len, paths.changed({}, {f"{number:0100}": 1 for number in range(1_000)}))) <= 8_000
+
+
+def test_a_save_of_the_same_record_is_no_change(history: History, api: Api, agent_id: str) -> None:
+    for path, body in (("/v2/clients/ann", {"name": "Ann"}), ("/v2/orgs/acme", {"name": "Acme"})):
+        for _ in range(2):
+            assert api.post(path, body).status == 200
+    assert [one["operation"] for one in history.of("clients/ann") + history.of("orgs/acme")] == ["create", "create"]
+
+
+def test_the_use_and_the_suspension_of_a_credential_are_no_changes(history: History, api: Api) -> None:
+    token = api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["agents:read"]}}).data
+    assert Api(token["token"]).get("/v3/agents").status == 200
+    (created,) = history.of(f"tokens/{token['id']}")
+    assert created["changed"] == ["expiresAt", "name", "scopes"]
+
+
+def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -> None:
+    new = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).data
+    (created,) = history.of(f"keys/{new['id']}")
+    (retired,) = (one for one in history.of() if one["operation"] == "update")
+    assert (created["operation"], retired["changed"]) == ("create", ["expiresAt"])
+
+
+@pytest.mark.parametrize("resource", ["tools", "clients", "orgs", "webhooks", "tokens"])
+def test_a_deletion_is_known_at_once_with_who_deleted(resource: str, workspace: NewWorkspace, api: Api) -> None:
+    api.post("/v2/agents/support", {})
+    api.post("/v2/clients/ann", {"email": "ann@x.test"})
+    api.post("/v2/orgs/acme", {"name": "Acme"})
+    webhook = {"url": "https://example.com/", "events": ["lead_captured"]}
+    made = {
+        "clients": "ann",
+        "orgs": "acme",
+        "tools": api.post("/v3/agents/support/tools", TOOL_BODY).data["id"],
+        "webhooks": api.post("/v3/webhooks", {"webhook": webhook}).data["id"],
+        "tokens": api.post("/v3/tokens", {"token": {"name": "CI"}}).data["id"],
+    }
+    caller = api if resource == "tokens" else Api(workspace.access_token)
+    assert caller.delete(f"/v3/{resource}/{made[resource]}").status == 200
+    (deleted,) = api.get(f"/v3/history?resource={resource}/{made[resource]}").data
+    assert (deleted["operation"], deleted["changed"]) == ("delete", [])
+    assert by(deleted)[0] == ("workspace" if resource == "tokens" else "access")
+
+
+def test_an_agent_is_deleted_with_its_tools_and_keys_by_the_same_credential(
+    history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
+) -> None:
+    pass_time(0)
+    api.post("/v2/agents/support", {})
+    tool = api.post("/v3/agents/support/tools", TOOL_BODY).data["id"]
+    pass_time(60)
+    Api(workspace.access_token).delete("/v3/agents/support")
+    pass_time(100)
+    cascades.resume_cascade({"Records": cascade_messages()}, None)
+    deletions = [one for one in history.of() if one["operation"] == "delete"]
+    assert len(deletions) == 3
+    assert {one["resource"].split("/")[0] for one in deletions} == {"agents", "tools", "keys"}
+    assert {by(one) for one in deletions} == {("access", "first token")}
+    assert [one["operation"] for one in history.of(f"tools/{tool}")] == ["delete", "create"]
+
+
+def test_changes_are_filtered_by_credential_and_time_in_bounded_pages(
+    history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
+) -> None:
+    pass_time(0)
+    start = clock.seconds()
+    for number in range(5):
+        Api(workspace.access_token if number % 2 else workspace.workspace_key).post("/v3/clients", {"client": {}})
+        pass_time(60)
+    everything = history.of()
+    assert len(everything) == 5
+    assert len(history.of(query="by=first+token")) == len(history.of(query="by=access")) == 2
+    assert history.of(query=f"by={everything[0]['by']['id']}") == everything[::2]
+    assert history.of(query=f"from={start + 60}&to={start + 180}") == everything[2:4]
+    assert history.of(query=f"from={start + 1_000}") == history.of(query="to=0") == []
+    pages, cursor = [], ""
+    while True:
+        page = api.get(f"/v3/history?limit=2{cursor}").json
+        pages.append(page["data"])
+        if not page["hasMore"]:
+            break
+        cursor = f"&cursor={page['nextCursor']}"
+    assert [one for page in pages for one in page] == everything
+    assert [len(page) for page in pages] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("value", ["", "agents", "agents/", "leads/x", "agents/a%23b", "agents/a&resource=agents/b"])
+def test_an_unknown_resource_is_refused(value: str, api: Api) -> None:
+    answer = api.get(f"/v3/history?resource={value}")
+    assert (answer.status, answer.json["issues"][0]["path"]) == (400, "resource")
+
+
+# ---- versions ---------------------------------------------------------------------------------------
+
+
+def test_a_version_is_the_record_as_it_was_and_can_be_restored(history: History, api: Api) -> None:
+    first = api.post("/v2/agents/support", {"title": "One", "chatappToken": "old"}).data
+    api.patch("/v3/agents/support", {"agent": {"title": "Two", "chatappToken": "new", "nodes": [{"id": "a"}]}})
+    second, original = history.versions("agents/support")
+    assert (second["changed"], original["number"] < second["number"]) == (["chatappToken", "nodes", "title"], True)
+    shown = api.get(f"/v3/agents/support/versions/{original['number']}").data
+    assert (shown["title"], shown["chatappToken"], "nodes" in shown) == ("One", "old", False)
+    restored = restore(api, "agents/support", original["number"]).data
+    assert (restored["title"], "nodes" in restored) == ("One", False)
+    assert (restored["chatappToken"], restored["SECRET_API_KEY"]) == ("new", first["SECRET_API_KEY"])
+    assert api.get("/v3/agents/support").data == restored
+    third, *_ = history.versions("agents/support")
+    assert third["changed"] == ["nodes", "title"]
+    again = api.get(f"/v3/agents/support/versions/{third['number']}").data
+    assert again == {name: value for name, value in restored.items() if name != "tools"}
+
+
+def test_a_restored_tool_keeps_the_secrets_of_today_and_gets_back_a_removed_field(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {})
+    made = api.post("/v3/agents/support/tools", TOOL_BODY).data
+    field, path = made["fields"][0], f"tools/{made['id']}"
+    changed = {"name": "Other", "serverUrlSecret": "secret 2", "fields": [{**field, "key": "b", "value": "secret 2"}]}
+    api.patch(f"/v3/{path}", {"tool": changed})
+    number = history.versions(path)[-1]["number"]
+    restored = restore(api, path, number).data
+    assert (restored["name"], restored["serverUrlSecret"]) == ("Find", "secret 2")
+    assert restored["fields"] == [{**field, "value": "secret 2"}]
+    api.patch(f"/v3/{path}", {"tool": {"fields": []}})
+    assert restore(api, path, number).data["fields"] == [field]
+    assert len(history.versions(path)) == 5
+
+
+def test_a_restore_honours_if_match(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "One"})
+    stale = api.get("/v3/agents/support").headers["etag"]
+    api.patch("/v3/agents/support", {"agent": {"title": "Two"}})
+    number = history.versions("agents/support")[-1]["number"]
+    assert restore(api, "agents/support", number, If_Match=stale).status == 412
+    assert restore(api, "agents/support", number, If_Match=api.get("/v3/agents/support").headers["etag"]).status == 200
+
+
+def test_a_token_that_is_not_shown_secrets_restores_without_seeing_or_losing_them(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "One", "chatappToken": "old"})
+    api.patch("/v3/agents/support", {"agent": {"title": "Two", "chatappToken": "new"}})
+    number = history.versions("agents/support")[-1]["number"]
+    scoped = Api(api.post("/v3/tokens", {"token": {"name": "CI", "scopes": ["agents:write"]}}).data["token"])
+    shown = scoped.get(f"/v3/agents/support/versions/{number}").data
+    restored = restore(scoped, "agents/support", number)
+    assert shown.keys().isdisjoint({"chatappToken", "SECRET_API_KEY"})
+    assert restored.data.keys().isdisjoint({"chatappToken", "SECRET_API_KEY"})
+    assert api.get("/v3/agents/support").data["chatappToken"] == "new"
+    assert scoped.get("/v3/history").status == 403
+
+
+def test_a_version_that_is_not_kept_yet_is_the_record_itself(api: Api, agent_id: str) -> None:
+    number = ids.timestamp_of(api.get("/v2/agents/support").headers["etag"].strip('"'))
+    assert api.get(f"/v3/agents/support/versions/{number}").data["title"] == "Support"
+    for unknown in (number + 1, 0, 10**14, "x"):
+        assert api.get(f"/v3/agents/support/versions/{unknown}").status == 404
+    assert api.get("/v3/agents/support/versions").data == []
+    assert api.get("/v3/agents/unknown/versions").status == api.get("/v3/tools/unknown/versions").status == 404
+
+
+def test_versions_of_a_deleted_agent_stay_readable(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "One"})
+    (version,) = history.versions("agents/support")
+    api.delete("/v3/agents/support")
+    assert history.versions("agents/support") == [version]
+    assert api.get(f"/v3/agents/support/versions/{version['number']}").data["title"] == "One"
+    assert restore(api, "agents/support", version["number"]).status == 404
+
+
+def test_a_version_of_a_release_without_history_is_kept_when_it_is_replaced(
     history: History, workspace: NewWorkspace, api: Api
 ) -> None:
-    api.post("/v2/agents/support", {"title": "Support"})
-    token = Api(workspace.access_token)
-    token.patch("/v3/agents/support", {"agent": {"title": "Help", "description": "x"}})
-    updated, created = history.of("agents/support")
-    assert created["operation"] == "create"
-    assert "title" in created["changed"]
-    assert {name: created["by"][name] for name in ("kind", "name")} == {"kind": "workspace", "name": "first key"}
-    assert updated["operation"] == "update"
-    assert updated["changed"] == ["description", "title"]
-    assert {name: updated["by"][name] for name in ("kind", "name")} == {"kind": "access", "name": "first token"}
+    with storage.unit_of_work():
+        agents.create(workspace.workspace_id, "support", {"title": "One"})
+    history.records()  # that release kept no history
+    api.patch("/v3/agents/support", {"agent": {"title": "Two"}})
+    second, original = history.versions("agents/support")
+    assert (original["by"], original["changed"], by(second)) == (None, [], ("workspace", "first key"))
+    assert api.get(f"/v3/agents/support/versions/{original['number']}").data["title"] == "One"
+    assert [one["operation"] for one in history.of("agents/support")] == ["update"]
+
+
+def test_a_version_is_kept_for_at_least_370_days_after_it_was_replaced(
+    history: History, workspace: NewWorkspace, api: Api, pass_time: PassTime
+) -> None:
+    def expiry() -> list[int]:
+        partition = rows.version_partition(storage.key(workspace.workspace_id, "agents", "support"))
+        return [int(one.expires_at.timestamp()) for one in storage.query(VersionRow, partition)]
+
+    pass_time(0)
+    start = clock.seconds()
+    for passed, title in ((0, "One"), (20 * DAY, "Two"), (60 * DAY, "Three")):
+        pass_time(passed)
+        api.post("/v2/agents/support", {"title": title})
+        history.keep()
+    assert expiry() == [start + 400 * DAY, start + 480 * DAY, start + 480 * DAY]
+    assert [one["operation"] for one in history.of("agents/support")] == ["update", "update", "create"]
+
+
+def test_tags_of_a_record_rise_even_if_the_clock_goes_back(history: History, api: Api, pass_time: PassTime) -> None:
+    pass_time(0)
+    for title in ("One", "Two", "Three"):
+        api.post("/v2/agents/support", {"title": title})
+        pass_time(-60)
+    numbers = [one["number"] for one in history.versions("agents/support")]
+    assert numbers == [numbers[-1] + 2, numbers[-1] + 1, numbers[-1]]
+
+
+# ---- erasure and costs ------------------------------------------------------------------------------
+
+
+def test_an_erasure_removes_the_versions_that_have_the_person(history: History, api: Api, pass_time: PassTime) -> None:
+    pass_time(0)
+    api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
+    api.patch("/v3/agents/support", {"agent": {"description": None}})
+    api.post("/v2/clients/ann@x.test", {"name": "Ann", "email": "ann@x.test"})
+    assert (len(history.versions("agents/support")), len(history.of("clients/ann@x.test"))) == (2, 1)
+    asked = api.post("/v3/erasures", {"erasure": {"email": "ANN@x.test"}}).data["id"]
+    for _ in range(2):
+        erasing.erase({"Records": messages()}, None)
+        pass_time(90)
+    receipt = api.get(f"/v3/erasures/{asked}").data["receipt"]
+    assert receipt["counts"]["history"] == 2
+    assert history.of("clients/ann@x.test") == []
+    (left,) = history.versions("agents/support")
+    assert left["changed"] == ["description"]
+    found = [row.open() for row in storage.scan(VersionRow, VersionRow.document.exists())]
+    assert "ann@x.test" not in json.dumps(found)
+
+
+def test_what_a_change_costs_is_documented(history: History, api: Api) -> None:
+    """`docs/history.md`: two write units, and those of the version."""
+    for path, units in (("/v2/clients/ann", 2), ("/v2/agents/support", 3)):
+        api.post(path, {"name": "Ann"} if "clients" in path else {"title": "Support"})
+        history.keep()
+        api.post(path, {"name": "Bo"} if "clients" in path else {"title": "Help"})
+        records = history.records()
+        with metered() as meter:
+            keep(records)
+        assert (meter.writes, meter.reads) == (units, 0), path
+
+
+def test_entries_and_versions_are_sealed(history: History, api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Canary"})
+    history.keep()
+    stored = storage.sdk_client("dynamodb").scan(TableName=HistoryRow.Meta.table_name)["Items"]
+    assert len(stored) == 3
+    assert "Canary" not in str(stored)
+    assert "first key" not in str(stored)

@@ -127,7 +127,7 @@ def export(workspace_id: str, file: Path) -> None:
     It has one JSON object per line (NDJSON), decrypted. It has secrets: passwords, keys of agents and of their
     platforms, the workspace secret, the signing secrets of webhooks. Only its owner can read it. Credentials are in
     it as hashes, so that they keep working after an import; the tokens themselves are not. Events, deliveries, stored
-    answers, tallies, visitor tokens and erasures are not in it.
+    answers, tallies, history, visitor tokens and erasures are not in it.
 
     Suspend the workspace first, or the file has some records from before a change and others from after it. An
     interrupted export continues where it was.
