@@ -30,8 +30,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-WEBHOOKS, DELETION, COUNTING, ERASING = (
-    f"chalicelib.{name}.functions" for name in ("webhooks", "deletion", "conversations", "erasures")
+WEBHOOKS, DELETION, COUNTING, ERASING, LOADS, CAPTURES, KEEPING = (
+    f"chalicelib.{name}.functions"
+    for name in ("webhooks", "deletion", "conversations", "erasures", "analytics", "leads", "history")
 )
 _PROCESS = Path(__file__).with_name("package_process.py")
 Event = dict[str, Any]
@@ -109,6 +110,10 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     tasks = [["erase", workspace_id, "unknown"], ["retain", workspace_id], ["clear", f"{workspace_id}#support#gone"]]
     erasing = [("erase", {"Records": [{"body": json.dumps(one), "receiptHandle": "1"}]}) for one in tasks]
     erased = run(package, ERASING, erasing, where)
+    loads = run(package, LOADS, [("tally_analytics", _records(engine, "analytics"))], where)
+    captures = run(package, CAPTURES, [("tally_leads", _records(engine, "leads"))], where)
+    watched = ("agents", "webhooks", "credentials")
+    kept = run(package, KEEPING, [(f"history_{table}", _records(engine, table)) for table in watched], where)
     return {
         "preparing": prepared,
         "serving": served,
@@ -117,6 +122,9 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "cascading": resumed,
         "counting": counted,
         "erasing": erased,
+        "counting loads": loads,
+        "counting leads": captures,
+        "keeping": kept,
     }
 
 

@@ -48,6 +48,9 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
         package_runs.DELETION,
         package_runs.COUNTING,
         package_runs.ERASING,
+        package_runs.LOADS,
+        package_runs.CAPTURES,
+        package_runs.KEEPING,
     }
 
 

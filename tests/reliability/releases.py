@@ -111,6 +111,7 @@ SINCE_LAST = {
     "chalicelib.analytics.functions.tally_analytics",
     "chalicelib.leads.functions.tally_leads",
     "chalicelib.webhooks.functions.tally_deliveries",
+    *(one.handler for one in SOURCES if one.handler.startswith("chalicelib.history.")),
 }
 
 

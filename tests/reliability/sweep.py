@@ -97,6 +97,7 @@ EVENTS = {
     "agent change nothing": [],
     "agent key": ["agent_updated"],
     "agent delete": ["agent_deleted"],
+    "post /v3/agents/{agent_id}/versions/{number}/restore": ["agent_updated"],
     "state create": ["message_received"],
     "state replace": ["message_received"],
     "message add": ["message_received"],
