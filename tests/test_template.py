@@ -64,8 +64,17 @@ def test_the_tables_that_functions_watch_stream_old_and_new_images(
     described: dict[str, Any],
 ) -> None:
     streamed = {name for name, table in described.items() if "StreamSpecification" in table}
-    watched = ("agents", "conversations", "clients", "organisations", "leads", "analytics", "deliveries",
-        "webhooks", "credentials")
+    watched = (
+        "agents",
+        "conversations",
+        "clients",
+        "organisations",
+        "leads",
+        "analytics",
+        "deliveries",
+        "webhooks",
+        "credentials",
+    )
     assert streamed == {storage.table(name) for name in watched}
     views = {described[name]["StreamSpecification"]["StreamViewType"] for name in streamed}
     assert views == {"NEW_AND_OLD_IMAGES"}
