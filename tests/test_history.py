@@ -1,10 +1,12 @@
 """The history: every change with who, when and which members, and no value; versions of agents and tools."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from benchmarks.results import PRICES
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.deletion import functions as cascades
@@ -21,6 +23,7 @@ from tests.test_erasures import messages
 from tests.webhooks import pipeline
 
 DAY = 24 * 60 * 60
+DOCS = Path(__file__).parent.parent / "docs"
 TOOL_BODY = {"tool": {"name": "Find", "fields": [{"key": "a", "value": "secret 1"}], "serverUrlSecret": "secret 1"}}
 
 
@@ -339,6 +342,8 @@ def test_what_a_change_costs_is_documented(history: History, api: Api) -> None:
         with metered() as meter:
             keep(records)
         assert (meter.writes, meter.reads) == (units, 0), path
+        for page in ("history", "operate"):
+            assert f"{units * PRICES['write units']:.2f}" in (DOCS / f"{page}.md").read_text(encoding="utf-8")
 
 
 def test_entries_and_versions_are_sealed(history: History, api: Api) -> None:

@@ -9,7 +9,7 @@ from chalicelib.agents.record import AgentV3 as AgentV3
 from chalicelib.http.wire import Wire, omitted
 from chalicelib.tools.models import Tool as Tool
 
-Operation = TypeAliasType("Operation", Literal["create", "update", "delete"])
+ChangeOperation = TypeAliasType("ChangeOperation", Literal["create", "update", "delete"])
 
 
 class Author(Wire):
@@ -29,7 +29,7 @@ class Change(Wire):
 
     id: str
     resource: str
-    operation: Operation
+    operation: ChangeOperation
     at: str
     by: Author | None
     changed: list[str]

@@ -172,6 +172,8 @@ NOTES: dict[str, dict[str, Note]] = {
     "CreatedConversation": {"createdAt": _MOMENT},
     "VisitorToken": {"token": {"pattern": "^cams_visitor_"}, "expiresAt": _MOMENT, "createdAt": _MOMENT},
     "Erasure": {"createdAt": _MOMENT},
+    "Change": {"at": _MOMENT},
+    "Version": {"at": _MOMENT},
     "ErasureReceipt": {"requestedAt": _MOMENT, "completedAt": _MOMENT, "streamsUntil": _MOMENT},
     "Client": {
         **_CLIENT_SIGN_IN,
