@@ -128,7 +128,7 @@ def test_lasting_conflicts_are_a_503_and_change_nothing(
 
 
 def test_a_conflicting_deletion_is_retried(world: World, shown: Shown) -> None:
-    with refusing(iter([conflict] * 3), "DeleteItem") as seen:
+    with refusing(iter([conflict] * 3), "TransactWriteItems") as seen:
         assert world.api.delete(f"/v3/tools/{world.values['tool_id']}").status == 200
     assert len(seen) == 4
     assert world.api.get(f"/v3/tools/{world.values['tool_id']}").status == 404
