@@ -16,6 +16,7 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
+from chalicelib.console.blueprints import blueprints as console
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
@@ -75,7 +76,9 @@ resources = (
     history,
     erasures,
 )
-for blueprint in (*resources, webhooks, openapi, functions, cascades, tallies, loads, captures, keeping, erasing):
+for blueprint in (
+    *resources, webhooks, openapi, *console, functions, cascades, tallies, loads, captures, keeping, erasing
+):
     app.register_blueprint(blueprint)
 
 if "chalice.cli" in sys.modules:  # never in a function

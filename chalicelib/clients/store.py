@@ -54,6 +54,14 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
     return row
 
 
+def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
+    """The client with this email, ignoring case, or None. Two requests."""
+    row = ClientRow(workspace_id, "")
+    claim = _claim(row, email)
+    owner = storage.find(EmailRow, storage.key(workspace_id, "emails"), claim) if claim else None
+    return find(workspace_id, owner.owner) if owner else None
+
+
 def key(workspace_id: str, client_id: str) -> storage.Key:
     """The key of a client, for `storage.find_many`."""
     return storage.Key(ClientRow, workspace_id, client_id)

@@ -9,6 +9,7 @@ They repeat parts of the last turns, so these are the dictionary of their compre
 many for it get items of their own, in the same transaction.
 """
 
+import hashlib
 import json
 from typing import Any
 
@@ -67,6 +68,17 @@ def read_end(row: ConversationRow) -> State:
 def read_metadata(row: ConversationRow) -> Document:
     """Return the metadata of a row from the table, or from the index if it has a summary."""
     return storage.unseal(row, "metadata" if row.summary is None else "summary")
+
+
+def mark(row: ConversationRow) -> str:
+    """A text that changes with each write of a conversation; empty for an index entry without its long metadata."""
+    return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
+
+
+def mark_of(workspace_id: str, agent_id: str, created: str) -> str:
+    """`mark` of the conversation that was `created` so, from the index alone; empty if there is none. One request."""
+    agent, condition = storage.key(workspace_id, agent_id), ConversationRow.created == created
+    return "".join(mark(row) for row in storage.query(ConversationRow, agent, condition, index="by_creation", limit=1))
 
 
 def unless_expired(row: ConversationRow | None) -> ConversationRow | None:

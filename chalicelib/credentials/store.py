@@ -61,6 +61,9 @@ class CredentialRow(storage.AuthoredRow):
     issuer_id = UnicodeAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
+    # Only of a session of a client, see `sessions`.
+    client_id = UnicodeAttribute(null=True)
+    proof = UnicodeAttribute(null=True)
     # Set while the workspace is suspended, so that looking up a credential needs no second read.
     suspended = BooleanAttribute(null=True)
 

@@ -14,9 +14,10 @@ WORKSPACE = "workspace"
 AGENT = "agent"
 ACCESS = "access"
 VISITOR = "visitor"
+SESSION = "session"
 VISITOR_PREFIX = f"cams_{VISITOR}_"
 
-_TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
+_TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR}|{SESSION})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

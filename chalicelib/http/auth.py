@@ -5,7 +5,8 @@ caches credentials for 30 seconds: cached lookups cost nothing, and a revoked or
 long.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
 from typing import NamedTuple
@@ -26,6 +27,9 @@ VISITOR_ROUTES = frozenset(
 
 # The public documentation, see `openapi`.
 OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
+
+# The console checks its sessions itself (`console.sessions`).
+CONSOLE = "/console"
 
 # The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
 # issues credentials; otherwise a token that expires could issue one that does not.
@@ -84,7 +88,7 @@ def caller() -> Caller:
 
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
-    if request.path in OPEN_ROUTES:
+    if is_open(request.path):
         return get_response(request)
     token_hash = tokens.fingerprint(credential(request))
     if token_hash not in _cache:
@@ -93,12 +97,8 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
     request.context["workspaceId"] = authenticated.workspace_id
-    token = _caller.set(authenticated)
-    try:
-        with storage.written_by(_author(authenticated)):
-            return get_response(request)
-    finally:
-        _caller.reset(token)
+    with acting_as(authenticated):
+        return get_response(request)
 
 
 def restrict_to_own(request: Request, get_response: Callable[[Request], Response]) -> Response:
@@ -106,7 +106,7 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
 
     Raises Forbidden for an agent key on the path of another agent, and a visitor token on that of another conversation.
     """
-    if request.path not in OPEN_ROUTES:
+    if not is_open(request.path):
         own, named = caller(), request.uri_params or {}
         if own.agent_id is not None and named.get("agent_id") != own.agent_id:
             raise errors.Forbidden()
@@ -115,6 +115,22 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
             if found != own.conversation:
                 raise errors.Forbidden()
     return get_response(request)
+
+
+def is_open(path: str) -> bool:
+    """Whether a route takes no bearer token."""
+    return path in OPEN_ROUTES or path.startswith(CONSOLE)
+
+
+@contextmanager
+def acting_as(one: Caller) -> Iterator[None]:
+    """Make `one` the caller of the current request, and the author of what it writes, inside the block."""
+    token = _caller.set(one)
+    try:
+        with storage.written_by(_author(one)):
+            yield
+    finally:
+        _caller.reset(token)
 
 
 @cache

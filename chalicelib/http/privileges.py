@@ -27,7 +27,7 @@ def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request,
     """A middleware for an app with these routes. It raises Forbidden if the token lacks the scope of the operation."""
 
     def middleware(request: Request, get_response: _GetResponse) -> Response:
-        if request.path not in auth.OPEN_ROUTES and (granted := auth.caller().scopes) is not None:
+        if not auth.is_open(request.path) and (granted := auth.caller().scopes) is not None:
             declared = routes[request.path][request.method].view_function.operation
             scope = scopes.needed(declared.tag, request.method)
             if not scopes.covers(granted, scope):

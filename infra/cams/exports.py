@@ -23,6 +23,7 @@ from pynamodb.attributes import BinaryAttribute, TTLAttribute
 
 from chalicelib import errors, storage
 from chalicelib.conversations import store as conversations
+from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.webhooks.endpoints import WebhookRow
 from infra.cams import records
@@ -140,7 +141,7 @@ def _credentials(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
     while batch := [*islice(entries, _BATCH)]:
         rows = storage.find_many([storage.Key(CredentialRow, entry.token_hash) for entry in batch])
         for entry, row in zip(batch, rows, strict=True):
-            if row is not None and row.is_active:
+            if row is not None and row.is_active and row.kind != tokens.SESSION:
                 yield entry.item, _record("credential", row)
 
 

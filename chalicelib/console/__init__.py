@@ -1,0 +1,1 @@
+"""The console: pages for the people of an organisation and for operators, rendered on the server."""

@@ -1,0 +1,32 @@
+// Live updates of what a page marks as `data-live`: its address answers 304, or the new content.
+"use strict";
+const policy = window.trustedTypes?.createPolicy("cams", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
+const live = document.querySelector("[data-live]");
+if (live) {
+  // Seconds between two requests, and how many of them: quick at first, slower while nobody does anything.
+  const pace = [[2, 45], [5, 30], [10, 15], [15, 15], [60, Infinity]];
+  let asked = 0, tag = live.dataset.tag, timer;
+  const delay = () => {
+    let left = asked;
+    for (const [seconds, times] of pace) { if (left < times) return seconds * 1000; left -= times; }
+  };
+  const ask = async () => {
+    asked += 1;
+    try {
+      const answer = await fetch(live.dataset.live, { headers: { "If-None-Match": tag }, cache: "no-store", redirect: "error" });
+      if (answer.status === 200) {
+        tag = answer.headers.get("ETag");
+        const atEnd = window.innerHeight + window.scrollY > document.body.scrollHeight - 80;
+        live.innerHTML = policy.createHTML(await answer.text());
+        if (atEnd) window.scrollTo(0, document.body.scrollHeight);
+        asked = 0;
+      } else if (answer.status !== 304) return;
+    } catch { /* offline: ask again */ }
+    wait();
+  };
+  const wait = () => { clearTimeout(timer); if (!document.hidden) timer = setTimeout(ask, delay()); };
+  const again = () => { asked = 0; wait(); };
+  document.addEventListener("visibilitychange", () => { if (!document.hidden) { asked = 0; ask(); } else clearTimeout(timer); });
+  document.addEventListener("input", again);
+  wait();
+}

@@ -1,0 +1,6 @@
+"""All pages of the console, for the app."""
+
+from chalicelib.console.convos import routes as conversations
+from chalicelib.console.routes import routes
+
+blueprints = (routes, conversations)

@@ -1,0 +1,182 @@
+"""Conversations: the list with the filters of the API, the transcript, and what a person does there."""
+
+from itertools import islice
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors, ids, storage
+from chalicelib.agents import store as agents
+from chalicelib.console import guard, overview, pages
+from chalicelib.console.calls import Operations, query_string
+from chalicelib.console.guard import signed_in
+from chalicelib.console.sessions import Session
+from chalicelib.conversations import store as conversations
+from chalicelib.conversations import transcript, turns
+from chalicelib.conversations.answer import render_v3
+from chalicelib.http import exchange
+from chalicelib.storage import Document
+
+routes = Blueprint(__name__)
+
+_AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
+_PAGE = "/console/{workspace}/convos/{agent_id}/{convo_id}"
+_FILTERS = ("state", "tag", "origin", "assignedTo", "q")
+STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
+SHOWN = 100
+
+
+@routes.route("/console/{workspace}/convos", methods=["GET"])
+@signed_in("/convos")
+def list_conversations(session: Session) -> Response:
+    """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
+    asked = {name: exchange.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
+    titles = overview.agent_titles(session)
+    asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
+    found = _list(session, asked) if titles else {"data": []}
+    following = query_string({**asked, "cursor": found.get("nextCursor")}) if found.get("nextCursor") else None
+    return pages.page(
+        "convos.html",
+        guard.language_of(session),
+        session=session,
+        current="/convos",
+        found=found["data"],
+        following=following,
+        asked=asked,
+        titles=titles,
+        states=STATES,
+    )
+
+
+@routes.route(_PAGE, methods=["GET"])
+@signed_in("/convos")
+def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
+    """Show a conversation: its newest messages, what is known of the visitor, and the forms to act."""
+    return _page(session, agent_id, convo_id)
+
+
+@routes.route(f"{_PAGE}/live", methods=["GET"])
+@signed_in("/convos")
+def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
+    """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
+    mark = conversations.mark_of(session.workspace_id, agent_id, exchange.query_value("created") or "")
+    has, unchanged = exchange.request().headers.get("if-none-match"), Response("", {}, status_code=304)
+    if mark and has == f'"{mark}"':
+        return unchanged
+    shown = _transcript(session, agent_id, convo_id)
+    answer = pages.page("turns.html", guard.language_of(session), session=session, **shown)
+    answer.headers["ETag"] = f'"{shown["tag"]}"'
+    return unchanged if has == answer.headers["ETag"] else answer
+
+
+@routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
+@signed_in("/convos")
+def act(session: Session, agent_id: str, convo_id: str) -> Response:
+    """Reply, assign, pass back to the AI, end or tag; then show the conversation."""
+    fields = guard.form()
+    action = _ACTIONS.get(fields.get("action", ""))
+    if action is None:
+        raise errors.Invalid("The form has no known action.")
+    action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
+    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}#end")
+
+
+def _page(session: Session, agent_id: str, convo_id: str) -> Response:
+    return pages.page(
+        "convo.html",
+        guard.language_of(session),
+        session=session,
+        current="/convos",
+        colleagues=_colleagues(session),
+        mid=ids.new_id(),
+        **_transcript(session, agent_id, convo_id),
+    )
+
+
+def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
+    """What the transcript shows: the metadata, the newest messages, oldest first, and whether there are earlier ones.
+
+    One request, and one for each further chunk. Raises NotFound.
+    """
+    keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
+    agent, stored = storage.find_many(keys)
+    row = conversations.unless_expired(stored)
+    if row is None:
+        raise errors.NotFound.of("conversation")
+    newest = islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN)
+    metadata = conversations.read_metadata(row)
+    return {
+        "meta": render_v3(row, metadata),
+        "messages": [*newest][::-1],
+        "earlier": _before() + SHOWN if metadata.get("messagesNum", 0) > _before() + SHOWN else None,
+        "agent": agents.confirm(agent, session.workspace_id, agent_id).open().get("title") or agent_id,
+        "created": row.created,
+        "tag": conversations.mark(row),
+    }
+
+
+def _before() -> int:
+    """How many of the newest messages the page leaves out. Raises Invalid."""
+    value = exchange.query_value("before") or "0"
+    if not value.isascii() or not value.isdecimal() or len(value) > 5:
+        raise errors.Invalid.member("before", "must be a number of messages")
+    return int(value)
+
+
+def _list(session: Session, asked: dict[str, Any]) -> Any:
+    """The answer of the list of the API: of an agent, or of what waits at all agents that the person sees."""
+    wanted = {name: asked[name] for name in (*_FILTERS, "inbox", "cursor")}
+    operations = Operations(routes.current_app.routes)
+    if not asked["inbox"]:
+        return operations.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
+    found = operations.get("/v3/convos", wanted)
+    seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+    return {**found, "data": seen}
+
+
+def _colleagues(session: Session) -> list[tuple[str, str]]:
+    """The ids and names of those to whom a conversation may be assigned, up to 100."""
+    if session.client_id is None:
+        found = Operations(routes.current_app.routes).get("/v3/clients", {"limit": 100})["data"]
+    else:
+        query = {"orgId": session.client.get("orgId"), "limit": 100}
+        found = Operations(routes.current_app.routes).get("/v3/clients", query)["data"]
+    return [(one["ID"], one.get("name") or one.get("email") or one["ID"]) for one in found]
+
+
+def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Add a message of the person. The form has its `mid`, so that a form that is sent twice adds one."""
+    text = fields.get("text", "").strip()
+    if not text:
+        raise errors.Invalid("Write a message first.")
+    message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _said(session, text)}
+    _send("POST", "/messages", {"messages": [message]}, values)
+
+
+def _said(session: Session, text: str) -> Document:
+    return {"payload": {"message": text}, "text": text, "sender": session.name}
+
+
+def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("POST", "/assign", {"assign": {"to": fields.get("to") or None}}, values)
+
+
+def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("POST", "/assign", {"assign": {"to": None}}, values)
+
+
+def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("PATCH", "", {"conversation": {"state": "ended_chat"}}, values)
+
+
+def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Replace the tags by those of the form, which are separated by commas."""
+    tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
+    _send("PATCH", "", {"conversation": {"tags": tags}}, values)
+
+
+def _send(method: str, below: str, body: Document, values: dict[str, str]) -> None:
+    Operations(routes.current_app.routes).send(method, f"{_PATH}{below}", body, **values)
+
+
+_ACTIONS = {"reply": _reply, "assign": _assign, "back": _pass_back, "end": _end, "tag": _tag}

@@ -1,0 +1,96 @@
+"""What stands before each page: the session, the pages and agents that it opens, the secret of each form, error pages."""
+
+import hmac
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import parse_qsl
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.console import pages, sessions
+from chalicelib.console.sessions import Session
+from chalicelib.http import auth, exchange
+
+FORM = ["application/x-www-form-urlencoded"]
+_MAX_FIELDS = 100
+_MAX_FORM_BYTES = 500_000
+
+_View = Callable[..., Response]
+
+
+def signed_in(page: str) -> Callable[[_View], _View]:
+    """Decorate the view of a page such as `/overview`, whose first argument becomes the session.
+
+    Without a session it leads to the sign-in. A page or an agent that the person may not see, and a form without the
+    secret of the session, is an error page, and nothing runs.
+    """
+
+    def decorate(view: _View) -> _View:
+        @wraps(view)
+        def run(workspace: str, **values: str) -> Response:
+            session = sessions.current(exchange.request(), workspace)
+            if session is None:
+                return _lead_to_sign_in(workspace)
+            with auth.acting_as(session.caller()):
+                return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
+
+        return run
+
+    return decorate
+
+
+def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
+    """The answer of an action, or the page of the error that it raises."""
+    try:
+        return action()
+    except errors.ApiError as error:
+        return pages.page("error.html", language, error.STATUS_CODE, session=session, message=error.message, current="")
+
+
+def form() -> dict[str, str]:
+    """The fields of the form that the request sends. Raises Invalid and TooLarge."""
+    raw = exchange.request().raw_body
+    if len(raw) > _MAX_FORM_BYTES:
+        raise errors.TooLarge(f"The form must be at most {_MAX_FORM_BYTES:,} bytes.")
+    try:
+        text = (raw if isinstance(raw, bytes) else raw.encode()).decode()
+        fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS} fields.") from None
+    return dict(fields)
+
+
+def is_from_other_site() -> bool:
+    """Whether a page of another site sent the request. Every current browser says so."""
+    return exchange.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+
+
+def language_of(session: Session | None) -> str:
+    """The language of a page: that of the organisation, by default English."""
+    wanted = session.organisation.get("preferredLanguage") if session else None
+    return wanted if wanted in pages.LANGUAGES else pages.LANGUAGES[0]
+
+
+def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
+    if not session.may_open(page):
+        raise errors.Forbidden("This page is not open to you; ask the administrator of your organisation.")
+    agent_id, agent_ids = values.get("agent_id"), session.agent_ids
+    if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
+        raise errors.NotFound.of("agent")
+    if exchange.request().method != "GET":
+        _check_form(session)
+    return view(session, **values)
+
+
+def _check_form(session: Session) -> None:
+    if is_from_other_site() or not hmac.compare_digest(form().get("form", "").encode(), session.form_token().encode()):
+        raise errors.Forbidden("The form is not from this session; open the page again.")
+
+
+def _lead_to_sign_in(workspace: str) -> Response:
+    # A strict cookie does not come with a link from elsewhere, such as in a mail. It does when our page opens itself.
+    if exchange.request().method == "GET" and is_from_other_site():
+        return pages.page("again.html", language_of(None))
+    return pages.redirect(f"/{workspace}")

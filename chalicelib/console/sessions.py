@@ -1,0 +1,189 @@
+"""Who is signed in: the session of the cookie, with the client and the organisation as they are now.
+
+Each process caches sessions for 30 seconds, as `http.auth` does credentials. After that, a session whose client was
+deleted or has another password, or whose workspace key has ended, opens nothing.
+"""
+
+import hmac
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address, ip_network
+from typing import Any, NamedTuple
+
+from chalice.app import Request
+
+from chalicelib import clock, errors, storage
+from chalicelib.clients import store as clients
+from chalicelib.credentials import sessions, store, tokens
+from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.http import auth
+from chalicelib.organisations import store as organisations
+from chalicelib.storage import Document
+from chalicelib.workspaces import store as workspaces
+
+COOKIE = "__Secure-cams"
+_CACHE_SIZE = 1_000
+
+
+class WrongSignIn(errors.ApiError):
+    """The email, the password or the key is wrong."""
+
+    STATUS_CODE = 401
+    code = "WRONG_SIGN_IN"
+    sentence = "The email or the password is wrong."
+
+
+class Session(NamedTuple):
+    """A signed-in person. An operator, who has signed in with a workspace key, has no client and no organisation."""
+
+    row: CredentialRow
+    token: str
+    client: Document
+    organisation: Document
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace."""
+        return str(self.row.workspace)
+
+    @property
+    def client_id(self) -> str | None:
+        """The client's id, None for an operator."""
+        return self.row.client_id
+
+    @property
+    def name(self) -> str:
+        """How the person is called on the pages."""
+        return self.client.get("name") or self.client.get("email") or self.row.name
+
+    @property
+    def agent_ids(self) -> list[str] | None:
+        """The agents whose records the person sees, None for all of the workspace."""
+        return None if self.client_id is None else list(self.organisation.get("widgetIDs") or ())
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the person administers the organisation, or is an operator."""
+        return self.client_id is None or bool(self.client.get("isOrgAdmin"))
+
+    def may_open(self, page: str) -> bool:
+        """Whether the person may open a page, such as `/overview`: `canAccess` lists them, all without the member."""
+        pages = self.client.get("canAccess")
+        return pages is None or page in pages
+
+    def form_token(self) -> str:
+        """What each form of the session carries."""
+        return sessions.form_token(self.token)
+
+    def caller(self) -> auth.Caller:
+        """The caller as which the console uses the operations of the API: without secrets."""
+        one = self.row
+        return auth.Caller(
+            self.workspace_id,
+            tokens.SESSION,
+            one.credential_id,
+            None,
+            frozenset(),
+            one.token_hash,
+            one.ends_at,
+            None,
+            None,
+        )
+
+
+_cache: dict[str, tuple[int, Session]] = {}  # by token hash: when it was read, in Unix milliseconds
+
+
+def current(request: Request, workspace_id: str) -> Session | None:
+    """The session of the request's cookie, None if there is none for this workspace that still opens anything."""
+    token = _cookie(request)
+    if tokens.kind(token) != tokens.SESSION:
+        return None
+    token_hash, now = tokens.fingerprint(token), clock.milliseconds()
+    since, found = _cache.get(token_hash, (0, None))
+    if found is None or not 0 <= now - since < auth.CACHE_SECONDS * 1000 or not found.row.is_active:
+        found = _read(token_hash, token)
+        if len(_cache) >= _CACHE_SIZE:
+            _cache.clear()
+        if found is not None:
+            _cache[token_hash] = now, found
+    return found if found and found.workspace_id == workspace_id else None
+
+
+def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
+    """Stage a session of who fills in the form: a workspace `key`, or the `email` and `password` of a client.
+
+    `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended.
+    """
+    email = fields.get("email", "")
+    sessions.count_attempt(workspace_id, email, _network(address))
+    if "key" in fields:
+        return _sign_in_with_key(workspace_id, fields["key"])
+    return _sign_in_client(workspace_id, email, fields.get("password", ""))
+
+
+def _sign_in_client(workspace_id: str, email: str, password: str) -> Issued:
+    row = clients.find_by_email(workspace_id, email)
+    expected = (row.open().get("dashboardPassword") if row else None) or ""
+    # Digests have the same length whatever the password, so the comparison takes the same time.
+    is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
+    if row is None or not expected or not is_right:
+        raise WrongSignIn()
+    return _stage(sessions.of_client(workspace_id, row.client_id, password))
+
+
+def _sign_in_with_key(workspace_id: str, key: str) -> Issued:
+    row = store.find_active(tokens.fingerprint(key)) if tokens.kind(key) == tokens.WORKSPACE else None
+    if row is None or row.workspace != workspace_id:
+        raise WrongSignIn("The workspace key is wrong.")
+    return _stage(sessions.of_key(row))
+
+
+def sign_out(session: Session) -> None:
+    """End a session. Other processes accept it for up to 30 seconds more."""
+    _cache.pop(session.row.token_hash, None)
+    store.revoke(session.row)
+
+
+def clear_cache() -> None:
+    """Forget all cached sessions."""
+    _cache.clear()
+
+
+def _stage(issued: Issued) -> Issued:
+    workspaces.require_active(issued.credential.workspace)
+    store.stage(issued)
+    return issued
+
+
+def _read(token_hash: str, token: str) -> Session | None:
+    row = store.find_active(token_hash)
+    if row is None or row.kind != tokens.SESSION or row.suspended:
+        return None
+    if row.client_id is None:
+        issuer: Any = store.find_active(row.issuer or "")
+        is_valid = issuer and issuer.credential_id == row.issuer_id and not issuer.suspended
+        return Session(row, token, {}, {}) if is_valid else None
+    client = clients.find(row.workspace, row.client_id)
+    document = client.open() if client else {}
+    if not hmac.compare_digest(sessions.proof(token, document.get("dashboardPassword") or ""), row.proof or ""):
+        return None
+    organisation = document.get("orgId") and organisations.find(row.workspace, document["orgId"])
+    return Session(row, token, document, organisation.open() if organisation else {})
+
+
+def _network(address: str) -> str:
+    """The address of a household: an IPv6 customer has a whole /64."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    return str(ip_network(f"{address}/64", strict=False)) if found.version == 6 else address
+
+
+def _cookie(request: Request) -> str:
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""

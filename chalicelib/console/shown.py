@@ -1,0 +1,82 @@
+"""How values are shown on pages: times, numbers, links and the items of messages. Pure."""
+
+import json
+from typing import Any
+
+from chalicelib import clock
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def day(seconds: int) -> str:
+    """A day of UTC, such as 24 Oct."""
+    date = clock.iso(int(seconds))[:10]
+    return f"{int(date[8:])} {_MONTHS[int(date[5:7]) - 1]}"
+
+
+def moment(seconds: float | None) -> str:
+    """A time of UTC, such as 24 Oct 08:58; empty without one."""
+    if not seconds or not 0 < seconds < 10**11:
+        return ""
+    return f"{day(int(seconds))} {clock.iso(int(seconds))[11:16]}"
+
+
+def number(value: float) -> str:
+    """A number with thousands separated."""
+    return f"{value:,}"
+
+
+def change(now: float, before: float) -> str:
+    """A change in percent with an arrow; empty without a figure before."""
+    if not before or now == before:
+        return ""
+    percent = round(abs(now - before) / before * 100)
+    return f"{'▲' if now > before else '▼'} {percent:,} %"
+
+
+def link(value: Any) -> str:
+    """A web address that a page may link to; empty for anything else."""
+    text = value if isinstance(value, str) else ""
+    return text if text.startswith(("https://", "http://")) else ""
+
+
+def text_of(item: Any) -> str:
+    """The text of a message's item; empty if it has none."""
+    payload = item.get("payload") if isinstance(item, dict) else None
+    found: Any = payload if isinstance(payload, dict) else item
+    for name in ("message", "text", "label"):
+        if isinstance(found, dict) and isinstance(found.get(name), str):
+            return str(found[name])
+    return item["text"] if isinstance(item, dict) and isinstance(item.get("text"), str) else ""
+
+
+def card(item: Any) -> dict[str, Any]:
+    """The title, text, image and choices of a message's item, as far as it has them in a known form."""
+    payload = item.get("payload") if isinstance(item, dict) else None
+    found = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
+    described = found.get("description")
+    buttons = found.get("buttons") or found.get("choices")
+    names = (
+        [one.get("name") or one.get("label") for one in buttons if isinstance(one, dict)]
+        if isinstance(buttons, list)
+        else []
+    )
+    return {
+        "title": found.get("title") if isinstance(found.get("title"), str) else "",
+        "text": described.get("text")
+        if isinstance(described, dict)
+        else described
+        if isinstance(described, str)
+        else "",
+        "image": link(found.get("image") or found.get("imageUrl")),
+        "link": link(found.get("url")),
+        "choices": [one for one in names if isinstance(one, str)],
+    }
+
+
+def folded(value: Any) -> str:
+    """Any value as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False)
+
+
+FILTERS = {one.__name__: one for one in (day, moment, number, change, link, text_of, card, folded)}

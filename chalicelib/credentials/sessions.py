@@ -1,0 +1,83 @@
+"""Sessions of the console in the database: what a browser has in its cookie after signing in.
+
+A session opens the console, and no route of the API. It is listed with the credentials of its workspace, so that it is
+suspended and deleted with them. What it depends on is read again at most 30 seconds later (`console.sessions`):
+
+- The session of a client names the client. It has a proof of the password, which is worthless without the token, so a
+  changed password ends it.
+- The session of a workspace key names the key, and ends with it.
+"""
+
+import hashlib
+import hmac
+
+from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
+
+from chalicelib import clock, errors, storage
+from chalicelib.credentials import store, tokens
+from chalicelib.credentials.store import CredentialRow, Issued
+
+LIFETIME = store.DAY // 2
+WINDOW = 300
+# Attempts to sign in within a window: of an email from one address, and of an email from anywhere.
+MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE = 10, 50
+
+
+class AttemptRow(storage.Row):
+    """The attempts of a window, under a hash of what they have in common."""
+
+    class Meta:
+        table_name = storage.table("credentials")
+
+    token_hash = UnicodeAttribute(hash_key=True)
+    tried = NumberAttribute()
+    expires_at = TTLAttribute()
+
+
+class TooManyAttempts(errors.ApiError):
+    """Too many attempts to sign in."""
+
+    STATUS_CODE = 429
+    code = "TOO_MANY_ATTEMPTS"
+    sentence = "There were too many attempts to sign in; try again in five minutes."
+
+
+def of_client(workspace_id: str, client_id: str, password: str) -> Issued:
+    """A session of a client, not stored yet."""
+    issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
+    issued.credential.client_id = client_id
+    issued.credential.proof = proof(issued.token, password)
+    return issued
+
+
+def of_key(key: CredentialRow) -> Issued:
+    """A session of a workspace key, not stored yet. It ends with the key."""
+    issued = store.prepare(key.workspace, tokens.SESSION, key.name, LIFETIME)
+    issued.credential.issuer, issued.credential.issuer_id = key.token_hash, key.credential_id
+    return issued
+
+
+def proof(token: str, password: str) -> str:
+    """What a session stores of the password that it was opened with."""
+    return hmac.new(token.encode(), password.encode(), hashlib.sha256).hexdigest()
+
+
+def form_token(token: str) -> str:
+    """The secret that each form of a session carries, against forged requests."""
+    return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest()
+
+
+def count_attempt(workspace_id: str, email: str, address: str) -> None:
+    """Count an attempt to sign in, before it is checked. Raises TooManyAttempts. One request for each limit."""
+    name = email.strip().lower()
+    _count(storage.key(workspace_id, name, address), MAX_ATTEMPTS)
+    _count(storage.key(workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
+
+
+def _count(what: str, most: int) -> None:
+    window = clock.seconds() // WINDOW
+    row = AttemptRow(tokens.fingerprint(f"attempt {window} {what}"))
+    end = clock.to_datetime((window + 1) * WINDOW)
+    actions = [AttemptRow.tried.add(1), AttemptRow.expires_at.set(end)]
+    with storage.unit_of_work():
+        storage.update(row, actions, AttemptRow.tried.does_not_exist() | (AttemptRow.tried < most), TooManyAttempts())

@@ -1,0 +1,53 @@
+"""A browser without JavaScript: keeps cookies, follows redirects, fills in forms by what the page has."""
+
+import html
+import re
+from typing import Any
+from urllib.parse import urlencode
+
+from tests.api import Answer, Api
+
+_FORM = re.compile(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', re.DOTALL)
+_HIDDEN = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
+
+
+class Browser:
+    """A person's browser at the console of a workspace."""
+
+    def __init__(self, workspace_id: str) -> None:
+        self.home = f"/console/{workspace_id}"
+        self.cookie = ""
+        self._api = Api()
+
+    def open(self, path: str, **headers: str) -> Answer:
+        """GET a page below the workspace's, and follow redirects."""
+        return self._follow(self._send("GET", self.home + path, None, headers))
+
+    def post(self, path: str, fields: dict[str, Any], **headers: str) -> Answer:
+        """POST fields to a page, and follow redirects."""
+        sent = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return self._follow(self._send("POST", self.home + path, urlencode(fields).encode(), sent))
+
+    def submit(self, page: Answer, action: str, fields: dict[str, Any]) -> Answer:
+        """Fill in the form of a page whose address ends with `action`, with its hidden fields."""
+        for address, content in _FORM.findall(page.text):
+            if html.unescape(address).endswith(action):
+                hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(content)}
+                return self.post(html.unescape(address).removeprefix(self.home), {**hidden, **fields})
+        raise AssertionError(f"no form for {action}")
+
+    def sign_in(self, email: str, password: str) -> Answer:
+        """Sign in as a client."""
+        return self.post("", {"email": email, "password": password})
+
+    def _send(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> Answer:
+        sent = {**headers, **({"Cookie": self.cookie} if self.cookie else {})}
+        answer = self._api.call(method, path, body, sent)
+        if cookie := answer.headers.get("set-cookie"):
+            self.cookie = cookie.partition(";")[0]
+        return answer
+
+    def _follow(self, answer: Answer) -> Answer:
+        while answer.status == 303:
+            answer = self._send("GET", answer.headers["location"], None, {})
+        return answer

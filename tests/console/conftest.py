@@ -1,0 +1,36 @@
+"""An organisation with people who sign in."""
+
+import pytest
+
+from chalicelib.console import sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.console.browser import Browser
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(autouse=True)
+def forgotten_sessions() -> None:
+    """Each test begins without cached sessions."""
+    sessions.clear_cache()
+
+
+@pytest.fixture
+def workspace_api(workspace: NewWorkspace) -> Api:
+    """The API with the workspace key, with an organisation of one agent and a client."""
+    api = Api(workspace.workspace_key)
+    api.post("/v2/agents/support", {"title": "Support"})
+    api.post("/v2/agents/other", {"title": "Other"})
+    api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support"]})
+    api.post(
+        "/v2/clients/bo",
+        {"orgId": "acme", "name": "Bo de Vries", "email": "bo@acme.test", "dashboardPassword": PASSWORD},
+    )
+    return api
+
+
+@pytest.fixture
+def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """The browser of the client, not signed in."""
+    return Browser(workspace.workspace_id)

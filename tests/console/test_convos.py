@@ -1,0 +1,91 @@
+"""Conversations in the console: the list, the transcript, and what a person does there."""
+
+from typing import Any
+
+import pytest
+
+from tests.api import Answer, Api
+from tests.console.browser import Browser
+from tests.console.conftest import PASSWORD
+
+CONVO = "/convos/support/ann"
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api) -> Browser:
+    """The client's browser, with a conversation to read."""
+    turns: list[Any] = [{"from": "human", "messages": [{"mid": "1", "item": {"text": "Can <b>somebody</b> look?"}}]}]
+    body = {"turns": turns, "metadata": {"userName": "Ann Jansen", "state": "requested_chat"}}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def reply(browser: Browser, page: Answer, text: str) -> Answer:
+    return browser.submit(page, CONVO, {"action": "reply", "text": text})
+
+
+def test_the_inbox_the_list_and_the_transcript_show_a_conversation(signed_in: Browser) -> None:
+    for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?q=jansen", CONVO):
+        page = signed_in.open(path)
+        assert page.status == 200
+        assert "Ann Jansen" in page.text
+    assert "Can &lt;b&gt;somebody&lt;/b&gt; look?" in page.text
+    assert "No conversation matches" in signed_in.open("/convos?q=nobody").text
+
+
+def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    for _ in range(2):
+        assert "I am looking" in reply(signed_in, page, "I am looking at it").text
+    listed = workspace_api.get("/v3/agents/support/convos/ann/messages").data
+    assert [one["item"].get("text") for one in listed] == ["I am looking at it", "Can <b>somebody</b> look?"]
+
+
+def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspace_api: Api) -> None:
+    def sent(**fields: str) -> Any:
+        signed_in.submit(signed_in.open(CONVO), CONVO, fields)
+        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+
+    found = sent(action="assign", to="bo")
+    assert (found["chatAssignedTo"], found["state"]) == ("bo", "human-chatting")
+    assert sent(action="tag", tags="refund, urgent,")["tags"] == ["refund", "urgent"]
+    assert sent(action="back")["state"] == "ai-chatting"
+    assert sent(action="end")["state"] == "ended_chat"
+
+
+def test_the_live_address_answers_304_until_something_happens(signed_in: Browser) -> None:
+    page = signed_in.open(CONVO)
+    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
+    tag = page.text.partition('data-tag="&quot;')[2].partition("&")[0]
+    assert signed_in.open(address, **{"If-None-Match": f'"{tag}"'}).status == 304
+    reply(signed_in, page, "Hello")
+    changed = signed_in.open(address, **{"If-None-Match": f'"{tag}"'})
+    assert (changed.status, "Hello" in changed.text) == (200, True)
+    assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
+
+
+def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
+    workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
+    assert signed_in.open("/convos/other/eve").status == 404
+    assert signed_in.open("/convos/other/eve/live?created=x").status == 404
+    for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?agent=other"):
+        assert "eve" not in signed_in.open(path).text
+    page = signed_in.open(CONVO)
+    fields = {"form": page.text.partition('name="form" value="')[2].partition('"')[0], "action": "end"}
+    assert signed_in.post("/convos/other/eve", fields).status == 404
+    assert workspace_api.get("/v3/agents/other/convos/eve").data["conversation"]["state"] == "requested_chat"
+
+
+def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    secret = page.text.partition('name="form" value="')[2].partition('"')[0]
+    for fields, headers in (
+        ({"action": "end"}, {}),
+        ({"action": "end", "form": "0" * 64}, {}),
+        ({"action": "end", "form": "\N{SNOWMAN}"}, {}),
+        ({"action": "end", "form": secret}, {"Sec-Fetch-Site": "cross-site"}),
+    ):
+        assert signed_in.post(CONVO, fields, **headers).status == 403
+    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]["state"] == "requested_chat"
