@@ -1,9 +1,8 @@
-"""What stands before each page: the session, the pages and agents that it opens, the secret of each form, error pages."""
+"""What stands before each page: the session, what it opens, the secret of each form, and error pages."""
 
 import hmac
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 from urllib.parse import parse_qsl
 
 from chalice.app import Response

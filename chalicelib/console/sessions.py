@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from chalice.app import Request
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors
 from chalicelib.clients import store as clients
 from chalicelib.credentials import sessions, store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued

@@ -1,6 +1,5 @@
 """Signing in to the console, and what ends a session."""
 
-from tests.api import Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 
