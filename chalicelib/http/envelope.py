@@ -29,7 +29,7 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
         # Raised by a middleware, for example by a credential lookup. Chalice treats errors of views the same way.
         _log.exception("A middleware failed")
         response = Response({}, status_code=500)
-    is_finished = response.status_code < 400 or response.headers.get("Content-Type", "").startswith("text/html")
+    is_finished = response.status_code < 400 or str(response.headers.get("Content-Type")).startswith("text/html")
     return response if is_finished else _error_response(request, response)
 
 
