@@ -28,8 +28,9 @@ def page(session: Session, language: str) -> Response:
     entries = agent_titles(session)
     period = _period()
     of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
-    report = series.build(period, period.before(), "day", _all(of_agents))
-    earlier = series.build(period.before(), period.before(), "day", _all(of_agents))["series"]
+    found, before = _all(of_agents), period.before()
+    report = series.build(period, before, "day", found)
+    earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])["series"]
     return pages.page(
         "overview.html",
         language,
