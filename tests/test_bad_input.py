@@ -60,7 +60,7 @@ class Operation(NamedTuple):
 OPERATIONS = [
     Operation(method, route, entry.view_function.operation.body, entry.view_function.operation.query)
     for route, methods in app.routes.items()
-    if route not in auth.OPEN_ROUTES
+    if not auth.is_open(route)
     for method, entry in methods.items()
 ]
 WITH_BODY = [operation for operation in OPERATIONS if operation.body is not None]

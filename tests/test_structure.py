@@ -21,7 +21,7 @@ RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients"
 LAYERS = (
     ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues", "sending"), ("credentials",),
     ("http",), ("tools", "clients", "workspaces"), ("organisations",), ("agents",),
-    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",), ("openapi",),
+    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",), ("openapi", "console"),
 )  # fmt: skip
 # A comment at the import says why it leads up.
 UPWARD = {("tools", "agents"), ("clients", "organisations"), ("organisations", "agents")}
@@ -37,9 +37,9 @@ EDGES = sorted((importer, imported) for importer, targets in graph().items() for
 LEVEL = {node: level for level, row in enumerate(LAYERS) for node in row}
 
 
-def test_the_import_graph_has_at_most_twenty_three_nodes() -> None:
+def test_the_import_graph_has_at_most_twenty_four_nodes() -> None:
     assert graph().keys() == LEVEL.keys()
-    assert len(graph()) <= 23
+    assert len(graph()) <= 24
     assert upward_edges(graph()) == UPWARD
 
 

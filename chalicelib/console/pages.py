@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 _FOLDER = Path(__file__).parent
+SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 # The pages that the navigation shows.
 OPENED = ("/overview", "/convos")
@@ -46,7 +47,7 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         "opened_pages": OPENED,
         **context,
     }
-    text = _environment().get_template(template).render(**given)
+    text = environment().get_template(template).render(**given)
     return Response(text, headers={"Content-Type": _HTML, "Cache-Control": "no-store", **_HEADERS}, status_code=status)
 
 
@@ -95,13 +96,18 @@ class Texts:
 
 
 @cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+def environment() -> "Environment":
+    """The templates: those that the deployment package has compiled, otherwise their sources."""
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, ModuleLoader, StrictUndefined
 
     made = Environment(
-        loader=FileSystemLoader(_FOLDER / "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True, auto_reload=False,
-    )  # fmt: skip
+        loader=ChoiceLoader([ModuleLoader(_FOLDER / COMPILED), FileSystemLoader(_FOLDER / SOURCES)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
     made.filters.update(shown.FILTERS)
     made.globals["assets"] = {file.name: _hashed(file, text) for file, text in _assets().items()}
     return made

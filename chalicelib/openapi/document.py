@@ -99,9 +99,9 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
-    """The views of the API, without those of its documentation."""
+    """The views of the API, without those of its documentation and of the console."""
     for path, methods in routes.items():
-        if path in auth.OPEN_ROUTES:
+        if auth.is_open(path):
             continue
         for method, route in methods.items():
             yield _View(path, method, route.view_function, route.view_function.operation)

@@ -15,7 +15,9 @@ from importlib.util import cache_from_source
 from pathlib import Path
 
 import chalice.app
+from jinja2 import FileSystemLoader
 
+from chalicelib.console import pages
 from infra.package import trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
@@ -84,8 +86,16 @@ def _add_application(directory: Path) -> None:
     shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
     _compile(directory / "app.py", directory / "vendor" / "app.py")
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
+    _compile_templates(directory / "chalicelib" / "console")
     for source in (directory / "chalicelib").rglob("*.py"):
         _compile(source, source)
+
+
+def _compile_templates(console: Path) -> None:
+    """Ship the templates of the console as modules: compiling them would slow the first page of each process down."""
+    sources = pages.environment().overlay(loader=FileSystemLoader(console / pages.SOURCES))
+    sources.compile_templates(console / pages.COMPILED, zip=None, ignore_errors=False)
+    shutil.rmtree(console / pages.SOURCES)
 
 
 def _compile(source: Path, shipped_as: Path) -> None:

@@ -28,8 +28,9 @@ def name_of(operation: dict[str, str]) -> str:
 
 
 def served() -> set[tuple[str, str]]:
-    """The operations that the app serves, as (method, path)."""
-    return {(method, path) for path, methods in app.routes.items() for method in methods}
+    """The operations of the API that the app serves, as (method, path)."""
+    api = {path: methods for path, methods in app.routes.items() if not path.startswith(auth.CONSOLE)}
+    return {(method, path) for path, methods in api.items() for method in methods}
 
 
 def variable_conflicts(paths: Iterable[str]) -> set[frozenset[str]]:

@@ -13,7 +13,7 @@ import sys
 import zipfile
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 from chalice.local import LambdaEventConverter, RouteMatcher
 
@@ -87,6 +87,17 @@ def request(token: str, method: str, path: str, body: Any = None) -> tuple[str, 
     return "app", {**event, "body": body and json.dumps(body), "multiValueQueryStringParameters": query}
 
 
+def _form(path: str, fields: dict[str, str]) -> tuple[str, Event]:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    event = _gateway.create_lambda_event("POST", path, headers, b"")
+    return "app", {**event, "body": urlencode(fields), "multiValueQueryStringParameters": None}
+
+
+def _page(path: str, cookie: str) -> tuple[str, Event]:
+    event = _gateway.create_lambda_event("GET", path, {"Cookie": cookie}, b"")
+    return "app", {**event, "body": None, "multiValueQueryStringParameters": None}
+
+
 _gateway = LambdaEventConverter(RouteMatcher(list(app.routes)), app.api.binary_types)
 
 
@@ -98,6 +109,10 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         webhook = {"url": listening.url, "events": ["agent_created", "message_received"]}
         prepared = run(package, API, [request(token, *one) for one in _preparing(webhook)], where)
         served = run(package, API, [request(token, *one) for one in _SERVED], where)
+        signed_in = run(package, API, [_form(f"/console/{workspace_id}", {"key": token})], where)
+        cookie = signed_in.answers[0]["headers"]["Set-Cookie"].partition(";")[0]
+        pages = ("/overview", "/convos", "/convos/support/ann")
+        shown = run(package, API, [_page(f"/console/{workspace_id}{one}", cookie) for one in pages], where)
         stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
         fanned_out = run(package, WEBHOOKS, stream_events, where)
         delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
@@ -117,6 +132,8 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     return {
         "preparing": prepared,
         "serving": served,
+        "signing in": signed_in,
+        "showing pages": shown,
         "fanning out": fanned_out,
         "delivering": delivered,
         "cascading": resumed,

@@ -41,6 +41,13 @@ def test_the_package_alone_serves_every_kind_of_request(package: Package) -> Non
     assert [one["statusCode"] for one in package.runs["preparing"].answers] == [200] * 5
 
 
+def test_the_pages_of_the_console_are_compiled(package: Package) -> None:
+    assert [one["statusCode"] for one in package.runs["signing in"].answers] == [303]
+    assert [one["statusCode"] for one in package.runs["showing pages"].answers] == [200] * 3
+    assert "jinja2.parser" not in package.runs["showing pages"].after_each[-1]["modules"]
+    assert "jinja2" not in package.runs["serving"].after_each[-1]["modules"]
+
+
 def test_every_module_with_handlers_was_run(package: Package) -> None:
     handlers = {one.handler_string for one in app.event_sources}
     assert {handler.rpartition(".")[0] for handler in handlers} == {
