@@ -77,7 +77,17 @@ resources = (
     erasures,
 )
 for blueprint in (
-    *resources, webhooks, openapi, *console, functions, cascades, tallies, loads, captures, keeping, erasing
+    *resources,
+    webhooks,
+    openapi,
+    *console,
+    functions,
+    cascades,
+    tallies,
+    loads,
+    captures,
+    keeping,
+    erasing,
 ):
     app.register_blueprint(blueprint)
 

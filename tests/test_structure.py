@@ -21,7 +21,8 @@ RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients"
 LAYERS = (
     ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues", "sending"), ("credentials",),
     ("http",), ("tools", "clients", "workspaces"), ("organisations",), ("agents",),
-    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",), ("openapi", "console"),
+    ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",),
+    ("openapi", "console"),
 )  # fmt: skip
 # A comment at the import says why it leads up.
 UPWARD = {("tools", "agents"), ("clients", "organisations"), ("organisations", "agents")}

@@ -79,15 +79,16 @@ class Session(NamedTuple):
         """The caller as which the console uses the operations of the API: without secrets."""
         one = self.row
         return auth.Caller(
-            self.workspace_id,
-            tokens.SESSION,
-            one.credential_id,
-            None,
-            frozenset(),
-            one.token_hash,
-            one.ends_at,
-            None,
-            None,
+            workspace_id=self.workspace_id,
+            kind=tokens.SESSION,
+            credential_id=one.credential_id,
+            agent_id=None,
+            scopes=frozenset(),
+            token_hash=one.token_hash,
+            ends_at=one.ends_at,
+            conversation=None,
+            conversation_created=None,
+            name=one.name,
         )
 
 
