@@ -1,6 +1,7 @@
 """All pages of the console, for the app."""
 
+from chalicelib.console.agents import routes as agents
 from chalicelib.console.convos import routes as conversations
 from chalicelib.console.routes import routes
 
-blueprints = (routes, conversations)
+blueprints = (routes, conversations, agents)

@@ -8,7 +8,7 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
-from chalice.app import Request
+from chalice.app import Request, Response
 
 from chalicelib.http import exchange
 
@@ -23,18 +23,32 @@ class Operations:
 
     def get(self, path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
         """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
-        return self._call("GET", path, query or {}, None, values)
+        return json.loads(self._call("GET", path, query or {}, None, values).body)
 
-    def send(self, method: str, path: str, body: Any, **values: str) -> Any:
+    def get_tagged(self, path: str, **values: str) -> tuple[Any, str]:
+        """The same, with the ETag of the answer."""
+        answer = self._call("GET", path, {}, None, values)
+        return json.loads(answer.body), str(answer.headers["ETag"])
+
+    def send(self, method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
         """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
-        return self._call(method, path, {}, body, values)
+        headers = {"if-match": if_match} if if_match else {}
+        return json.loads(self._call(method, path, {}, body, values, headers).body)
 
-    def _call(self, method: str, path: str, query: dict[str, Any], body: Any, values: dict[str, str]) -> Any:
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, Any],
+        body: Any,
+        values: dict[str, str],
+        headers: dict[str, str] | None = None,
+    ) -> Response:
         view = self._routes[path][method].view_function
         given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
         event = {
             "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
-            "headers": _JSON,
+            "headers": {**_JSON, **(headers or {})},
             "multiValueQueryStringParameters": given,
             "pathParameters": values,
             "stageVariables": None,
@@ -42,8 +56,8 @@ class Operations:
             "body": "" if body is None else json.dumps(body),
         }
         with exchange.request_context(Request(event, None)):
-            answer = view(**values).body
-        return json.loads(answer)
+            answer: Response = view(**values)
+        return answer
 
 
 def query_string(query: dict[str, Any]) -> str:
