@@ -5,12 +5,21 @@ from typing import Any
 
 import pytest
 
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
+from tests.test_history import keep
+from tests.webhooks.pipeline import HISTORY, Stream
 
 AGENT = "/agents/support"
 CANARY = "canary-secret"
+
+
+@pytest.fixture
+def stream(workspace: NewWorkspace) -> Stream:
+    """The changes from now on."""
+    return Stream()
 
 
 @pytest.fixture
@@ -103,3 +112,21 @@ def test_a_tool_that_cannot_be_called_says_why(signed_in: Browser, workspace_api
     answer = signed_in.submit(page, f"/tools/{tool}", {"arguments": "{}"})
     assert (answer.status, "tool.serverUrl must be set" in answer.text) == (409, True)
     assert signed_in.submit(page, f"/tools/{tool}", {"arguments": "[]"}).status == 400
+
+
+def test_a_version_is_compared_restored_and_named_after_who_saved_it(
+    stream: Stream, signed_in: Browser, workspace_api: Api
+) -> None:
+    signed_in.submit(signed_in.open(AGENT), AGENT, {**values_of(signed_in), "title": "Changed"})
+    keep(stream.read(*HISTORY))
+    listed = signed_in.open(f"{AGENT}/versions")
+    assert "bo" in listed.text
+    newest, *_, oldest = workspace_api.get("/v3/agents/support/versions").data
+    assert newest["by"]["kind"] == "session"
+    compared = signed_in.open(f"{AGENT}/versions/{oldest['number']}")
+    assert ("Support" in compared.text, "Changed" in compared.text, CANARY in compared.text) == (True, True, False)
+    restored = signed_in.submit(compared, f"/versions/{oldest['number']}", {})
+    assert (restored.status, "Saved." in restored.text) == (200, True)
+    after = stored(workspace_api)
+    assert (after["title"], after["igAccessToken"]) == ("Support", CANARY)
+    assert "equals the agent of today" in signed_in.open(f"{AGENT}/versions/{oldest['number']}").text
