@@ -86,6 +86,12 @@ def caller() -> Caller:
     return _caller.get()
 
 
+def author() -> str | None:
+    """The author of what the current request writes, for the history; None without a caller."""
+    one = _caller.get(None)
+    return storage.author_of(one.kind, one.credential_id, one.name) if one else None
+
+
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
     if is_open(request.path):
@@ -97,8 +103,11 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
     if authenticated.kind not in credentials_for(request.path):
         raise errors.Forbidden()
     request.context["workspaceId"] = authenticated.workspace_id
-    with acting_as(authenticated):
+    token = _caller.set(authenticated)
+    try:
         return get_response(request)
+    finally:
+        _caller.reset(token)
 
 
 def restrict_to_own(request: Request, get_response: Callable[[Request], Response]) -> Response:
@@ -117,6 +126,7 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
     return get_response(request)
 
 
+@cache
 def is_open(path: str) -> bool:
     """Whether a route takes no bearer token."""
     return path in OPEN_ROUTES or path.startswith(CONSOLE)
@@ -127,7 +137,7 @@ def acting_as(one: Caller) -> Iterator[None]:
     """Make `one` the caller of the current request, and the author of what it writes, inside the block."""
     token = _caller.set(one)
     try:
-        with storage.written_by(_author(one)):
+        with storage.written_by(author()):
             yield
     finally:
         _caller.reset(token)
@@ -163,10 +173,6 @@ def credential(request: Request) -> str:
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def _author(caller: Caller) -> str:
-    return storage.author_of(caller.kind, caller.credential_id, caller.name)
 
 
 def _find(token_hash: str) -> _Entry:

@@ -50,7 +50,7 @@ def _run_once(request: Request, get_response: _GetResponse, key: idempotency.Key
 
 def _run(request: Request, get_response: _GetResponse, key: idempotency.Key | None = None) -> Response:
     """Run the view once; commit unless it fails. Chalice has already turned an error of the view into a response."""
-    with storage.unit_of_work() as unit:
+    with storage.written_by(auth.author()), storage.unit_of_work() as unit:
         response = get_response(request)
         if response.status_code >= 400:
             unit.discard()
