@@ -27,6 +27,8 @@ from tests.evidence import logged, refused, stored
 from tests.operations import BODIES, CHOSEN, QUERIES, body_of
 from tests.requests import counted, refuse_operation
 from tests.selection import one_of_each
+from tests.test_history import keep
+from tests.webhooks.pipeline import HISTORY, Stream
 
 READS = {"GetItem", "BatchGetItem", "Query"}
 # Part of each sent value; it must not appear in an answer or a log line.
@@ -555,7 +557,7 @@ class Service(NamedTuple):
 def service() -> Iterator[Service]:
     """One service for all tests, since none of them changes it. Every valid body is accepted first."""
     with shared_engine():
-        api = Api(workspaces.create("Test").workspace_key)
+        api, stream = Api(workspaces.create("Test").workspace_key), Stream()
         names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
         names["message_id"] = CHOSEN["message_id"]
         service = Service(api, names)
@@ -569,6 +571,7 @@ def service() -> Iterator[Service]:
         for operation in WITH_BODY:
             if operation.name in BODIES:
                 assert service.send(operation, body_of(operation.name)).status == 200, operation.name
+        keep(stream.read(*HISTORY))
         yield service
 
 

@@ -88,13 +88,13 @@ def test_an_invalid_token_is_ignored(path: str) -> None:
 
 # The package has more files than the page needs.
 @one_of_each(lambda: None)
-@pytest.mark.parametrize("name", ["unknown.js", "redoc.js", "__init__.py", "url.json", "docs.html", "..", "routes.py"])
+@pytest.mark.parametrize("name", ["unknown.js", "redoc.js", "__init__.py", "url.json", "docs.html", "routes.py"])
 def test_any_other_name_is_not_found(name: str) -> None:
     answer = Api().get(f"/docs/{name}")
     assert (answer.status, answer.json["code"]) == (404, "NOT_FOUND")
 
 
-@pytest.mark.parametrize("name", ["..%2Froutes.py", "%2Fetc%2Fpasswd", "page.js%00"])
+@pytest.mark.parametrize("name", ["..", "..%2Froutes.py", "%2Fetc%2Fpasswd", "page.js%00"])
 @one_of_each(lambda: None)
 def test_a_path_is_not_an_asset_name(name: str) -> None:
     answer = Api().get(f"/docs/{name}")

@@ -62,7 +62,7 @@ SHOWN = {
     "lead create": "create a lead",
     "lead change": "change a lead",
     "leads of an agent": "list leads of an agent with filters, a page",
-    "leads of all agents": "list the leads of four agents with filters, a page",
+    "leads of all agents": "list the leads of eight agents with filters, a page",
     "lead export": "export the leads of an agent, a page",
     "lead list": "list leads",
     "webhook create": "create a webhook",

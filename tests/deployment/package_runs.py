@@ -190,6 +190,7 @@ _SERVED: list[tuple[Any, ...]] = [
     ("POST", "/agents/support/interact/ann/state"),
     ("GET", "/v3/webhooks"),
     ("GET", "/v2/agents/support"),
+    ("GET", "/v3/agents/support/analytics?tz=Europe/Amsterdam"),
     ("PATCH", "/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 2}}}),
     ("POST", "/v3/tokens", {"token": {"name": "laptop"}}),
     ("DELETE", "/v3/agents/other"),
