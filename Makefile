@@ -23,7 +23,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; three minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
-	@echo "make test-browser                     the documentation page and the chat widget in headless Chromium; two minutes"
+	@echo "make test-browser                     the pages (docs, console) and the chat widget in headless Chromium; four minutes"
 	@echo "make check                            formatter, linter, types, known vulnerabilities"
 	@echo "make format                           apply the formatter"
 	@echo "make bench                            benchmarks against common alternatives; half an hour"
@@ -129,5 +129,5 @@ lock:
 	$(LOCK) --python-version 3.11 requirements-bench.txt -o requirements-bench.lock
 
 clean:
-	rm -rf .uv .venv .venv-engine .venv-bench tests/clients/node_modules .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .uv .venv .venv-engine .venv-bench tests/clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,6 +10,7 @@ import pytest
 from app import app
 from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import browse, copies
+from chalicelib.analytics import reports
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
@@ -208,6 +209,7 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
+    monkeypatch.setattr(reports, "MAX_AGENTS", 0)
     # A version is as large as a record may be, and the secrets of today are added.
     secret, tool = LONG[:500_000], stage.known.substitute(shared.TOOL_ID)
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})

@@ -75,8 +75,8 @@ def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
 
 
 HOMES = {
-    # Series compute with dates, and do not read a clock.
-    "the time": (r"^(import|from) (time|datetime)\b", {"clock", "analytics.series"}),
+    # Series, and the periods that people choose, compute with dates, and do not read a clock.
+    "the time": (r"^(import|from) (time|datetime)\b", {"clock", "analytics.series", "console.periods"}),
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
     "encryption": (r"\bcryptography\b", {"storage.encryption"}),

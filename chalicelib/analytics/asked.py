@@ -1,11 +1,14 @@
 """The query of a report: its period, its intervals, and the dimension of its groups."""
 
 import re
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from chalicelib import clock, errors
 from chalicelib.analytics import hours, series
 from chalicelib.http import exchange, queries
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 NAMES = ("from", "to", "interval", "by", "tz")
 _DEFAULT_SECONDS = 30 * 24 * 60 * 60
@@ -32,7 +35,7 @@ class Asked(NamedTuple):
 
 def requested() -> Asked:
     """The query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
-    period = _zoned(*bounds(hours.SECONDS))
+    period = _zoned(*bounds(hours.SECONDS), requested_zone())
     interval, by = _one_of("interval", series.INTERVALS) or "day", _one_of("by", hours.DIMENSIONS)
     most = MAX_GROUPED if by else MAX_INTERVALS
     if len([*period.intervals(interval)]) > most:
@@ -55,7 +58,17 @@ def bounds(unit: int) -> tuple[int, int]:
     return start, end
 
 
-def _zoned(start: int, end: int) -> series.Period:
+def _zoned(start: int, end: int, zone: "ZoneInfo") -> series.Period:
+    period = series.Period(start, end, zone)
+    try:
+        period.before()
+    except (ValueError, OverflowError) as error:
+        raise _unknown_zone() from error
+    return period
+
+
+def requested_zone() -> "ZoneInfo":
+    """The time zone that the query parameter `tz` names, UTC without it. Raises Invalid."""
     from zoneinfo import ZoneInfo  # only reports need it
 
     name = exchange.query_value("tz")
@@ -63,11 +76,13 @@ def _zoned(start: int, end: int) -> series.Period:
     try:
         if len(name) > _MAX_ZONE or not _ZONE.fullmatch(name):
             raise ValueError
-        period = series.Period(start, end, ZoneInfo(name))
-        period.before()
-    except (KeyError, ValueError, OverflowError, OSError) as error:
-        raise errors.Invalid.member("tz", "must be the name of a time zone, such as Europe/Amsterdam") from error
-    return period
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise _unknown_zone() from error
+
+
+def _unknown_zone() -> errors.Invalid:
+    return errors.Invalid.member("tz", "must be the name of a time zone, such as Europe/Amsterdam")
 
 
 def _one_of(name: str, values: tuple[str, ...]) -> str | None:

@@ -51,7 +51,7 @@ def report_agent(agent_id: str) -> Response:
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,
-    raises=(errors.NotFound,),
+    raises=(errors.NotFound, errors.TooLarge),
     warns=True,
     examples="reports.REPORT",
 )
@@ -63,11 +63,20 @@ def report_organisation(org_id: str) -> Response:
     """
     wanted, workspace_id = asked.requested(), auth.caller().workspace_id
     named = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
-    return reports.respond(workspace_id, sorted({one for one in named if IDENTIFIER.fullmatch(one)}), wanted)
+    agent_ids = sorted({one for one in named if IDENTIFIER.fullmatch(one)})
+    reports.require_few(agent_ids, wanted)
+    return reports.respond(workspace_id, agent_ids, wanted)
 
 
 @routes.route("/v3/analytics", methods=["GET"])
-@operation(data="models.Report", files=_CSV, query=asked.NAMES, warns=True, examples="reports.REPORT")
+@operation(
+    data="models.Report",
+    files=_CSV,
+    query=asked.NAMES,
+    raises=(errors.TooLarge,),
+    warns=True,
+    examples="reports.REPORT",
+)
 def report_workspace() -> Response:
     """Report what happened at all agents of the workspace, as one agent's report does.
 
@@ -75,5 +84,6 @@ def report_workspace() -> Response:
     too, so a report has at most half of these.
     """
     wanted, workspace_id = asked.requested(), auth.caller().workspace_id
-    entries = agents.list_entries(workspace_id, None, reports.MAX_AGENTS + 1)
-    return reports.respond(workspace_id, [entry.agent_id for entry in entries], wanted)
+    agent_ids = [one.agent_id for one in agents.list_entries(workspace_id, None, reports.MAX_AGENTS + 1)]
+    reports.require_few(agent_ids, wanted)
+    return reports.respond(workspace_id, agent_ids, wanted)

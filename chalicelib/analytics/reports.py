@@ -1,6 +1,6 @@
 """Reports: the counts of agents, read from the tallies and added up, as JSON or as a table."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from chalice.app import Response
 
@@ -19,20 +19,25 @@ _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
 
 
 def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Response:
-    """The report of some agents together, as the request wants it. Raises TooLarge for too many agents or days.
+    """The report of some agents together, as the request wants it.
 
     One request per agent, and one more for each further MB.
     """
-    days = (asked.period.end - asked.before.start) // _DAY_SECONDS + 1
-    if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(_MAX_DAYS, days):
-        raise errors.TooLarge(f"A report is of at most {MAX_AGENTS} agents, and {_MAX_DAYS:,} days of agents.")
-    data = _report(_read(workspace_id, agent_ids, asked), asked)
+    data = report(read(workspace_id, agent_ids, asked), asked)
     if files.CSV in exchange.request().headers.get("accept", "").lower():
-        return files.response(files.CSV, _table(data, asked.by), None)
+        return files.response(files.CSV, table(data, asked.by), None)
     return messages.success("Analytics retrieved successfully", data, asked.warnings())
 
 
-def _report(found: Iterator[Hour], asked: Asked) -> Document:
+def require_few(agent_ids: Sequence[str], asked: Asked) -> None:
+    """Raise TooLarge for a report of too many agents or days."""
+    days = (asked.period.end - asked.before.start) // _DAY_SECONDS + 1
+    if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(_MAX_DAYS, days):
+        raise errors.TooLarge(f"A report is of at most {MAX_AGENTS} agents, and {_MAX_DAYS:,} days of agents.")
+
+
+def report(found: Iterable[Hour], asked: Asked) -> Document:
+    """The series, the totals, those of the period before, and the groups if a dimension is given."""
     if asked.by is None:
         return series.build(asked.period, asked.before, asked.interval, found)
     all_hours = [*found]
@@ -40,12 +45,13 @@ def _report(found: Iterator[Hour], asked: Asked) -> Document:
     return {**whole, "groups": series.build_groups(asked.period, asked.before, asked.interval, all_hours)}
 
 
-def _read(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Iterator[Hour]:
+def read(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Iterator[Hour]:
+    """The counts of a period and of the one before."""
     for agent_id in agent_ids:
         yield from counts.read(workspace_id, agent_id, asked.before.start, asked.period.end, asked.by)
 
 
-def _table(data: Document, by: str | None) -> str:
+def table(data: Document, by: str | None) -> str:
     """The series as CSV, with a row for each interval, and for each value of the dimension."""
     groups = [((), data)] if by is None else [((group["value"],), group) for group in data["groups"]]
     lines = [files.csv_line((*(() if by is None else (by,)), *_COLUMNS))]

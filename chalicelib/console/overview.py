@@ -9,7 +9,7 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.hours import Hour
-from chalicelib.console import pages
+from chalicelib.console import pages, periods
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import browse, store
 from chalicelib.ids import IDENTIFIER
@@ -30,14 +30,15 @@ def page(session: Session, language: str) -> Response:
     of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
     found, before = _all(of_agents), period.before()
     report = series.build(period, before, "day", found)
-    earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])["series"]
+    earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
     return pages.page(
         "overview.html",
         language,
         session=session,
         current="/overview",
         report=report,
-        earlier=earlier,
+        series=periods.labelled(report["series"], "day", period.zone),
+        earlier=periods.labelled(earlier["series"], "day", period.zone),
         tiles=TILES,
         charts_shown=CHARTS,
         bars={"agent": _by_agent(period, entries, of_agents), **_by_dimensions(session, period, [*entries])},

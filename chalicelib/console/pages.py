@@ -22,7 +22,7 @@ _FOLDER = Path(__file__).parent
 SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 # The pages that the navigation shows.
-OPENED = ("/overview", "/convos", "/agents")
+OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents")
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _POLICY = (
@@ -49,6 +49,13 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
     }
     text = environment().get_template(template).render(**given)
     return Response(text, headers={"Content-Type": _HTML, "Cache-Control": "no-store", **_HEADERS}, status_code=status)
+
+
+def download(name: str, media: str, text: str) -> Response:
+    """A file that the browser saves under a name."""
+    disposition = f'attachment; filename="{name}"'
+    headers = {"Content-Type": media, "Content-Disposition": disposition, "Cache-Control": "no-store"}
+    return Response(text, headers={**headers, **_HEADERS})
 
 
 def redirect(location: str, cookie: str | None = None) -> Response:

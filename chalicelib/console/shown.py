@@ -26,12 +26,20 @@ def number(value: float) -> str:
     return f"{value:,}"
 
 
+def short(value: float) -> str:
+    """A round number for an axis, such as 2.5k."""
+    for size, letter in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if value >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"
+
+
 def change(now: float, before: float) -> str:
     """A change in percent with an arrow; empty without a figure before."""
     if not before or now == before:
         return ""
     percent = round(abs(now - before) / before * 100)
-    return f"{'▲' if now > before else '▼'} {percent:,} %"
+    return f"{'▲' if now > before else '▼'} {percent if percent < 1000 else '> 999'} %"
 
 
 def link(value: Any) -> str:
@@ -79,4 +87,4 @@ def folded(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False)
 
 
-FILTERS = {one.__name__: one for one in (day, moment, number, change, link, text_of, card, folded)}
+FILTERS = {one.__name__: one for one in (day, moment, number, short, change, link, text_of, card, folded)}

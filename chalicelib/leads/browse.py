@@ -38,7 +38,12 @@ def requested() -> Asked:
     """The query of the request. Raises Invalid."""
     cursor, agent_id = messages.cursor(), queries.text("agentId")
     since, until, text = queries.seconds("from"), queries.seconds("to"), queries.folded("q")
-    return Asked(agent_id, since, until, text, (cursor[_ULID:], cursor[:_ULID]) if cursor else None)
+    return Asked(agent_id, since, until, text, position_of(cursor) if cursor else None)
+
+
+def position_of(cursor: str) -> tuple[str, str]:
+    """The agent and the ULID of a cursor."""
+    return cursor[_ULID:], cursor[:_ULID]
 
 
 def of_agent(workspace_id: str, agent_id: str, asked: Asked, limit: int) -> pages.Found[store.LeadRow]:

@@ -69,7 +69,8 @@ def _show(service: Service, directory: Path, seconds: float) -> None:
     from infra.demo import live, receiver, texts
 
     print(
-        f"\n  In a browser: http://{service.address}\n"
+        f"\n  In a browser: http://{service.address}/console/{service.workspace_id}\n"
+        f"                Sign in with the workspace_key in {directory / 'credentials.json'}\n"
         f"  A report:     set -a; . {directory / 'environment'}; set +a\n"
         f"                .venv/bin/python -m infra.cams analytics --agent {texts.HOTEL}\n",
         flush=True,

@@ -123,7 +123,8 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
     print(
         f"CAMS is ready at {url} ({seconds:.1f} s).\n\n"
         f"  In a browser: {url}/docs\n"
-        f"                Authorize with the workspace_key in {shown / 'credentials.json'}\n"
+        f"                {url}/console/{credentials.workspace_id}\n"
+        f"                Authorize, or sign in, with the workspace_key in {shown / 'credentials.json'}\n"
         f"  In a shell:   curl -K {shlex.quote(str(shown / 'curlrc'))} {url}/v3/agents\n\n"
         f"Ctrl-C stops it. The data stays in {shown}.\n",
         flush=True,

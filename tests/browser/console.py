@@ -1,0 +1,128 @@
+"""The console, used as a person does: with clicks and keys, with JavaScript or without it."""
+
+import subprocess
+import sys
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlencode
+
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.remote.webelement import WebElement
+from selenium.webdriver.support.wait import WebDriverWait
+
+from infra.local.children import ROOT
+from tests.browser import chromium
+from tests.reliability import runs
+from tests.reliability.runs import Run
+
+SECONDS = 15
+EMAIL, PASSWORD = "bo@acme.test", "correct horse"
+WIDE, NARROW = (1400, 900), (390, 844)
+
+
+class Person:
+    """A person at the console of a run, in a browser of their own."""
+
+    def __init__(self, driver: Chrome, run: Run) -> None:
+        self.driver, self.run = driver, run
+        self.home = f"http://127.0.0.1:{run.port}/console/{run.credentials['workspace_id']}"
+        chromium.resize(driver, *WIDE)
+
+    def use_javascript(self, value: bool) -> None:
+        """Whether the pages that are opened from now on run scripts. The driver's own always run."""
+        self.driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": not value})
+        self.driver.get("data:text/html,<script>document.title = 'runs'</script>")
+        assert self.driver.title == ("runs" if value else "")
+
+    def prefer(self, scheme: str) -> None:
+        """Prefer `light` or `dark`."""
+        features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+
+    def open(self, path: str = "") -> None:
+        """Open a page of the workspace."""
+        self.driver.get(self.home + path)
+
+    def sign_in(self, password: str = PASSWORD, email: str = EMAIL) -> None:
+        """Fill in the sign-in, without what an earlier test left."""
+        self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        self.open()
+        self.fill("email", email)
+        self.fill("password", password)
+        self.press("Sign in")
+
+    def be_signed_in(self, email: str = EMAIL) -> None:
+        """Sign in, or go on with the session: ten attempts in five minutes are all that an email has."""
+        self.open("/overview")
+        if not self.driver.find_elements(By.CLASS_NAME, "who"):
+            self.sign_in(email=email)
+            self.find(".who")
+
+    def fill(self, name: str, text: str) -> None:
+        """Type into the field of this name."""
+        field = self.find(f"[name={name}]:not([type=hidden])")
+        field.clear()
+        field.send_keys(text)
+
+    def choose(self, name: str, text: str) -> None:
+        """Choose an option by what it says."""
+        options = self.find(f"select[name={name}]").find_elements(By.TAG_NAME, "option")
+        next(one for one in options if one.text == text).click()
+
+    def press(self, text: str) -> None:
+        """Press the button or the link that says this, and wait for the next page."""
+        found = self.driver.find_elements(By.XPATH, f"//main//*[self::button or self::a][normalize-space()='{text}']")
+        self.leave(found[0])
+
+    def leave(self, element: WebElement) -> None:
+        """Click what leads to another page, and wait for it."""
+        page = self.driver.find_element(By.TAG_NAME, "html")
+        element.click()
+        WebDriverWait(self.driver, SECONDS, 0.02).until(lambda driver: driver.find_element(By.TAG_NAME, "html") != page)
+        self.find("main")
+
+    def find(self, selector: str) -> WebElement:
+        """The first element, as soon as it exists."""
+        wait = WebDriverWait(self.driver, SECONDS, 0.02)
+        return wait.until(lambda driver: driver.find_elements(By.CSS_SELECTOR, selector), selector)[0]
+
+    def text(self) -> str:
+        """What the page says."""
+        return self.find("body").text
+
+    def sees(self, text: str, seconds: float = SECONDS) -> None:
+        """Wait until the page says this."""
+        WebDriverWait(self.driver, seconds, 0.02).until(lambda _: text in self.text(), text)
+
+    def log(self) -> list[str]:
+        """What the browser reports, such as violations of the policy; a refused form is no fault of the page."""
+        messages = [entry["message"] for entry in self.driver.get_log("browser")]  # type: ignore[no-untyped-call]
+        return [one for one in messages if "the server responded with a status of 40" not in one]
+
+
+def ask(run: Run, method: str, path: str, body: Any = None) -> Any:
+    """The answer of the API to the workspace key."""
+    status, answer = runs.ask(run, method, path, run.credentials["workspace_key"], body)
+    assert status == 200, answer
+    return answer
+
+
+def converse(run: Run, convo_id: str, metadata: Any, messages: list[Any]) -> None:
+    """Write a conversation of the agent `support`."""
+    body = {"metadata": metadata, "turns": [{"from": one.get("from", "human"), "messages": [one]} for one in messages]}
+    ask(run, "POST", f"/agents/support/interact/{convo_id}/state", body)
+
+
+def count(run: Run, value: str, number: int) -> None:
+    """Store counts of today, from where `value` says."""
+    today = datetime.now(timezone.utc).date().isoformat()
+    names = ("conversations", "messages", "interactions", "newVisitors", "handoffs", "leads", "loads", "seconds")
+    arguments = (run.credentials["workspace_id"], "support", today, 0, value)
+    code = f"from tests.console.counted import count; count(*{arguments!r}, **{dict.fromkeys(names, number)!r})"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=run.environment, check=True)
+
+
+def address(path: str, **query: str) -> str:
+    """A path with a query."""
+    return f"{path}?{urlencode(query)}"

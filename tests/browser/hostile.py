@@ -1,0 +1,77 @@
+"""Everything that visitors, agents and clients send, hostile: texts that would run if a page did not escape them."""
+
+from typing import Any
+
+from tests.browser.console import EMAIL, PASSWORD, ask, converse, count
+from tests.reliability.runs import Run
+
+EMAIL_AT_THE_TOP = "top@acme.test"  # of a client who has the navigation at the top
+SCRIPT_LINK, DATA_LINK = "javascript:window.__x=1", "data:text/html,<script>parent.__x=1</script>"
+# Each one sets window.__x if it runs.
+PAYLOADS = (
+    "--><!--<script>window.__x=1</script>",  # lists show it last: it hides what follows
+    "<script>window.__x=1</script>",
+    "<img src=x onerror=window.__x=1>",
+    '"><svg onload=window.__x=1>',
+    "' autofocus onfocus='window.__x=1",
+    '" autofocus onfocus="window.__x=1',
+    "</title></textarea></select></script><script>window.__x=1</script>",
+    "<iframe srcdoc='<script>parent.__x=1</script>'></iframe>",
+    "<style>@import 'x'</style><base href=//evil.test>",
+    "<form action=//evil.test><button autofocus>",
+    SCRIPT_LINK,
+    DATA_LINK,
+    "{{ 7 * 7 }}{% raw %}${7 * 7}",
+    "&lt;script&gt;window.__x=1&lt;/script&gt;",
+    "\u2028window.__x=1\u2029\u202e<\u0000b>",
+)
+ALL = " ".join(reversed(PAYLOADS))
+LONG = "long" * 75
+_TYPES = (
+    "text", "message", "html", "choice", "buttons", "card", "cardV2", "carousel", "carouselV2", "visual", "image",
+    "video", "audio", "file", "iFrame", "link", "debug", "goodbye", "no-reply", "custom_action", ALL,
+)  # fmt: skip
+
+
+def fill(run: Run) -> None:
+    """Write an agent, two organisations with a client each, conversations, leads and counts."""
+    ask(run, "POST", "/v2/agents/support", {"title": f"{ALL} {LONG}", "description": ALL})
+    for org_id, email, layout in (("acme", EMAIL, "vertical"), ("top", EMAIL_AT_THE_TOP, "horizontal")):
+        organisation = {"name": f"{LONG} {ALL}", "widgetIDs": ["support"], "dashboardLayout": layout}
+        ask(run, "POST", f"/v2/orgs/{org_id}", {**organisation, "preferredLanguage": "nl"})
+        client = {"orgId": org_id, "name": ALL, "email": email, "dashboardPassword": PASSWORD}
+        ask(run, "POST", f"/v2/clients/{org_id}", client)
+    converse(run, "all", _metadata(f"{ALL} {LONG}"), _messages())
+    for place, payload in enumerate(PAYLOADS):
+        converse(run, f"one-{place}", _metadata(payload), [{"item": {"text": payload}}])
+        lead = dict.fromkeys(("name", "email", "phone"), payload)
+        ask(run, "POST", "/v3/leads", {"lead": {"agentId": "support", **lead}})
+    count(run, PAYLOADS[2], 123_456_789)
+
+
+def _metadata(text: str) -> dict[str, Any]:
+    names = ("userID", "userName", "userEmail", "userImage", "userPhone", "userBrowser", "userProfilePic")
+    return {**dict.fromkeys(names, text), "userPlatform": text, "tags": [text, text], "state": "requested_chat"}
+
+
+def _messages() -> list[Any]:
+    """Messages of every type, with hostile values in every place, and of wrong shapes."""
+    card = {"title": ALL, "description": {"text": ALL}, "imageUrl": SCRIPT_LINK, "buttons": [_button()]}
+    payloads: list[Any] = [
+        {"message": ALL, "text": ALL, "label": ALL, "url": SCRIPT_LINK, "image": DATA_LINK, **card},
+        {**card, "description": ALL, "choices": [_button()]},
+        {"cards": [card], "layout": ALL, "src": SCRIPT_LINK, "html": ALL},
+        {"url": f"https://acme.test/{ALL}", "image": f'https://acme.test/"{PAYLOADS[4]}', "choices": [1, None, ALL]},
+        {"title": 1, "description": [ALL], "image": {"a": ALL}, "buttons": {"a": ALL}, "url": [SCRIPT_LINK]},
+        [ALL],
+        ALL,
+    ]
+    return [
+        {"from": ("human", "bot")[place % 2], "type": type_, "item": {"payload": payload, "sender": ALL, ALL: ALL}}
+        for type_ in _TYPES
+        for place, payload in enumerate(payloads)
+    ][-100:]
+
+
+def _button() -> dict[str, Any]:
+    return {"name": ALL, "label": ALL, "request": {"type": ALL, "payload": {"label": ALL, "url": SCRIPT_LINK}}}

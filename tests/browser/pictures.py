@@ -1,0 +1,59 @@
+"""Takes the pictures of docs/console.md: the console with the data of `make demo`.
+
+.venv/bin/python -m tests.browser.pictures
+"""
+
+import base64
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from infra.local.children import ROOT
+from tests.browser import chromium, png
+from tests.browser.console import NARROW, Person, ask
+from tests.reliability import runs
+from tests.reliability.runs import Run
+
+_FOLDER = ROOT / "docs" / "images"
+_WIDE = (1200, 800)
+
+
+def main() -> None:
+    """Start a run, fill it, and take a picture of each page."""
+    _FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as directory:
+        run = runs.begin(Path(directory), runs.free_port())
+        try:
+            demonstration = [sys.executable, "-m", "infra.demo", "--state", directory, "--seconds", "1"]
+            subprocess.run(demonstration, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+            _take_all(run)
+        finally:
+            runs.kill(run)
+
+
+def _take_all(run: Run) -> None:
+    with chromium.started() as driver:
+        person = Person(driver, run)
+        person.open()
+        person.find("summary").click()
+        person.find("#key").send_keys(run.credentials["workspace_key"])
+        person.leave(person.find("details button"))
+        (waiting, *_) = ask(run, "GET", "/v3/convos?inbox=true")["data"]
+        _take(person, "/overview", _WIDE, "light", "console-overview")
+        _take(person, "/analytics?days=90&by=country", _WIDE, "dark", "console-analytics")
+        _take(person, f"/convos/{waiting['agentId']}/{waiting['ID']}", NARROW, "light", "console-conversation")
+
+
+def _take(person: Person, path: str, size: tuple[int, int], scheme: str, name: str) -> None:
+    chromium.resize(person.driver, *size)
+    person.prefer(scheme)
+    person.open(path)
+    taken = person.driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
+    data = png.reduce(base64.b64decode(taken["data"]))
+    (_FOLDER / f"{name}.png").write_bytes(data)
+    sys.stdout.write(f"{name}.png  {len(data):,} bytes\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""What a person does in the console in a browser: with JavaScript, and without it where no live update is promised."""
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver import Chrome
+
+from tests.browser import chromium
+from tests.browser.console import PASSWORD, Person, ask, converse
+from tests.reliability import runs
+from tests.reliability.runs import Run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """The service of `make run` on a free port, with an organisation whose people sign in."""
+    directory: Path = tmp_path_factory.mktemp("run")
+    started = runs.begin(directory, runs.free_port())
+    ask(started, "POST", "/v2/agents/support", {"title": "Support"})
+    ask(started, "POST", "/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support"]})
+    for client_id, name in (("bo", "Bo de Vries"), ("cas", "Cas Smit")):
+        client = {"orgId": "acme", "name": name, "email": f"{client_id}@acme.test", "dashboardPassword": PASSWORD}
+        ask(started, "POST", f"/v2/clients/{client_id}", client)
+    yield started
+    runs.kill(started)
+
+
+@pytest.fixture(scope="module")
+def browsers() -> Iterator[tuple[Chrome, Chrome]]:
+    """Two browsers."""
+    with chromium.started() as first, chromium.started() as second:
+        yield first, second
+
+
+@pytest.fixture(params=["with JavaScript", "without JavaScript"])
+def person(request: pytest.FixtureRequest, browsers: tuple[Chrome, Chrome], run: Run) -> Iterator[Person]:
+    """A person who is signed in, with two conversations; the browser reports nothing."""
+    person = Person(browsers[0], run)
+    person.use_javascript(request.param == "with JavaScript")
+    for convo_id, name in (("ann", "Ann Jansen"), ("eve", "Eve Kok")):
+        message = {"mid": "1", "item": {"text": f"This is {name}"}}
+        converse(run, convo_id, {"userName": name, "state": "requested_chat"}, [message])
+    person.be_signed_in()
+    yield person
+    assert person.log() == []
+    person.use_javascript(True)
+
+
+def test_a_wrong_password_is_said_at_the_form(person: Person) -> None:
+    person.sign_in("wrong")
+    person.sees("The email or the password is wrong.")
+    assert person.find("#password").get_attribute("aria-invalid") == "true"
+    person.sign_in()
+    person.sees("Acme Travel")
+
+
+def test_signing_out_ends_the_session(person: Person) -> None:
+    person.leave(person.find(".who button"))
+    person.open("/overview")
+    person.sees("Password")
+
+
+def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
+    person.leave(person.find("a[href$='/convos']"))
+    assert {"Ann Jansen", "Eve Kok"} <= set(person.text().splitlines())
+    person.fill("q", "jansen")
+    person.press("Show")
+    assert "Eve Kok" not in person.text()
+    person.leave(person.find(".rows a"))
+    person.sees("This is Ann Jansen")
+    replies = person.text().count("I am looking at it")
+    person.fill("text", "I am looking at it")
+    person.press("Send")
+    assert person.text().count("I am looking at it") == replies + 1
+    person.fill("tags", "refund, urgent")
+    person.press("Save")
+    person.choose("to", "Cas Smit")
+    person.press("Assign to")
+    person.sees("With a person")
+    found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]["conversation"]
+    assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")
+    person.press("Pass back to the AI")
+    person.sees("With the AI")
+    person.press("End")
+    person.sees("Ended")
+
+
+def test_a_person_chooses_a_period_and_groups(person: Person) -> None:
+    person.leave(person.find("a[href$='/analytics']"))
+    person.choose("days", "Last 7 days")
+    person.choose("by", "By country")
+    person.fill("tz", "Europe/Amsterdam")
+    person.press("Show")
+    assert "Europe/Amsterdam" in person.find(".top").text
+    person.find("summary").click()
+    assert len(person.driver.find_elements("css selector", "details[open] tbody tr")) == 7
+    person.fill("tz", "Mars")
+    person.press("Show")
+    person.sees("This is not a time zone.")
+
+
+def test_a_person_finds_the_conversation_of_a_lead(person: Person, run: Run) -> None:
+    lead = {"agentId": "support", "name": "Ann Jansen"}
+    created = ask(run, "POST", "/v3/leads", {"lead": lead})["data"]["id"]
+    person.leave(person.find("a[href$='/leads']"))
+    person.fill("q", "jansen")
+    person.press("Show")
+    person.press("Find the conversation")
+    assert [one.text for one in person.driver.find_elements("css selector", ".rows strong")] == ["Ann Jansen"]
+    ask(run, "DELETE", f"/v3/leads/{created}")
+
+
+@pytest.mark.parametrize("name", ["analytics", "leads"])
+def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -> None:
+    if name == "leads":
+        ask(person.run, "POST", "/v3/leads", {"lead": {"agentId": "support", "name": "Ann Jansen"}})
+    person.leave(person.find(f"a[href$='/{name}']"))
+    link = person.find("a[download]").get_attribute("href")
+    read = "return fetch(arguments[0]).then(async (one) => [one.headers.get('content-disposition'), await one.text()])"
+    disposition, text = person.driver.execute_script(read, link)
+    assert disposition == f'attachment; filename="{name}.csv"'
+    assert text.startswith({"analytics": "from,", "leads": "id,"}[name])
+
+
+def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    """Each asks every 1.8 seconds, so the other sees a reply within 2. Half a second more is for a busy machine."""
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    first, second = (Person(driver, run) for driver in browsers)
+    first.be_signed_in()
+    second.be_signed_in("cas@acme.test")
+    for person in (first, second):
+        person.open("/convos/support/live")
+        person.sees("Hello")
+    taken = []
+    for writer, reader in ((first, second), (second, first), (first, second)):
+        writer.fill("text", text := f"Reply {len(taken)}")
+        reader.fill("text", "half a reply")
+        begun = time.monotonic()
+        writer.press("Send")
+        reader.sees(text)
+        taken.append(round(time.monotonic() - begun, 2))
+        assert reader.find("[name=text]").get_attribute("value") == "half a reply"
+    sys.stdout.write(f"A reply was seen after {taken} seconds.\n")
+    assert max(taken) < 2.5
+    listed = ask(run, "GET", "/v3/agents/support/convos/live/messages")["data"]
+    assert [one["item"]["text"] for one in listed] == ["Reply 2", "Reply 1", "Reply 0", "Hello"]
+    assert first.log() == second.log() == []

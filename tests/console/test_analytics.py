@@ -1,0 +1,115 @@
+"""Analytics and leads in the console: what a person chooses, what they see of it, and the files."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.console.browser import Browser
+from tests.console.conftest import PASSWORD
+from tests.console.counted import count
+
+TODAY = clock.iso(clock.seconds())[:10]
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
+    """The client's browser, with counts and leads of their agent and of another."""
+    for agent_id, number in (("support", 7), ("other", 999)):
+        count(workspace.workspace_id, agent_id, TODAY, 0, "NL", conversations=number, messages=12 * number, seconds=70)
+        count(workspace.workspace_id, agent_id, "2026-01-31", 23, "NL", conversations=number)
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": agent_id, "name": f"Ann of {agent_id}", "email": "a@b.test"}}
+        )
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def test_a_person_sees_the_counts_of_their_agents(signed_in: Browser) -> None:
+    for path in ("", "?days=7", "?days=90&by=country", "?agent=support", "?agent=other", "?interval=month"):
+        page = signed_in.open(f"/analytics{path}")
+        assert page.status == 200
+        assert "<strong>7</strong>" in page.text and "<strong>84</strong>" in page.text
+        assert "999" not in page.text and "Other" not in page.text
+    assert "NL" in signed_in.open("/analytics?by=country").text
+
+
+def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:
+    chosen = "/analytics?from=2026-02-01&to=2026-02-03"
+    assert "<strong>7</strong>" not in signed_in.open(chosen).text
+    assert "<strong>7</strong>" in signed_in.open(f"{chosen}&tz=Europe/Amsterdam").text
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("tz=Mars", "tz"),
+        ("from=2026-02-02&to=2026-02-01", "from"),
+        ("from=2026-02-02", "from"),
+        ("from=2020-01-01&to=2026-01-01", "from"),
+        ("from=x&to=2026-01-01", "from"),
+        ("from=2026-01-01&to=0001-01-01", "to"),
+        ("days=8", "days"),
+        ("days=90&interval=hour", "interval"),
+        ("by=secret", "interval"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field(query: str, field: str, signed_in: Browser) -> None:
+    page = signed_in.open(f"/analytics?{query}")
+    assert page.status == 400
+    assert f'id="wrong-{field}"' in page.text and f'aria-describedby="wrong-{field}"' in page.text
+    assert signed_in.open(f"/analytics.csv?{query}").status == 400
+
+
+def test_the_file_has_what_the_page_shows(signed_in: Browser) -> None:
+    answer = signed_in.open("/analytics.csv?days=7")
+    assert answer.headers["content-disposition"] == 'attachment; filename="analytics.csv"'
+    rows: list[dict[str, Any]] = [*csv.DictReader(io.StringIO(answer.text))]
+    assert len(rows) == 7
+    assert sum(int(row["conversations"]) for row in rows) == 7
+    assert '"NL"' not in answer.text and "NL" in signed_in.open("/analytics.csv?days=7&by=country").text
+
+
+def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
+    for path in (
+        "",
+        "?agent=support",
+        "?agent=other",
+        "?q=ANN",
+        f"?from={TODAY}&to={TODAY}",
+        "?cursor=" + "7" + "z" * 25 + "other",
+    ):
+        for page in (signed_in.open(f"/leads{path}"), signed_in.open(f"/leads.csv{path}")):
+            assert page.status == 200
+            assert "Ann of support" in page.text and "Ann of other" not in page.text
+    assert "/convos?agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
+    for path in ("?q=nobody", "?to=2026-01-01"):
+        assert "No lead matches" in signed_in.open(f"/leads{path}").text
+    assert signed_in.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
+
+
+def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    for path in ("/analytics", "/leads"):
+        assert "You have no agents yet." in browser.open(path).text
+        assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
+
+
+def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:
+    for number in range(60):
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": ("support", "other")[number % 2], "name": f"Lead {number}."}}
+        )
+    browser = Browser(workspace.workspace_id)
+    page = browser.post("", {"key": workspace.workspace_key})
+    page = browser.open("/leads")
+    following = page.text.partition("/leads?cursor=")[2].partition('"')[0]
+    both = page.text + browser.open(f"/leads?cursor={following}").text
+    exported = browser.open("/leads.csv").text
+    for number in range(60):
+        assert both.count(f">Lead {number}.<") == exported.count(f",Lead {number}.,") == 1
