@@ -1,6 +1,7 @@
 """The history: every change with who, when and which members, and no value; versions of agents and tools."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,17 @@ def test_paths_are_those_of_the_members_that_differ() -> None:
     long = paths.changed({}, {"\N{GRINNING FACE}" * 1_000 + str(number): 1 for number in range(9)})
     assert long == ["\N{GRINNING FACE}" * 50]
     assert sum(map(len, paths.changed({}, {f"{number:0100}": 1 for number in range(1_000)}))) <= 8_000
+
+
+def test_the_paths_below_a_long_name_need_little_memory() -> None:
+    """The function of the stream would otherwise end, and its batch come again and again."""
+    after = {"a" * 100_000: {"b": {f"{number}": number for number in range(1_000)}}}
+    tracemalloc.start()
+    try:
+        assert paths.changed({"a" * 100_000: {"b": {}}}, after) == ["a" * 200]
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_save_of_the_same_record_is_no_change(history: History, api: Api, agent_id: str) -> None:
