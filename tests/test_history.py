@@ -140,6 +140,17 @@ def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -
     assert (created["operation"], retired["changed"]) == ("create", ["expiresAt"])
 
 
+def test_a_credential_changes_after_its_creation_though_streams_have_whole_seconds(api: Api, history: History) -> None:
+    """As Lambda passes the time of a change: in whole seconds."""
+    key = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).data
+    assert Api(key["key"]).post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).status == 200
+    records = history.records()
+    for one in records:
+        one["dynamodb"]["ApproximateCreationDateTime"] //= 1
+    keep(records)
+    assert [one["operation"] for one in history.of(f"keys/{key['id']}")] == ["update", "create"]
+
+
 @pytest.mark.parametrize("resource", ["tools", "clients", "orgs", "webhooks", "tokens"])
 def test_a_deletion_is_known_at_once_with_who_deleted(resource: str, workspace: NewWorkspace, api: Api) -> None:
     api.post("/v2/agents/support", {})
