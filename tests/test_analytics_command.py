@@ -2,8 +2,10 @@
 
 import io
 import json
+from datetime import timezone, tzinfo
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from click.testing import CliRunner
@@ -58,10 +60,10 @@ NL                        9  25%  ████████████
 """
 
 
-def drawn(report: Any, groups: Any, **terminal: Any) -> str:
+def drawn(report: Any, groups: Any, zone: tzinfo = timezone.utc, **terminal: Any) -> str:
     output = io.StringIO()
     Console(file=output, width=drawing.WIDTH, highlight=False, **terminal).print(
-        drawing.draw("Support, the last 9 days", report, groups)
+        drawing.draw("Support, the last 9 days", report, groups, zone)
     )
     return output.getvalue()
 
@@ -89,6 +91,28 @@ def test_a_year_fits_eighty_columns() -> None:
     assert max(map(len, text.splitlines())) <= drawing.WIDTH
     assert "Each mark is 12 days" in text
     assert len(drawing.sparkline([1] * 366, 12)) == 31
+
+
+def scale(*starts: int, zone: str = "UTC") -> str:
+    report = {**REPORT, "series": [entry(start, 1, 0, 0, 0, 0, 0, 0) for start in starts]}
+    return next(line for line in lines(drawn(report, {}, ZoneInfo(zone))) if line.startswith("Each mark"))
+
+
+def test_dates_are_those_of_the_zone() -> None:
+    first = 1_774_566_000  # midnight of 27 March 2026 in Amsterdam
+    days = (first, first + DAY, first + 2 * DAY, first + 3 * DAY - 3_600)  # the third one has 23 hours
+    assert scale(*days, zone="Europe/Amsterdam") == "Each mark is a day, from 2026-03-27 to 2026-03-30."
+    hours = "Each mark is an hour, from 2026-03-27 00:00 to 2026-03-27 01:00."
+    assert scale(first, first + 3_600, zone="Europe/Amsterdam") == hours
+
+
+def test_texts_of_callers_are_no_markup_and_no_control_sequences() -> None:
+    report = REPORT | {"totals": entry(0, 1, 0, 0, 0, 0, 0, 0)}
+    output = io.StringIO()
+    groups = {"browser": [{"value": "[/x][red]y", "totals": report["totals"]}]}
+    Console(file=output, width=drawing.WIDTH).print(drawing.draw("\x1b]0;x\x07 [b]", report, groups, timezone.utc))
+    assert "?]0;x? [b]" in output.getvalue() and "[/x][red]y" in output.getvalue()
+    assert "\x1b" not in output.getvalue()
 
 
 def test_an_agent_without_counts_has_a_sentence_instead() -> None:
@@ -136,6 +160,10 @@ def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) ->
     text = command("--agent", agent, "--last", "7d")
     assert lines(text)[0] == "Support, the last 7 days"
     assert "Page loads by country" in text and "\x1b" not in text
+    assert lines(command("--agent", agent, "--last", "36h"))[0] == "Support, the last 36 hours"
+    assert lines(command("--agent", agent, "--last", "90m"))[0] == "Support, the last 90 minutes"
+    refused = CliRunner().invoke(cams, ["analytics", "--agent", agent, "--svg", str(tmp_path / "none" / "report.svg")])
+    assert refused.exit_code == 1 and isinstance(refused.exception, SystemExit)
     command("--agent", agent, "--svg", str(tmp_path / "report.svg"))
     assert "<svg" in (tmp_path / "report.svg").read_text("utf-8")
 

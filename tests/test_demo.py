@@ -14,6 +14,7 @@ from chalicelib.webhooks import signature
 from chalicelib.workspaces.store import NewWorkspace
 from infra.demo import fill, plan, receiver, texts
 from infra.demo.plan import Talk, Visit
+from infra.local.children import RunError
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.selection import whole
@@ -204,6 +205,14 @@ def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, 
     assert (load["countryCode"], load["interactionsNum"]) == (visit.country, len(talk.lines[::2]))
     agent = api.get(f"/v3/agents/{visit.agent}").data
     assert [tool["name"] for tool in agent["tools"]] == [tool["name"] for tool in texts.TOOLS[visit.agent]]
+
+
+def test_a_demonstration_whose_agent_was_deleted_says_so(workspace: NewWorkspace, pipeline: Pipeline) -> None:
+    service, api = InProcess(workspace), Api(workspace.workspace_key)
+    fill.fill(service, 1, no_bar)
+    assert api.delete(f"/v3/agents/{texts.SHOP}").status == 200
+    with pytest.raises(RunError, match="The agent demo-bikes has been deleted"):
+        fill.is_filled(service)
 
 
 # ---- the receiver ---------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """The history: every change with who, when and which members, and no value; versions of agents and tools."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,17 @@ def test_paths_are_those_of_the_members_that_differ() -> None:
     assert sum(map(len, paths.changed({}, {f"{number:0100}": 1 for number in range(1_000)}))) <= 8_000
 
 
+def test_the_paths_below_a_long_name_need_little_memory() -> None:
+    """The function of the stream would otherwise end, and its batch come again and again."""
+    after = {"a" * 100_000: {"b": {f"{number}": number for number in range(1_000)}}}
+    tracemalloc.start()
+    try:
+        assert paths.changed({"a" * 100_000: {"b": {}}}, after) == ["a" * 200]
+        assert tracemalloc.get_traced_memory()[1] < 2_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_save_of_the_same_record_is_no_change(history: History, api: Api, agent_id: str) -> None:
     for path, body in (("/v2/clients/ann", {"name": "Ann"}), ("/v2/orgs/acme", {"name": "Acme"})):
         for _ in range(2):
@@ -126,6 +138,17 @@ def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -
     (created,) = history.of(f"keys/{new['id']}")
     (retired,) = (one for one in history.of() if one["operation"] == "update")
     assert (created["operation"], retired["changed"]) == ("create", ["expiresAt"])
+
+
+def test_a_credential_changes_after_its_creation_though_streams_have_whole_seconds(api: Api, history: History) -> None:
+    """As Lambda passes the time of a change: in whole seconds."""
+    key = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).data
+    assert Api(key["key"]).post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).status == 200
+    records = history.records()
+    for one in records:
+        one["dynamodb"]["ApproximateCreationDateTime"] //= 1
+    keep(records)
+    assert [one["operation"] for one in history.of(f"keys/{key['id']}")] == ["update", "create"]
 
 
 @pytest.mark.parametrize("resource", ["tools", "clients", "orgs", "webhooks", "tokens"])

@@ -103,7 +103,8 @@ def _replaced(before: State | None, row: HistoryRow) -> Found | None:
 def _change_of_credential(after: State, before: State | None, stream: dict[str, Any]) -> str:
     if before is None:
         return after.record_id  # a ULID of its creation
-    milliseconds = int(stream["ApproximateCreationDateTime"] * 1000)
+    # The time of the stream is in whole seconds, so a change would seem to come before the creation of that second.
+    milliseconds = max(int(stream["ApproximateCreationDateTime"] * 1000), ids.timestamp_of(after.record_id) + 1)
     return history.change_at(milliseconds, after.resource, after.record_id, stream["SequenceNumber"])
 
 

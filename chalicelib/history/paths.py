@@ -44,6 +44,9 @@ _ABSENT = object()
 
 
 def _join(path: str, name: str) -> str:
+    """The path of a member. One that will be cut anyway does not grow: a long name may have many members."""
+    if len(path) >= _MAX_PATH:
+        return path
     return f"{path}.{name}" if path else name
 
 

@@ -15,6 +15,7 @@ from infra.cams import options
 
 _DAY_SECONDS = 24 * 60 * 60
 _HOURLY_SECONDS = 2 * _DAY_SECONDS
+_UNITS = {_DAY_SECONDS: "day", 3_600: "hour", 60: "minute", 1: "second"}
 
 
 def _zone(context: click.Context, parameter: click.Parameter, value: str) -> ZoneInfo:
@@ -73,11 +74,14 @@ def analytics(
         click.echo(json.dumps({**report, "groups": groups}, indent=2))
         return
     name = agents.display_name(agent.open()) or agent_id
-    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups)
+    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups, zone)
     if picture is None:
         drawing.show(drawn)
-    else:
+        return
+    try:
         drawing.save(drawn, picture, f"python -m infra.cams analytics --agent {agent_id}")
+    except OSError as error:
+        raise click.FileError(str(picture), error.strerror) from error
 
 
 def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | None) -> dict[str, Any]:
@@ -98,5 +102,6 @@ def _only_workspace() -> str:
 
 
 def _in_words(seconds: int) -> str:
-    count, unit = (seconds // _DAY_SECONDS, "day") if seconds >= _DAY_SECONDS else (seconds // 3_600, "hour")
-    return f"{count} {unit}{'s' * (count != 1)}"
+    unit = next(one for one in _UNITS if seconds % one == 0)
+    count = seconds // unit
+    return f"{count} {_UNITS[unit]}{'s' * (count != 1)}"

@@ -7,6 +7,7 @@ the output is no terminal, or with NO_COLOR.
 import re
 import sys
 from collections.abc import Sequence
+from datetime import datetime, tzinfo
 from io import StringIO, TextIOWrapper
 from itertools import islice
 from pathlib import Path
@@ -17,8 +18,6 @@ from rich.bar import Bar
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
-
-from chalicelib import clock
 
 Report = dict[str, Any]
 
@@ -40,19 +39,20 @@ _VALUE_WIDTH = 18
 _COUNT_WIDTH = 7
 
 
-def draw(title: str, report: Report, groups: dict[str, list[Report]]) -> RenderableType:
+def draw(title: str, report: Report, groups: dict[str, list[Report]], zone: tzinfo) -> RenderableType:
     """The totals of a report with the change since the period before, a sparkline per count, and bars.
 
-    `groups` has the groups of a report by dimension. Their bars show page loads, or conversations if none is counted.
+    `zone` is that of the dates. `groups` has the groups of a report by dimension. Their bars show page loads, or
+    conversations if none is counted.
     """
     series, totals = report["series"], report["totals"]
-    heading = Text(title, style="bold")
+    heading = _text(title, "bold")
     if not any(totals[name] or report["previous"][name] for name in _LABELS):
         return Group(heading, Text("Nothing was counted in this period. A change is counted about 17 minutes later."))
     per_mark = -(-len(series) // _SPARKS)
     name = "loads" if totals["loads"] else "conversations"
     bars = [_bars(dimension, name, found) for dimension, found in groups.items() if totals[name]]
-    return Group(heading, _totals(report, per_mark), Text(_scale(series, per_mark), style="dim"), *bars)
+    return Group(heading, _totals(report, per_mark), Text(_scale(series, per_mark, zone), style="dim"), *bars)
 
 
 def sparkline(values: Sequence[int], per_mark: int = 1) -> str:
@@ -115,7 +115,7 @@ def _bars(dimension: str, name: str, groups: Sequence[Report]) -> RenderableType
     total = sum(count for count, _ in counted)
     for count, value in shown:
         bar = Bar(shown[0][0], 0, count, width=_BAR_WIDTH, color="cyan")
-        table.add_row(_printable(value), f"{count:,}", f"{round(count * 100 / total)}%", bar)
+        table.add_row(_text(value), f"{count:,}", f"{round(count * 100 / total)}%", bar)
     rest = sum(count for count, _ in counted[len(shown) :])
     if rest:
         table.add_row(Text("all others", style="dim"), f"{rest:,}", f"{round(rest * 100 / total)}%", "")
@@ -126,16 +126,16 @@ def _length(seconds: int | None) -> str:
     return "–" if seconds is None else f"{seconds // 60}:{seconds % 60:02}"
 
 
-def _scale(series: Sequence[Report], per_mark: int) -> str:
+def _scale(series: Sequence[Report], per_mark: int, zone: tzinfo) -> str:
     """What a mark of the sparklines is."""
     if len(series) == 1:
         return "Each mark is the whole period."
-    seconds = series[-1]["from"] - series[-2]["from"]
-    count, unit = (seconds // 86_400, "day") if seconds >= 86_400 else (seconds // 3_600, "hour")
-    marks = f"{count * per_mark} {unit}s" if count * per_mark > 1 else f"a {unit}" if unit == "day" else f"an {unit}"
-    return f"Each mark is {marks}, from {clock.iso(series[0]['from'])[:10]} to {clock.iso(series[-1]['from'])[:10]}."
+    is_hourly = series[-1]["from"] - series[-2]["from"] <= 3_600  # a day has 23 to 25 hours
+    one, many, form = ("an hour", "hours", "%Y-%m-%d %H:%M") if is_hourly else ("a day", "days", "%Y-%m-%d")
+    first, last = (datetime.fromtimestamp(entry["from"], zone).strftime(form) for entry in (series[0], series[-1]))
+    return f"Each mark is {one if per_mark == 1 else f'{per_mark} {many}'}, from {first} to {last}."
 
 
-def _printable(value: str) -> str:
-    """A value that callers chose, without control characters."""
-    return "".join(character if character.isprintable() else "?" for character in value)
+def _text(value: str, style: str = "") -> Text:
+    """A text that callers chose: without control characters, and not taken for Rich's markup."""
+    return Text("".join(character if character.isprintable() else "?" for character in value), style)

@@ -6,11 +6,20 @@ from typing import Any
 from chalicelib.storage import keyring
 from infra.demo import history, plan, texts
 from infra.demo.service import Service
+from infra.local.children import RunError
 
 
 def is_filled(service: Service) -> bool:
-    """Whether the demonstration data is complete: the organisation is made last."""
-    return service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is not None
+    """Whether the demonstration data is complete: the organisation is made last.
+
+    Raises RunError if one of its agents has been deleted since.
+    """
+    if service.call("GET", f"/v2/orgs/{texts.ORGANISATION}") is None:
+        return False
+    for agent_id in texts.AGENTS:
+        if service.call("GET", f"/v3/agents/{agent_id}") is None:
+            raise RunError(f"The agent {agent_id} has been deleted. Choose another STATE for a new demonstration.")
+    return True
 
 
 def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -> list[plan.Visit]:
