@@ -45,7 +45,7 @@ def test_the_package_alone_serves_every_kind_of_request(package: Package) -> Non
 def test_the_pages_of_the_console_are_compiled(package: Package) -> None:
     assert [one["statusCode"] for one in package.runs["signing in"].answers] == [303]
     assert [one["statusCode"] for one in package.runs["showing pages"].answers] == [200] * 3
-    assert "jinja2.parser" not in package.runs["showing pages"].after_each[-1]["modules"]
+    assert not (package.directory / "chalicelib" / "console" / "templates").exists()
     assert "jinja2" not in package.runs["serving"].after_each[-1]["modules"]
 
 
@@ -64,6 +64,7 @@ def test_every_module_with_handlers_was_run(package: Package) -> None:
 
 def test_every_shipped_package_is_used_by_a_function(package: Package) -> None:
     used = {_top(file) for run in package.runs.values() for file in run.files}
+    used.add("tzdata")  # read only where the system has no time zones
     assert {_top(file) for file in _shipped(package)} - {"__pycache__"} == used - {"__pycache__"}
 
 
