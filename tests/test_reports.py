@@ -79,6 +79,15 @@ def message(ts: int, sender: str = "human") -> Record:
     return {"from": sender, "messages": [{"item": {"text": f"at {ts}"}, "ts": ts}]}
 
 
+def test_a_period_whose_predecessor_is_cut_at_the_nearest_hour_says_so(api: Api, agent_id: str) -> None:
+    # Lord Howe Island is ten and a half hours from UTC until 4 October 2026, then eleven.
+    days = [clock.start_of_day(day) for day in ("2026-10-10", "2026-10-14", "2026-10-05", "2026-10-09")]
+    zone = "tz=Australia/Lord_Howe"
+    later, first = (f"{REPORT}?{zone}&from={start}&to={end}" for start, end in (days[:2], days[2:]))
+    assert "warnings" not in api.get(later).json
+    assert [one["path"] for one in api.get(first).json["warnings"]] == ["tz"]
+
+
 def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -> None:
     load = {"record": "load", "countryCode": "NL", "origin": "web-chat"}
     for _ in range(2):
@@ -89,6 +98,8 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     turns = [*turns, message(1_060)]
     assert api.post(STATE.format("ann"), {"turns": turns, "metadata": {"state": "requested_chat"}}).status == 200
     assert api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}).status == 200
+    # A conversation that gets shorter takes nothing back.
+    assert api.post(STATE.format("ann"), {"turns": turns[:2]}).status == 200
     pipeline.run()
     report = api.get(REPORT).data
     expected = counted(

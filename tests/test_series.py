@@ -158,5 +158,11 @@ def test_sums_keep_a_bounded_number_of_values_whatever_the_order() -> None:
 
 
 def test_a_long_value_is_cut() -> None:
-    happened = hours.Happened("agent", "tag", {"loads": 1}, {"browser": "x" * 1_000, "origin": None})
-    assert happened.places() == ["", "", "x" * hours.MAX_LENGTH, "", ""]
+    values = {
+        "browser": "x" * 1_000,
+        "origin": None,
+        "platform": "x" + "\N{GRINNING FACE}" * 1_000,
+        "language": "\ud800a",
+    }
+    happened = hours.Happened("agent", "tag", {"loads": 1}, values)
+    assert happened.places() == ["", "", "x" * 40, "x" + "\N{GRINNING FACE}" * 9, "a"]

@@ -14,7 +14,7 @@ DIMENSIONS = ("origin", "country", "browser", "platform", "language")
 # Of each dimension and hour, the values with the most changes are counted apart, and all others together. So neither
 # the number of values nor their length can make the rows grow without bound.
 MAX_VALUES = 20
-MAX_LENGTH = 40
+MAX_BYTES = 40
 OTHER, UNKNOWN = "other", "unknown"
 SECONDS = 3_600
 
@@ -39,7 +39,8 @@ class Happened(NamedTuple):
 
     def places(self) -> list[str]:
         """A value for each of `DIMENSIONS`, cut to its limit; empty if it is not known."""
-        return [(self.values.get(name) or "")[:MAX_LENGTH] for name in DIMENSIONS]
+        values = ((self.values.get(name) or "").encode(errors="ignore")[:MAX_BYTES] for name in DIMENSIONS)
+        return [value.decode(errors="ignore") for value in values]
 
 
 class Hour(NamedTuple):

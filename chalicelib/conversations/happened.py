@@ -56,7 +56,7 @@ def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | Non
         "messages": seen.messages - (seen_before.messages if seen_before else 0),
         "interactions": seen.interactions - (seen_before.interactions if seen_before else 0),
         "handoffs": int(metadata.get("state") == _HANDOFF != before.get("state")),
-        "seconds": _seconds(metadata) - _seconds(before),
+        "seconds": max(_seconds(metadata) - _seconds(before), 0),
     }
 
 
