@@ -29,7 +29,7 @@ from tests.webhooks import pipeline
 KEY = "crash"
 TABLE = storage.table("idempotency")
 REPLAYED = "idempotency-replayed"
-SEALED = {"document", "search", "metadata", "summary", "turns", "load", "convo", "received", "part"}
+SEALED = {"document", "entry", "search", "metadata", "summary", "turns", "load", "convo", "received", "part"}
 
 pytestmark = pytest.mark.promise("repeated")
 
