@@ -1,12 +1,13 @@
-"""Agents: the list, the form of the members that people change most, the rest as JSON, tools and versions."""
+"""Agents: the list, the form of one, and tests of its tools."""
 
 import json
+from typing import Any
 
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-from chalicelib.console import fields, guard, overview, pages
-from chalicelib.console.calls import Operations
+from chalicelib.console import agent_form, guard, pages
+from chalicelib.console.calls import Operations, committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
@@ -14,132 +15,150 @@ from chalicelib.storage import Document
 
 routes = Blueprint(__name__)
 
-_AGENT, _VERSIONS = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/versions"
+_PATH = "/v3/agents/{agent_id}"
 _PAGE = "/console/{workspace}/agents/{agent_id}"
+_SHOWN = 50
 
 
 @routes.route("/console/{workspace}/agents", methods=["GET"])
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
-    """List the agents that the person sees, up to 50."""
+    """List the agents of the person's organisation, or those of the workspace, which have a search."""
+    asked = {name: exchange.query_value(name) for name in ("q", "starred", "cursor")}
+    found = _list(session, asked)
+    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
     return pages.page(
         "agents.html",
         guard.language_of(session),
         session=session,
         current="/agents",
-        titles=overview.agent_titles(session),
+        found=found["data"],
+        asked=asked,
+        following=following,
     )
 
 
 @routes.route(_PAGE, methods=["GET"])
 @signed_in("/agents")
 def read_agent(session: Session, agent_id: str) -> Response:
-    """Show an agent as a form."""
-    return _form(session, agent_id)
+    """Show the form of an agent, and its tools."""
+    agent, tag = _operations().read(_PATH, agent_id=agent_id)
+    return _page(session, agent, tag, agent_form.values(agent))
 
 
 @routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
-    """Save the form, unless somebody else saved the agent since it was shown; what was typed stays in the form."""
-    typed = guard.form()
-    before, _ = _read(agent_id)
+    """Save what was typed. If somebody else has saved the agent meanwhile, show both and save nothing."""
+    fields = guard.form()
+    agent, tag = _operations().read(_PATH, agent_id=agent_id)
+    given = agent_form.typed(fields)
     try:
-        change = fields.change(before, typed)
-        if change:
-            body = {"agent": change}
-            _operations().send("PATCH", _AGENT, body, typed.get("etag"), agent_id=agent_id)
-    except (errors.Invalid, errors.PreconditionFailed) as error:
-        return _form(session, agent_id, typed, error)
+        if fields.get("tag") != tag:
+            return _page(session, agent, tag, given, status=412, conflicts=agent_form.conflicts(agent, given))
+        _save(agent_id, agent_form.change(agent, given), tag)
+    except errors.ApiError as error:
+        return _page(session, agent, fields.get("tag", ""), given, status=error.STATUS_CODE, error=error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
 @routes.route(f"{_PAGE}/tools/{{tool_id}}", methods=["POST"], content_types=guard.FORM)
 @signed_in("/agents")
 def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
-    """Call the server of one of the agent's tools, and show the request and the response."""
-    agent, _ = _read(agent_id)
-    (tool,) = [one for one in agent.get("tools", ()) if one["id"] == tool_id] or [None]
-    if tool is None:
+    """Call the server of a tool of the agent with the typed arguments, and show what it was sent and answered."""
+    tool = _operations().get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
+    if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
-    arguments = fields.parse_object("arguments", guard.form().get("arguments", "{}"))
-    found = _operations().send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+    typed = guard.form().get("arguments", "")
+    try:
+        tested, error = _test(tool_id, typed), None
+    except errors.ApiError as raised:
+        tested, error = None, raised
     return pages.page(
-        "tool_test.html",
-        guard.language_of(session),
-        session=session,
-        current="/agents",
-        agent_id=agent_id,
-        tool=tool,
-        found=found,
-    )
-
-
-@routes.route(f"{_PAGE}/versions", methods=["GET"])
-@signed_in("/agents")
-def list_versions(session: Session, agent_id: str) -> Response:
-    """List the versions of an agent, newest first."""
-    found = _operations().get(_VERSIONS, {"cursor": exchange.query_value("cursor")}, agent_id=agent_id)
-    return pages.page(
-        "versions.html",
-        guard.language_of(session),
-        session=session,
-        current="/agents",
-        agent_id=agent_id,
-        versions=found["data"],
-        following=found.get("nextCursor"),
-    )
-
-
-@routes.route(f"{_PAGE}/versions/{{number}}", methods=["GET"])
-@signed_in("/agents")
-def compare_version(session: Session, agent_id: str, number: str) -> Response:
-    """Show how a version of an agent differs from the agent of today."""
-    found = _operations().get(f"{_VERSIONS}/{{number}}", agent_id=agent_id, number=number)["data"]
-    now, _ = _read(agent_id)
-    return pages.page(
-        "version.html",
-        guard.language_of(session),
-        session=session,
-        current="/agents",
-        agent_id=agent_id,
-        number=number,
-        differences=fields.differences(found, now),
-    )
-
-
-@routes.route(f"{_PAGE}/versions/{{number}}", methods=["POST"], content_types=guard.FORM)
-@signed_in("/agents")
-def restore_version(session: Session, agent_id: str, number: str) -> Response:
-    """Make the agent what it was; its keys stay those of today."""
-    _operations().send("POST", f"{_VERSIONS}/{{number}}/restore", None, agent_id=agent_id, number=number)
-    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
-
-
-def _form(
-    session: Session, agent_id: str, typed: dict[str, str] | None = None, error: errors.ApiError | None = None
-) -> Response:
-    agent, tag = _read(agent_id)
-    return pages.page(
-        "agent.html",
+        "tool.html",
         guard.language_of(session),
         error.STATUS_CODE if error else 200,
         session=session,
         current="/agents",
-        agent=agent,
         agent_id=agent_id,
-        tag=typed.get("etag", tag) if typed else tag,
-        fields=fields.shown(agent, typed, error.issues if error else ()),
-        rest=typed.get("rest", "") if typed else json.dumps(fields.rest(agent), indent=2, ensure_ascii=False),
-        message=error.message if error else None,
-        saved=exchange.query_value("saved") == "true",
+        tool={**tool, "id": tool_id},
+        arguments=typed,
+        tested=tested,
+        error=error and (error.message, [one["message"] for one in error.issues]),
     )
 
 
-def _read(agent_id: str) -> tuple[Document, str]:
-    answer, tag = _operations().get_tagged(_AGENT, agent_id=agent_id)
-    return answer["data"], tag
+def arguments_of(tool: Document) -> str:
+    """The arguments that a test of a tool begins with, as JSON: the keys of its fields."""
+    keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
+    return json.dumps({key: "" for key in keys if key}, indent=2, ensure_ascii=False)
 
 
 def _operations() -> Operations:
     return Operations(routes.current_app.routes)
+
+
+def _list(session: Session, asked: dict[str, str | None]) -> Any:
+    if session.agent_ids is None:
+        return _operations().get("/v3/agents", {**asked, "sort": "lastModified", "limit": _SHOWN})
+    org_id = session.client.get("orgId")
+    if not org_id or not session.agent_ids:
+        return {"data": []}
+    wanted = {"cursor": asked["cursor"], "limit": _SHOWN}
+    return _operations().get("/v3/orgs/{org_id}/agents", wanted, org_id=org_id)
+
+
+def _save(agent_id: str, change: Document, tag: str) -> None:
+    if change:
+        committed(lambda: _operations().send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
+
+
+def _test(tool_id: str, typed: str) -> Any:
+    try:
+        arguments = json.loads(typed or "{}")
+    except (ValueError, RecursionError):
+        raise errors.Invalid.member("arguments", "must be a JSON object") from None
+    return _operations().send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+
+
+def _page(
+    session: Session,
+    agent: Document,
+    tag: str,
+    given: dict[str, Any],
+    status: int = 200,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    """The page of an agent with these values in its fields, and each error at its field."""
+    at_fields, others = _sorted(error.issues if error else [], given)
+    return pages.page(
+        "agent.html",
+        guard.language_of(session),
+        status,
+        session=session,
+        current="/agents",
+        agent=agent,
+        tag=tag,
+        given=given,
+        groups=agent_form.GROUPS,
+        issues=at_fields,
+        others=others,
+        message=error.message if error and not error.issues else None,
+        conflicts=conflicts,
+        tools=[{**tool, "arguments": arguments_of(tool)} for tool in agent.get("tools") or ()],
+        saved=exchange.query_value("saved"),
+    )
+
+
+def _sorted(issues: list[errors.Issue], given: dict[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:
+    """The messages by the field that they are about; those about members of the JSON with the paths."""
+    at_fields: dict[str, str] = {}
+    others = []
+    for issue in issues:
+        path = issue["path"].removeprefix("agent.")
+        if path in given:
+            at_fields[path] = issue["message"]
+        else:
+            others.append((path, issue["message"]))
+    return at_fields, others

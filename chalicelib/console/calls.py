@@ -5,14 +5,18 @@ in the unit of work of the page's own request.
 """
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from chalice.app import Request, Response
 
-from chalicelib.http import exchange
+from chalicelib import storage
+from chalicelib.http import commit, exchange
 
-_JSON = {"content-type": "application/json"}
+_Result = TypeVar("_Result")
+# Strict, so that what a page would not show after saving is an error.
+_HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
 
 
 class Operations:
@@ -25,15 +29,14 @@ class Operations:
         """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
         return json.loads(self._call("GET", path, query or {}, None, values).body)
 
-    def get_tagged(self, path: str, **values: str) -> tuple[Any, str]:
-        """The same, with the ETag of the answer."""
+    def read(self, path: str, **values: str) -> tuple[Any, str]:
+        """The record that a GET of a route answers, and its entity tag."""
         answer = self._call("GET", path, {}, None, values)
-        return json.loads(answer.body), str(answer.headers["ETag"])
+        return json.loads(answer.body)["data"], str(answer.headers["ETag"])
 
     def send(self, method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
         """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
-        headers = {"if-match": if_match} if if_match else {}
-        return json.loads(self._call(method, path, {}, body, values, headers).body)
+        return json.loads(self._call(method, path, {}, body, values, if_match).body)
 
     def _call(
         self,
@@ -42,13 +45,13 @@ class Operations:
         query: dict[str, Any],
         body: Any,
         values: dict[str, str],
-        headers: dict[str, str] | None = None,
+        if_match: str | None = None,
     ) -> Response:
         view = self._routes[path][method].view_function
         given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
         event = {
             "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
-            "headers": {**_JSON, **(headers or {})},
+            "headers": {**_HEADERS, **({"if-match": if_match} if if_match else {})},
             "multiValueQueryStringParameters": given,
             "pathParameters": values,
             "stageVariables": None,
@@ -58,6 +61,18 @@ class Operations:
         with exchange.request_context(Request(event, None)):
             answer: Response = view(**values)
         return answer
+
+
+def committed(action: Callable[[], _Result]) -> _Result:
+    """The result of an action whose writes are committed now, so that a page can show the errors of the commit."""
+
+    def run() -> _Result:
+        with storage.unit_of_work() as unit:
+            result = action()
+        commit.send(unit.messages)
+        return result
+
+    return storage.retry_on_conflict(run)
 
 
 def query_string(query: dict[str, Any]) -> str:

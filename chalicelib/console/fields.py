@@ -1,89 +1,90 @@
-"""The form of an agent: its fields, what a sent form changes, and how two versions differ. Pure."""
+"""Fields of forms that save a record: their values for a record, and what was typed into them as a change."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from chalicelib import errors
-from chalicelib.errors import Issue
 from chalicelib.storage import Document
 
-TEXT, AREA, NUMBER, FLAG = "text", "area", "number", "flag"
-# The members that people change most, in the order of the form.
-_KINDS = {
-    "title": TEXT,
-    "description": AREA,
-    "vg_systemPrompt": AREA,
-    "proactiveMessage": AREA,
-    "vg_defaultModel": TEXT,
-    "vg_temperature": NUMBER,
-    "vg_maxTokens": NUMBER,
-    "messagesLimit": NUMBER,
-    "starred": FLAG,
-    "disabled": FLAG,
-}
-# What the service sets, and what has pages or operations of its own.
-_NOT_SHOWN = {"ID", "id", "ownerID", "storageID", "createdAtUNIX", "lastModified", "tools", "assignedToolsIds"}
-_TIMES = {"lastModified", "updatedAt", "tools"}
+# How a field is entered. TEXTS has a field for each text, LINES a line; an empty one is left out.
+TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
 
 
 class Field(NamedTuple):
-    """A field of the form: the member, how it is typed, its value, and the rule that the value breaks, if it does."""
+    """A field of a form: the dotted path of its member, and how it is entered."""
 
-    name: str
+    path: str
     kind: str
-    value: Any
-    rule: str | None
 
 
-def shown(agent: Document, typed: Mapping[str, str] | None, issues: Iterable[Issue]) -> list[Field]:
-    """The fields with the values of the agent, or with those that were typed, and their issues."""
-    rules = {one["path"].removeprefix("agent.").partition(".")[0]: one["message"] for one in issues}
-    values = (
-        agent if typed is None else {**typed, **{name: name in typed for name, kind in _KINDS.items() if kind == FLAG}}
-    )
-    return [Field(name, kind, values.get(name), rules.get(name)) for name, kind in _KINDS.items()]
+def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
+    """The values of the fields for a record, by their names: texts, and a list for TEXTS."""
+    return {field.path: _value(field, at(record, field.path)) for field in fields}
 
 
-def rest(agent: Document) -> Document:
-    """The members of an agent that the form has as JSON."""
-    return {name: value for name, value in agent.items() if name not in _KINDS and name not in _NOT_SHOWN}
+def typed(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
+    """The values of the fields as they were typed, in the same form. A browser sends lines that end with CRLF."""
+    plain = {name: value.replace("\r\n", "\n") for name, value in sent.items()}
+    return {
+        field.path: _texts(plain, field.path) if field.kind == TEXTS else plain.get(field.path, "") for field in fields
+    }
 
 
-def change(before: Document, typed: Mapping[str, str]) -> Document:
-    """The members that a form changes; None clears one. Raises Invalid with the path of the field."""
-    wanted = {name: _value(name, kind, typed) for name, kind in _KINDS.items()}
-    others, had = parse_object("rest", typed.get("rest", "{}")), rest(before)
-    wanted |= {**dict.fromkeys(had), **{name: value for name, value in others.items() if name not in _NOT_SHOWN}}
-    return {name: value for name, value in wanted.items() if value != before.get(name) and (value or name in before)}
+def change(fields: Sequence[Field], record: Document, given: dict[str, Any]) -> Document:
+    """The members that were typed otherwise than the record has them; None clears a member."""
+    before = values(fields, record)
+    changed: Document = {}
+    for field in fields:
+        if given[field.path] != _plain(before[field.path]):
+            _put(changed, field.path, _parse(field, given[field.path]))
+    return changed
 
 
-def parse_object(name: str, text: str) -> Document:
-    """A JSON object that was typed. Raises Invalid."""
+def at(document: Document, path: str) -> Any:
+    """The value at a dotted path, None if there is none."""
+    first, _, below = path.partition(".")
+    inner = document.get(first)
+    return inner if not below else inner.get(below) if isinstance(inner, dict) else None
+
+
+def _value(field: Field, value: Any) -> Any:
+    if field.kind in (TEXTS, LINES):
+        texts = [one for one in value or () if isinstance(one, str)]
+        return texts if field.kind == TEXTS else "\n".join(texts)
+    if field.kind == FLAG:
+        return "on" if value else ""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value if one.strip()]
+    return value.replace("\r\n", "\n")
+
+
+def _texts(sent: dict[str, str], path: str) -> list[str]:
+    found = ((name.removeprefix(f"{path}."), text) for name, text in sent.items() if name.startswith(f"{path}."))
+    numbered = sorted((int(number), text) for number, text in found if number.isascii() and number.isdecimal())
+    return [text for _, text in numbered if text.strip()]
+
+
+def _parse(field: Field, text: Any) -> Any:
+    """The value of a typed text, None to clear the member. The API refuses what is not a number, by its own rule."""
+    if field.kind == FLAG:
+        return bool(text)
+    if field.kind == LINES:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if field.kind != NUMBER:
+        return text or None
     try:
-        found = json.loads(text.strip() or "{}")
-    except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
-        raise errors.Invalid.member(name, "must be a JSON object")
-    return found
-
-
-def differences(then: Document, now: Document) -> list[tuple[str, Any, Any]]:
-    """The members that differ, with their value then and now; None for none."""
-    names = sorted((then.keys() | now.keys()) - _TIMES)
-    return [(name, then.get(name), now.get(name)) for name in names if then.get(name) != now.get(name)]
-
-
-def _value(name: str, kind: str, typed: Mapping[str, str]) -> Any:
-    """The value that was typed into a field."""
-    text = typed.get(name, "")
-    if kind == FLAG:
-        return name in typed
-    if kind != NUMBER or not text.strip():
-        return text.replace("\r\n", "\n") or None
-    try:
-        number = float(text)
+        return json.loads(text) if text.strip() else None
     except ValueError:
-        raise errors.Invalid.member(name, "must be a number") from None
-    return int(number) if number.is_integer() else number
+        return text
+
+
+def _put(document: Document, path: str, value: Any) -> None:
+    first, _, below = path.partition(".")
+    if below:
+        document.setdefault(first, {})[below] = value
+    else:
+        document[first] = value

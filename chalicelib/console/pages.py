@@ -22,7 +22,7 @@ _FOLDER = Path(__file__).parent
 SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 # The pages that the navigation shows.
-OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents")
+OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
 _HTML = "text/html; charset=utf-8"
 _TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 _POLICY = (

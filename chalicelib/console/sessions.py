@@ -22,6 +22,8 @@ from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
 
 COOKIE = "__Secure-cams"
+ACCOUNT = "/account"
+_ALWAYS = (ACCOUNT, "/sign-out")
 _CACHE_SIZE = 1_000
 
 
@@ -69,7 +71,7 @@ class Session(NamedTuple):
     def may_open(self, page: str) -> bool:
         """Whether the person may open a page, such as `/overview`: `canAccess` lists them, all without the member."""
         pages = self.client.get("canAccess")
-        return pages is None or page in pages
+        return pages is None or page in pages or page in _ALWAYS
 
     def form_token(self) -> str:
         """What each form of the session carries."""

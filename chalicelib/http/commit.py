@@ -7,7 +7,7 @@ With an `Idempotency-Key`, the same commit stores the key with the response, on 
 effect and the response are stored together, and a repeated request is replayed.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from chalice.app import Request, Response
 
@@ -56,6 +56,11 @@ def _run(request: Request, get_response: _GetResponse, key: idempotency.Key | No
             unit.discard()
         elif key is not None:
             idempotency.stage(key, response, unit.messages)
-    for queue, text in unit.messages:
-        queues.send(queue, [text], auth.caller().workspace_id)
+    send(unit.messages)
     return response
+
+
+def send(messages: Iterable[tuple[str, str]]) -> None:
+    """Send the messages of a unit that has been committed: queues and texts."""
+    for queue, text in messages:
+        queues.send(queue, [text], auth.caller().workspace_id)

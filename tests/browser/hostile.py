@@ -27,6 +27,7 @@ PAYLOADS = (
 )
 ALL = " ".join(reversed(PAYLOADS))
 LONG = "long" * 75
+_WEBHOOK: dict[str, Any] = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
 _TYPES = (
     "text", "message", "html", "choice", "buttons", "card", "cardV2", "carousel", "carouselV2", "visual", "image",
     "video", "audio", "file", "iFrame", "link", "debug", "goodbye", "no-reply", "custom_action", ALL,
@@ -36,10 +37,15 @@ _TYPES = (
 def fill(run: Run) -> None:
     """Write an agent, two organisations with a client each, conversations, leads and counts."""
     ask(run, "POST", "/v2/agents/support", {"title": f"{ALL} {LONG}", "description": ALL})
+    ask(run, "PATCH", "/v3/agents/support", {"agent": _agent()})
+    ask(run, "POST", "/v3/agents/support/tools", {"tool": _tool()})
+    ask(run, "POST", "/v3/webhooks", {"webhook": {**_WEBHOOK, "description": f"{ALL} {LONG}"}})
+    ask(run, "POST", "/v3/tokens", {"token": {"name": ALL[:200]}})
     for org_id, email, layout in (("acme", EMAIL, "vertical"), ("top", EMAIL_AT_THE_TOP, "horizontal")):
         organisation = {"name": f"{LONG} {ALL}", "widgetIDs": ["support"], "dashboardLayout": layout}
-        ask(run, "POST", f"/v2/orgs/{org_id}", {**organisation, "preferredLanguage": "nl"})
-        client = {"orgId": org_id, "name": ALL, "email": email, "dashboardPassword": PASSWORD}
+        settings = {"preferredLanguage": "nl", "squarePhotoURL": ALL, "canSelfEdit": True}
+        ask(run, "POST", f"/v2/orgs/{org_id}", {**organisation, **settings})
+        client = {"orgId": org_id, "name": ALL, "email": email, "dashboardPassword": PASSWORD, "isOrgAdmin": True}
         ask(run, "POST", f"/v2/clients/{org_id}", client)
     converse(run, "all", _metadata(f"{ALL} {LONG}"), _messages())
     for place, payload in enumerate(PAYLOADS):
@@ -47,6 +53,18 @@ def fill(run: Run) -> None:
         lead = dict.fromkeys(("name", "email", "phone"), payload)
         ask(run, "POST", "/v3/leads", {"lead": {"agentId": "support", **lead}})
     count(run, PAYLOADS[2], 123_456_789)
+
+
+def _agent() -> dict[str, Any]:
+    """Members of an agent, in fields of their own and in the JSON."""
+    texts = dict.fromkeys(("vg_systemPrompt", "vg_defaultModel", "chatEndMessage", "lang", "theme"), f"{ALL} {LONG}")
+    node = {"id": "start", "name": ALL, "instructions": ALL}
+    return {**texts, "vg_initMessages": [*PAYLOADS, LONG], "convoTags": [ALL], "nodes": [node], "tabs": [{ALL: ALL}]}
+
+
+def _tool() -> dict[str, Any]:
+    fields = [{"key": ALL, "in": "query"}]
+    return {"name": f"{ALL} {LONG}", "description": ALL, "serverUrl": ALL, "method": ALL, "fields": fields}
 
 
 def _metadata(text: str) -> dict[str, Any]:

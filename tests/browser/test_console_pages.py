@@ -24,6 +24,11 @@ OTHERS = (
     *(f"/analytics?by={one}&days=7" for one in ("origin", "country")),
     "/leads?q=nobody",
     f"/leads?q={hostile.PAYLOADS[3]}&agent={hostile.PAYLOADS[3]}",
+    "/agents/support",
+    "/agents/support/versions",
+    "/settings/orgs/acme/clients/acme",
+    "/settings/orgs/acme/new-client",
+    "/account",
 )
 PAGES = (*pages.OPENED, *OTHERS)
 _STOPS = "a[href], button, input:not([type=hidden]), select, textarea, summary"
@@ -133,6 +138,37 @@ def check(person: Person, scheme: str) -> None:
         assert person.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
 
 
+def test_a_version_and_the_test_of_a_tool_pass_the_same_checks(person: Person) -> None:
+    person.open("/agents/support/versions")
+    person.leave(person.driver.find_elements("css selector", ".rows a")[-1])
+    for scheme in ("light", "dark"):
+        check(person, scheme)
+    assert made(person) == [None]
+    person.open("/agents/support")
+    person.driver.find_elements("css selector", "li summary")[0].click()
+    person.press("Testen")
+    check(person, "light")
+    assert made(person) == [None]
+    person.driver.get_log("browser")  # the page is the answer to what the tool does not allow
+
+
+def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
+    stranger.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+    stranger.open()
+    stranger.find("summary").click()
+    stranger.fill("key", stranger.run.credentials["workspace_key"])
+    stranger.leave(stranger.driver.find_elements("css selector", "details button")[0])
+    for path in ("/agents", "/settings", "/settings/orgs/acme"):
+        for scheme in ("light", "dark"):
+            stranger.open(path)
+            check(stranger, scheme)
+        assert made(stranger) == [None]
+    stranger.open("/settings")
+    stranger.leave(stranger.driver.find_elements("css selector", "a[href*='/webhooks/']")[0])
+    check(stranger, "light")
+    assert made(stranger) == [None]
+
+
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_too_wide(path: str, person: Person) -> None:
     check_width(path, person)
@@ -155,7 +191,7 @@ def check_width(path: str, person: Person) -> None:
         assert person.driver.execute_script("return document.documentElement.scrollWidth") <= size[0]
 
 
-@pytest.mark.parametrize("path", ["/overview", "/convos/support/one-1", "/analytics", "/leads"])
+@pytest.mark.parametrize("path", ["/overview", "/convos/support/one-1", "/analytics", "/leads", "/settings"])
 def test_the_keyboard_reaches_everything_in_sight(path: str, person: Person) -> None:
     person.open(path)
     seen: list[Any] = []

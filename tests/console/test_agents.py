@@ -1,132 +1,221 @@
-"""Agents in the console: the form, JSON, tools, versions."""
+"""Agents in the console: the form, what is refused at its fields, two editors at once, tools and versions."""
 
+import html
 import json
+import re
 from typing import Any
 
 import pytest
 
 from chalicelib.workspaces.store import NewWorkspace
-from tests.api import Api
+from tests.api import Answer, Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
-from tests.test_history import keep
-from tests.webhooks.pipeline import HISTORY, Stream
+from tests.moto_tables import snapshot
+from tests.versions import NUMBER, keep_versions
 
 AGENT = "/agents/support"
-CANARY = "canary-secret"
-
-
-@pytest.fixture
-def stream(workspace: NewWorkspace) -> Stream:
-    """The changes from now on."""
-    return Stream()
+CANARY = "canary-5b1c"
+SECRETS = {
+    "SECRET_API_KEY": None,
+    "VF_DIALOGUE_API_KEY": CANARY,
+    "vectorDb": {"key": CANARY},
+    "voiceConfig": {"speechGen": {"apiKey": CANARY, "voiceId": "nova"}},
+    "flowtool": {"webhookUrl": "https://flow.test", "webhookSecret": CANARY},
+    "unknownMember": CANARY,
+}
 
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api) -> Browser:
-    """The client's browser."""
-    agent = {"vg_systemPrompt": "You help.", "igAccessToken": CANARY, "theme": "dark", "vg_temperature": 0.5}
-    assert workspace_api.patch("/v3/agents/support", {"agent": agent}).status == 200
+    """The client's browser, with an agent that has secrets and a tool."""
+    members = {
+        "vg_systemPrompt": "Be kind.\nBe <brief>.",
+        "vg_temperature": 0.3,
+        "vg_initMessages": ["Hello", "How are you?"],
+        "limits": {"maxMonthlyCreditsUsage": 100},
+        "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "End"}],
+    }
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": {**members, **SECRETS}}).status == 200
     browser.sign_in("bo@acme.test", PASSWORD)
     return browser
 
 
 def stored(api: Api) -> Any:
-    return api.get("/v3/agents/support").data
+    """The agent as the workspace key sees it, without the time of its change."""
+    agent = api.get(f"/v3{AGENT}").data
+    agent.pop("lastModified")
+    return agent
 
 
-def values_of(browser: Browser) -> dict[str, str]:
-    """What the form of the agent sends without a change."""
-    agent = json.loads(json.dumps({"theme": "dark", "agentPlatform": None}))
-    return {"title": "Support", "vg_systemPrompt": "You help.", "vg_temperature": "0.5", "rest": json.dumps(agent)}
+def filled(page: Answer) -> dict[str, str]:
+    """What a browser sends of the form of an agent, if the person changes nothing."""
+    form = page.text.partition(f'action="{page_action(page)}"')[2].partition("</form>")[0]
+    fields = {}
+    for part in form.split("<")[1:]:
+        tag, _, content = part.partition(">")
+        named = tag.partition(' name="')[2].partition('"')[0]
+        if tag.startswith("textarea"):
+            fields[named] = html.unescape(content).removeprefix("\n").replace("\n", "\r\n")
+        elif tag.startswith("input") and ("checkbox" not in tag or " checked" in tag):
+            fields[named] = html.unescape(tag.partition(' value="')[2].partition('"')[0])
+    return fields
 
 
-def test_the_form_shows_an_agent_without_its_secrets(signed_in: Browser) -> None:
-    assert "Support" in signed_in.open("/agents").text
-    assert "Other" not in signed_in.open("/agents").text
-    page = signed_in.open(AGENT)
-    assert "You help." in page.text
-    assert CANARY not in page.text
-    assert "cams_agent_" not in page.text
+def page_action(page: Answer) -> str:
+    """The address of the form of an agent."""
+    return next(one.partition('"')[0] for one in page.text.split('action="') if one.partition('"')[0].endswith(AGENT))
 
 
-def test_a_saved_form_changes_its_members_and_keeps_secrets(signed_in: Browser, workspace_api: Api) -> None:
-    before = stored(workspace_api)
-    page = signed_in.open(AGENT)
-    rest = json.dumps({"theme": "light"})
-    fields = {"title": "Help", "vg_systemPrompt": "You help.\r\nAlways.", "vg_temperature": "0.7", "starred": "true"}
-    saved = signed_in.submit(page, AGENT, {**fields, "rest": rest})
-    assert (saved.status, "Saved." in saved.text) == (200, True)
+def save(browser: Browser, changed: dict[str, str], page: Answer | None = None) -> Answer:
+    """Change fields in the form, and save."""
+    return browser.post(AGENT, {**filled(page or browser.open(AGENT)), **changed})
+
+
+def test_a_person_sees_the_agents_of_their_organisation(signed_in: Browser) -> None:
+    page = signed_in.open("/agents")
+    assert "Support" in page.text and "Other" not in page.text
+    assert signed_in.open(AGENT).status == 200
+
+
+def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
+    before = snapshot()
+    assert "Saved." in save(signed_in, {}).text
+    assert snapshot() == before
+
+
+def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, workspace_api: Api) -> None:
+    before, page = stored(workspace_api), signed_in.open(AGENT)
+    rest = json.loads(filled(page)["rest"])
+    assert "limits" not in rest and "title" not in rest
+    del rest["voiceConfig"]
+    rest["nodes"][1]["name"] = "Goodbye"
+    rest["nodes"][1]["instructions"] = "Say goodbye."
+    rest["ui"] = {"widgetType": "direct-chat"}
+    changed = {
+        "title": "Help",
+        "starred": "on",
+        "vg_temperature": "0.5",
+        "vg_initMessages.1": "",
+        "vg_initMessages.2": "Ask me",
+        "limits.maxMonthlyCreditsUsage": "",
+        "limits.maxAnnualCreditsUsage": "900",
+        "rest": json.dumps(rest),
+    }
+    assert "Saved." in save(signed_in, changed, page).text
     after = stored(workspace_api)
-    wanted = {"title": "Help", "vg_systemPrompt": "You help.\nAlways.", "vg_temperature": 0.7, "starred": True}
-    assert {name: after[name] for name in wanted} == wanted
-    assert (after["theme"], after["igAccessToken"]) == ("light", CANARY)
-    assert after["SECRET_API_KEY"] == before["SECRET_API_KEY"]
+    assert after == {
+        **before,
+        "title": "Help",
+        "starred": True,
+        "vg_temperature": 0.5,
+        "vg_initMessages": ["Hello", "Ask me"],
+        "limits": {"maxAnnualCreditsUsage": 900},
+        "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "Goodbye", "instructions": "Say goodbye."}],
+        "ui": {"widgetType": "direct-chat"},
+        "voiceConfig": {"speechGen": {"apiKey": CANARY}},
+    }
 
 
 @pytest.mark.parametrize(
-    ("fields", "name", "rule"),
+    ("changed", "field", "rule"),
     [
         ({"vg_temperature": "warm"}, "vg_temperature", "must be a number"),
-        ({"rest": "[1]"}, None, "rest must be a JSON object."),
-        ({"rest": '{"limits": 5}'}, None, "limits must be an object"),
-        ({"rest": '{"title": "x"}', "vg_maxTokens": "1e400"}, "vg_maxTokens", "must be a finite number"),
+        ({"retention.days": "0"}, "retention.days", "greater than or equal to 1"),
+        ({"rest": "{"}, "rest", "line 1, column 2"),
+        ({"rest": "[]"}, "rest", "must be a JSON object"),
+        ({"rest": '{"theme": NaN}'}, "rest", "is not JSON"),
+        ({"rest": "[" * 100_000}, "rest", "is not JSON"),
+        ({"rest": '{"title": "x"}'}, "title", "has a field of its own"),
+        ({"rest": '{"nodes": []}'}, None, "nodes cannot be removed"),
+        ({"rest": '{"theme": 5}'}, None, "<code>theme</code>"),
+        ({"rest": '{"ui": {"voice": {"question": 1}}}'}, None, "<code>ui.voice.question</code>"),
+        ({"rest": '{"nonsense": 1}'}, None, "<code>nonsense</code>"),
     ],
 )
-def test_a_wrong_value_is_named_at_its_field_and_keeps_what_was_typed(
-    fields: dict[str, str], name: str | None, rule: str, signed_in: Browser, workspace_api: Api
+def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(
+    changed: dict[str, str], field: str | None, rule: str, signed_in: Browser
 ) -> None:
-    before = stored(workspace_api)
-    answer = signed_in.submit(signed_in.open(AGENT), AGENT, {**values_of(signed_in), "title": "Typed", **fields})
-    assert answer.status == 400
-    assert rule in answer.text
-    assert 'value="Typed"' in answer.text
-    assert name is None or f'id="rule-{name}"' in answer.text
-    assert stored(workspace_api) == before
+    before = snapshot()
+    answer = save(signed_in, {"description": "Typed just now", **changed})
+    assert (answer.status, rule in answer.text, "Typed just now" in answer.text) == (400, True, True)
+    if field:
+        assert f'id="wrong-{field}"' in answer.text
+    assert (
+        all(html.escape(value) in answer.text or len(value) > 1000 for value in changed.values()) or "rest" in changed
+    )
+    assert snapshot() == before
 
 
-def test_of_two_people_who_edit_at_once_the_second_is_told(signed_in: Browser, workspace_api: Api) -> None:
+def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_api: Api) -> None:
     page = signed_in.open(AGENT)
-    workspace_api.patch("/v3/agents/support", {"agent": {"title": "First"}})
-    answer = signed_in.submit(page, AGENT, {**values_of(signed_in), "title": "Second"})
-    assert (answer.status, 'value="Second"' in answer.text) == (412, True)
-    assert stored(workspace_api)["title"] == "First"
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "By the other", "theme": "dark"}})
+    answer = save(signed_in, {"title": "By me"}, page)
+    assert answer.status == 412
+    assert "Somebody else saved this" in answer.text
+    assert "By the other" in answer.text and 'value="By me"' in answer.text and "<code>theme</code>" in answer.text
+    assert re.findall(r"<code>(.*?)</code>", answer.text)[:4] == ["description", "theme", "title"]
+    assert stored(workspace_api)["title"] == "Support"
+    kept = {**filled(answer), "description": "By the other"}
+    assert "Saved." in signed_in.post(AGENT, kept).text
+    assert [stored(workspace_api)[name] for name in ("title", "description")] == ["By me", "By the other"]
 
 
-def test_another_organisations_agent_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
-    for path in ("/agents/other", "/agents/other/versions", "/agents/other/versions/5"):
+def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, workspace_api: Api) -> None:
+    open_tool = {"name": "Look up", "serverUrl": "http://127.0.0.1:9/x", "fields": [{"key": "order", "in": "query"}]}
+    tools = [open_tool, {"name": "Pay", "serverUrl": "https://pay.test", "serverUrlSecret": CANARY}]
+    ids = [workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).data["id"] for tool in tools]
+    page = signed_in.open(AGENT)
+    assert "&#34;order&#34;" in page.text and CANARY not in page.text
+    called = signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": '{"order": "5"}'})
+    assert (called.status, "no answer" in called.text.lower()) == (200, True)
+    refused = signed_in.submit(page, f"/tools/{ids[1]}", {"arguments": "{}"})
+    assert (refused.status, "secrets" in refused.text, CANARY in refused.text) == (403, True, False)
+    assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400
+
+
+def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser, workspace_api: Api) -> None:
+    tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "T", "serverUrl": "https://a.test"}}).data
+    fields, before = filled(signed_in.open(AGENT)), snapshot()
+    for path in ("/agents/other", "/agents/other/versions", "/agents/other/versions/1"):
         assert signed_in.open(path).status == 404
-    tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "weather"}}).data["id"]
-    page = signed_in.open(AGENT)
-    assert signed_in.submit(page, AGENT, {}).status == 200
-    secret = page.text.partition('name="form" value="')[2].partition('"')[0]
-    fields = {"form": secret, "arguments": "{}"}
-    assert signed_in.post(f"/agents/support/tools/{tool}", fields).status == 404
-    assert signed_in.post("/agents/other", {"form": secret, "title": "x"}).status == 404
-    assert workspace_api.get("/v3/agents/other").data["title"] == "Other"
+    for path in (
+        "/agents/other",
+        f"/agents/other/tools/{tool['id']}",
+        f"{AGENT}/tools/{tool['id']}",
+        "/agents/other/versions/1",
+    ):
+        assert signed_in.post(path, fields).status == 404
+    assert snapshot() == before
 
 
-def test_a_tool_that_cannot_be_called_says_why(signed_in: Browser, workspace_api: Api) -> None:
-    tool = workspace_api.post("/v3/agents/support/tools", {"tool": {"name": "weather"}}).data["id"]
-    page = signed_in.open(AGENT)
-    answer = signed_in.submit(page, f"/tools/{tool}", {"arguments": "{}"})
-    assert (answer.status, "tool.serverUrl must be set" in answer.text) == (409, True)
-    assert signed_in.submit(page, f"/tools/{tool}", {"arguments": "[]"}).status == 400
+def test_secrets_are_on_no_page(signed_in: Browser, workspace_api: Api) -> None:
+    key = workspace_api.get(f"/v3{AGENT}").data.get("SECRET_API_KEY") or CANARY
+    for path in ("/agents", AGENT, f"{AGENT}/versions"):
+        page = signed_in.open(path)
+        assert page.status == 200
+        assert CANARY not in page.text and key not in page.text and "unknownMember" not in page.text
 
 
-def test_a_version_is_compared_restored_and_named_after_who_saved_it(
-    stream: Stream, signed_in: Browser, workspace_api: Api
-) -> None:
-    signed_in.submit(signed_in.open(AGENT), AGENT, {**values_of(signed_in), "title": "Changed"})
-    keep(stream.read(*HISTORY))
+def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, workspace: NewWorkspace) -> None:
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    save(signed_in, {"title": "Help"})
     listed = signed_in.open(f"{AGENT}/versions")
-    assert "bo" in listed.text
-    newest, *_, oldest = workspace_api.get("/v3/agents/support/versions").data
-    assert newest["by"]["kind"] == "session"
-    compared = signed_in.open(f"{AGENT}/versions/{oldest['number']}")
-    assert ("Support" in compared.text, "Changed" in compared.text, CANARY in compared.text) == (True, True, False)
-    restored = signed_in.submit(compared, f"/versions/{oldest['number']}", {})
-    assert (restored.status, "Saved." in restored.text) == (200, True)
-    after = stored(workspace_api)
-    assert (after["title"], after["igAccessToken"]) == ("Support", CANARY)
-    assert "equals the agent of today" in signed_in.open(f"{AGENT}/versions/{oldest['number']}").text
+    assert f"{AGENT}/versions/{NUMBER}" in listed.text
+    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert "<code>title</code>" in page.text and CANARY not in page.text
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
+    stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
+    assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
+    assert stored(workspace_api)["title"] == "Help"
+    assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
+    assert stored(workspace_api)["title"] == "Kept before"
+
+
+def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, workspace: NewWorkspace) -> None:
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    fields, before = filled(signed_in.open(AGENT)), snapshot()
+    for tag in ("", '"none"', "?"):
+        assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)
+    assert snapshot() == before

@@ -28,6 +28,10 @@ SHOWN = {
     "/analytics": "analytics of 30 days",
     "/analytics?days=90&by=country": "analytics of 90 days by country",
     "/leads": "leads, a page",
+    "/agents": "agents",
+    "/agents/support": "an agent",
+    "/agents/support/versions": "versions of an agent",
+    "/settings/orgs/acme": "an organisation and its people",
 }
 
 
@@ -50,6 +54,7 @@ def signed_in(
     for day in range(180):
         date, country = clock.iso(NOW - day * 24 * 60 * 60)[:10], ("NL", "BE")[day % 2]
         count(workspace.workspace_id, "support", date, 9, country, conversations=12, messages=80, seconds=900)
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.sign_in("bo@acme.test", PASSWORD)
     return browser
 

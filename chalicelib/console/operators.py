@@ -1,0 +1,138 @@
+"""Settings of the whole workspace, for operators only: organisations, webhooks with their deliveries, and tokens."""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors
+from chalicelib.console import guard, pages, settings
+from chalicelib.console.calls import Operations, committed, query_string
+from chalicelib.console.guard import signed_in
+from chalicelib.console.sessions import Session
+from chalicelib.credentials import scopes
+from chalicelib.http import exchange
+from chalicelib.storage import Document
+
+routes = Blueprint(__name__)
+
+_PAGE = "/console/{workspace}/settings"
+_WEBHOOK = "/v3/webhooks/{webhook_id}"
+_STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
+LIFETIMES = (30, 90, 365)
+_DAY_SECONDS = 24 * 60 * 60
+_SHOWN = 100
+
+
+@routes.route(_PAGE, methods=["GET"])
+@signed_in("/settings")
+def read_settings(session: Session) -> Response:
+    """Lead an administrator to their organisation; show an operator the settings of the workspace."""
+    if session.client_id is not None:
+        org_id = session.client.get("orgId") or ""
+        settings.require_organisation(session, org_id)
+        return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}")
+    return _page(session, {})
+
+
+@routes.route(f"{_PAGE}/tokens", methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def issue_token(session: Session) -> Response:
+    """Issue an access token, and show it this once."""
+    _require_operator(session)
+    sent = guard.form()
+    try:
+        issued = committed(lambda: _operations().send("POST", "/v3/tokens", {"token": _token(sent)}))["data"]
+    except errors.ApiError as error:
+        return _page(session, sent, status=error.STATUS_CODE, error=error)
+    return _page(session, {}, issued=issued)
+
+
+@routes.route(f"{_PAGE}/tokens/{{token_id}}", methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def revoke_token(session: Session, token_id: str) -> Response:
+    """Revoke an access token."""
+    _require_operator(session)
+    committed(lambda: _operations().send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
+    return pages.redirect(f"/{session.workspace_id}/settings#tokens")
+
+
+@routes.route(f"{_PAGE}/webhooks/{{webhook_id}}", methods=["GET"])
+@signed_in("/settings")
+def read_webhook(session: Session, webhook_id: str) -> Response:
+    """Show a webhook and its deliveries, newest first."""
+    _require_operator(session)
+    asked = {name: exchange.query_value(name) for name in ("status", "cursor")}
+    webhook, _ = _operations().read(_WEBHOOK, webhook_id=webhook_id)
+    found = _operations().get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
+    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    return pages.page(
+        "webhook.html",
+        guard.language_of(session),
+        session=session,
+        current="/settings",
+        webhook=webhook,
+        found=found["data"],
+        asked=asked,
+        following=following,
+        statuses=_STATUSES,
+        redelivered=exchange.query_value("redelivered"),
+    )
+
+
+@routes.route(f"{_PAGE}/webhooks/{{webhook_id}}/deliveries/{{delivery_id}}", methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
+    """Send the event of a delivery again."""
+    _require_operator(session)
+    values = {"webhook_id": webhook_id, "delivery_id": delivery_id}
+    committed(lambda: _operations().send("POST", f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values))
+    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
+
+
+def _operations() -> Operations:
+    return Operations(routes.current_app.routes)
+
+
+def _require_operator(session: Session) -> None:
+    if session.client_id is not None:
+        raise errors.Forbidden("Only operators, who sign in with the workspace key, open this page.")
+
+
+def _token(sent: dict[str, str]) -> Document:
+    """The settings of a token by the form. Raises Invalid."""
+    days = sent.get("days", "")
+    if days not in map(str, LIFETIMES):
+        raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")
+    granted = [one for one in scopes.ALL if sent.get(f"scopes.{one}")]
+    token: Document = {"name": sent.get("name", "").strip(), "expiresInSeconds": int(days) * _DAY_SECONDS}
+    return {**token, **({"readOnly": True} if sent.get("readOnly") else {}), **({"scopes": granted} if granted else {})}
+
+
+def _page(
+    session: Session,
+    given: dict[str, str],
+    status: int = 200,
+    error: errors.ApiError | None = None,
+    issued: Any = None,
+) -> Response:
+    get = _operations().get
+    found = get("/v3/tokens", {"limit": _SHOWN, "cursor": exchange.query_value("tokens")})
+    organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": exchange.query_value("cursor")})
+    return pages.page(
+        "settings.html",
+        guard.language_of(session),
+        status,
+        session=session,
+        current="/settings",
+        organisations=organisations["data"],
+        following=organisations.get("nextCursor"),
+        webhooks=get("/v3/webhooks")["data"],
+        tokens=found["data"],
+        more_tokens=found.get("nextCursor"),
+        given=given,
+        issued=issued,
+        issues=settings.at_fields(error),
+        message=error.message if error and not error.issues else None,
+        lifetimes=LIFETIMES,
+        scopes=scopes.ALL,
+    )

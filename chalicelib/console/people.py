@@ -1,0 +1,166 @@
+"""People of an organisation: its clients, whom its administrators add and change."""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors
+from chalicelib.clients import store as clients
+from chalicelib.console import fields, guard, pages, sessions, settings
+from chalicelib.console.calls import Operations, committed
+from chalicelib.console.fields import FLAG, TEXT, Field
+from chalicelib.console.guard import signed_in
+from chalicelib.console.sessions import Session
+from chalicelib.storage import Document
+
+routes = Blueprint(__name__)
+
+_PATH = "/v2/clients/{client_id}"
+_PAGE = f"{settings.ORGANISATION}/clients/{{client_id}}"
+_NEW = f"{settings.ORGANISATION}/new-client"
+_FIELDS = (Field("name", TEXT), Field("email", TEXT))
+# Nobody changes these of themselves: an administrator could lock out the organisation.
+_RIGHTS = (Field("isOrgAdmin", FLAG),)
+_NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
+_SHORTEST_PASSWORD = 8
+
+
+@routes.route(_NEW, methods=["GET"])
+@signed_in("/settings")
+def read_new_client(session: Session, org_id: str) -> Response:
+    """Show the form of a new person."""
+    settings.require_organisation(session, org_id)
+    return _page(session, org_id, {}, "", _values({}))
+
+
+@routes.route(_NEW, methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def create_client(session: Session, org_id: str) -> Response:
+    """Add a person to the organisation."""
+    settings.require_organisation(session, org_id)
+    sent = guard.form()
+    given = _typed(sent)
+    try:
+        client = {**_change({}, given, sent, None), "orgId": org_id}
+        committed(lambda: _operations().send("POST", "/v3/clients", {"client": client}))
+    except errors.ApiError as error:
+        return _page(session, org_id, {}, "", given, status=error.STATUS_CODE, error=error)
+    return _to_organisation(session, org_id)
+
+
+@routes.route(_PAGE, methods=["GET"])
+@signed_in("/settings")
+def read_client(session: Session, org_id: str, client_id: str) -> Response:
+    """Show the form of a person of the organisation."""
+    client, tag = _read(session, org_id, client_id)
+    return _page(session, org_id, client, tag, _values(client))
+
+
+@routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def save_client(session: Session, org_id: str, client_id: str) -> Response:
+    """Save what was typed. If somebody else has saved the person meanwhile, show both and save nothing."""
+    (client, tag), sent = _read(session, org_id, client_id), guard.form()
+    given = _typed(sent)
+    if sent.get("tag") != tag:
+        found = settings.conflicts(_values(client), given)
+        return _page(session, org_id, client, tag, given, status=412, conflicts=found)
+    try:
+        _save(client_id, _change(client, given, sent, session.client_id), tag)
+    except errors.ApiError as error:
+        return _page(session, org_id, client, tag, given, status=error.STATUS_CODE, error=error)
+    return _to_organisation(session, org_id)
+
+
+def _operations() -> Operations:
+    return Operations(routes.current_app.routes)
+
+
+def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
+    """A person of the organisation with the entity tag. Raises Forbidden, and NotFound for one of another."""
+    settings.require_organisation(session, org_id)
+    client, tag = _operations().read(_PATH, client_id=client_id)
+    if client.get("orgId") != org_id:
+        raise errors.NotFound.of("client")
+    return client, tag
+
+
+def _save(client_id: str, change: Document, tag: str) -> None:
+    # The tag is that of the client whose organisation was checked.
+    committed(lambda: _operations().send("POST", _PATH, change, tag, client_id=client_id))
+    sessions.clear_cache()
+
+
+def _to_organisation(session: Session, org_id: str) -> Response:
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved=true")
+
+
+def _values(client: Document) -> dict[str, Any]:
+    """The values of the fields for a client. The password is never shown."""
+    allowed = client.get(_ACCESS)
+    opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
+    notify = {_NOTIFY: "on" if settings.is_notified(client) else ""}
+    return {**fields.values(_FIELDS + _RIGHTS, client), **opened, **notify}
+
+
+def _typed(sent: dict[str, str]) -> dict[str, Any]:
+    flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.OPENED))
+    return {**fields.typed(_FIELDS + _RIGHTS, sent), **{name: "on" if sent.get(name) else "" for name in flags}}
+
+
+def _change(client: Document, given: dict[str, Any], sent: dict[str, str], own_id: str | None) -> Document:
+    """What to send to the API; `own_id` is the id of the client who saves. Raises Invalid."""
+    changed = fields.change(_FIELDS, client, given)
+    if given[_NOTIFY] != _values(client)[_NOTIFY]:
+        changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
+    if password := sent.get(_PASSWORD):
+        if len(password) < _SHORTEST_PASSWORD:
+            rule = f"must have at least {_SHORTEST_PASSWORD} characters"
+            raise errors.Invalid("", [{"path": _PASSWORD, "message": rule}])
+        changed[_PASSWORD] = password
+    if own_id is None or client.get("ID") != own_id:
+        changed |= {**fields.change(_RIGHTS, client, given), **_access(client, given)}
+    return changed
+
+
+def _access(client: Document, given: dict[str, Any]) -> Document:
+    """The change of the pages that a client opens: all of them, also later ones, without the member."""
+    if all(given[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED):
+        return {}
+    allowed = [page for page in pages.OPENED if given[f"{_ACCESS}.{page}"]]
+    others = [page for page in client.get(_ACCESS) or () if page not in pages.OPENED]
+    return {_ACCESS: None if len(allowed) == len(pages.OPENED) and not others else [*allowed, *others]}
+
+
+def _issues(error: errors.ApiError | None) -> dict[str, str]:
+    if isinstance(error, clients.EmailTaken):
+        return {"email": error.message}
+    return settings.at_fields(error)
+
+
+def _page(
+    session: Session,
+    org_id: str,
+    client: Document,
+    tag: str,
+    given: dict[str, Any],
+    status: int = 200,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    issues = _issues(error)
+    return pages.page(
+        "client.html",
+        guard.language_of(session),
+        status,
+        session=session,
+        current="/settings",
+        org_id=org_id,
+        client=client,
+        is_own=session.client_id is not None and client.get("ID") == session.client_id,
+        tag=tag,
+        given=given,
+        issues=issues,
+        message=error.message if error and not issues else None,
+        conflicts=conflicts,
+    )

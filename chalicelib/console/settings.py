@@ -1,0 +1,180 @@
+"""Settings: the organisations, and each person's own notifications.
+
+The operations of organisations and clients take the workspace key, so the rights of an administrator are checked here,
+before each of them: only records of their own organisation, and only the members of their forms.
+"""
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib import errors
+from chalicelib.console import differences, fields, guard, pages, sessions
+from chalicelib.console.calls import Operations, committed
+from chalicelib.console.fields import FLAG, LINES, TEXT, Field
+from chalicelib.console.guard import signed_in
+from chalicelib.console.sessions import Session
+from chalicelib.http import exchange
+from chalicelib.storage import Document
+
+routes = Blueprint(__name__)
+
+ORGANISATION = "/console/{workspace}/settings/orgs/{org_id}"
+_ACCOUNT = "/console/{workspace}/account"
+_PATH = "/v2/orgs/{org_id}"
+_FIELDS = (
+    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
+)  # fmt: skip
+_OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
+LAYOUTS = ("vertical", "horizontal")
+_THROUGH = "email"
+# The change of a client by what its field has: a mail when a conversation waits for a person, or none.
+NOTIFICATIONS: dict[str, Document] = {
+    "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
+    "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
+}
+
+
+def require_organisation(session: Session, org_id: str) -> None:
+    """Raise Forbidden unless the person is an administrator, and NotFound unless of this organisation."""
+    if not session.is_admin:
+        raise errors.Forbidden("Only administrators of the organisation open this page.")
+    if session.client_id is not None and session.client.get("orgId") != org_id:
+        raise errors.NotFound.of("organisation")
+
+
+def at_fields(error: errors.ApiError | None) -> dict[str, str]:
+    """The messages of an error by the field that they are about."""
+    issues = error.issues if error else []
+    return {one["path"].removeprefix("client.").removeprefix("token."): one["message"] for one in issues}
+
+
+def conflicts(before: dict[str, Any], given: dict[str, Any]) -> list[differences.Difference]:
+    """What a save of what was typed would change of a record that somebody else has saved."""
+    return differences.between(before, given)
+
+
+@routes.route(ORGANISATION, methods=["GET"])
+@signed_in("/settings")
+def read_organisation(session: Session, org_id: str) -> Response:
+    """Show the form of an organisation, and its people."""
+    require_organisation(session, org_id)
+    organisation, tag = _operations().read(_PATH, org_id=org_id)
+    return _page(session, organisation, tag, fields.values(_fields(session), organisation))
+
+
+@routes.route(ORGANISATION, methods=["POST"], content_types=guard.FORM)
+@signed_in("/settings")
+def save_organisation(session: Session, org_id: str) -> Response:
+    """Save what was typed. If somebody else has saved the organisation meanwhile, show both and save nothing."""
+    require_organisation(session, org_id)
+    organisation, tag = _operations().read(_PATH, org_id=org_id)
+    if not _may_edit(session, organisation):
+        raise errors.Forbidden("Your organisation is changed by the operator of the service.")
+    sent, own = guard.form(), _fields(session)
+    given = fields.typed(own, sent)
+    if sent.get("tag") != tag:
+        found = conflicts(fields.values(own, organisation), given)
+        return _page(session, organisation, tag, given, status=412, conflicts=found)
+    try:
+        _save(org_id, organisation, fields.change(own, organisation, given), tag)
+    except errors.ApiError as error:
+        return _page(session, organisation, tag, given, status=error.STATUS_CODE, error=error)
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved=true")
+
+
+@routes.route(_ACCOUNT, methods=["GET"])
+@signed_in(sessions.ACCOUNT)
+def read_account(session: Session) -> Response:
+    """Show the person's own notification settings."""
+    return pages.page(
+        "account.html",
+        guard.language_of(session),
+        session=session,
+        current=sessions.ACCOUNT,
+        is_notified=is_notified(session.client),
+        saved=exchange.query_value("saved"),
+    )
+
+
+@routes.route(_ACCOUNT, methods=["POST"], content_types=guard.FORM)
+@signed_in(sessions.ACCOUNT)
+def save_account(session: Session) -> Response:
+    """Save the person's own notification settings, and nothing else."""
+    if session.client_id is None:
+        raise errors.Forbidden("A workspace key gets no mails.")
+    client_id, settings = session.client_id, NOTIFICATIONS["on" if guard.form().get("notify") else ""]
+    # Any version, but not a client that has been deleted: the operation would create it.
+    committed(
+        lambda: _operations().send("POST", "/v2/clients/{client_id}", settings, "*", client_id=client_id),
+    )
+    sessions.clear_cache()
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
+
+
+def is_notified(client: Document) -> bool:
+    """Whether a client gets a mail when a conversation waits for a person."""
+    return (client.get("notificationsSettings") or {}).get("notifyThrough") == _THROUGH
+
+
+def _operations() -> Operations:
+    return Operations(routes.current_app.routes)
+
+
+def _fields(session: Session) -> tuple[Field, ...]:
+    """The members that the person may change. An administrator who chose the agents could open those of others."""
+    return _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
+
+
+def _may_edit(session: Session, organisation: Document) -> bool:
+    return session.client_id is None or bool(organisation.get("canSelfEdit"))
+
+
+def _save(org_id: str, organisation: Document, change: Document, tag: str) -> None:
+    body = {"name": organisation["name"], **change}
+    committed(lambda: _operations().send("POST", _PATH, body, tag, org_id=org_id))
+    sessions.clear_cache()
+
+
+def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
+    """The options of the fields with a choice; a stored value that the console does not know stays one."""
+    t, found = pages.texts(language), {}
+    for name, group, known in (
+        ("preferredLanguage", "language", pages.LANGUAGES),
+        ("dashboardLayout", "layout", LAYOUTS),
+    ):
+        stored = organisation.get(name)
+        others = [stored] if stored and stored not in known else []
+        found[name] = [("", t("default")), *((one, t.named(group, one)) for one in (*known, *others))]
+    return found
+
+
+def _page(
+    session: Session,
+    organisation: Document,
+    tag: str,
+    given: dict[str, Any],
+    status: int = 200,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    query = {"limit": 100, "cursor": exchange.query_value("cursor")}
+    people = _operations().get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
+    return pages.page(
+        "organisation.html",
+        guard.language_of(session),
+        status,
+        session=session,
+        current="/settings",
+        organisation=organisation,
+        may_edit=_may_edit(session, organisation),
+        tag=tag,
+        given=given,
+        issues=at_fields(error),
+        message=error.message if error and not error.issues else None,
+        conflicts=conflicts,
+        choices=_choices(guard.language_of(session), organisation),
+        people=people["data"],
+        following=people.get("nextCursor"),
+        saved=exchange.query_value("saved"),
+    )
