@@ -13,6 +13,7 @@ from tests.browser import axe, chromium, hostile
 from tests.browser.console import NARROW, WIDE, Person
 from tests.reliability import runs
 from tests.reliability.runs import Run
+from tests.selection import each_value_once, whole
 
 OTHERS = (
     "/convos?inbox=true",
@@ -106,6 +107,7 @@ def test_the_check_finds_what_runs(person: Person) -> None:
     person.driver.get_log("browser")
 
 
+@each_value_once
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("path", PAGES)
 def test_axe_finds_no_violation(path: str, scheme: str, person: Person) -> None:
@@ -169,6 +171,7 @@ def test_what_operators_see_passes_the_same_checks(stranger: Person) -> None:
     assert made(stranger) == [None]
 
 
+@whole
 @pytest.mark.parametrize("path", PAGES)
 def test_nothing_is_too_wide(path: str, person: Person) -> None:
     check_width(path, person)
