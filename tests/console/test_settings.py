@@ -11,6 +11,7 @@ from tests.api import Answer, Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
+from tests.opened import messages
 
 ORG = "/settings/orgs/acme"
 BO = f"{ORG}/clients/bo"
@@ -263,9 +264,11 @@ def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) ->
     workspace_api.post(f"/v3/webhooks/{hook}/test")
     assert "hooks.test" in operator.open("/settings").text
     page = operator.open(f"/settings/webhooks/{hook}")
+    waiting = len([*messages()])
     (first,) = workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data
     again = operator.submit(page, f"/deliveries/{first['id']}", {})
     assert "queued again" in again.text
+    assert len([*messages()]) == waiting + 1
     assert len(workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data) == 2
     assert operator.open(f"/settings/webhooks/{hook}?status=failed").status == 200
 
