@@ -77,10 +77,12 @@ def save_organisation(session: Session, org_id: str) -> Response:
         found = conflicts(fields.values(own, organisation), given)
         return _page(session, organisation, tag, given, status=412, conflicts=found)
     try:
-        _save(org_id, organisation, fields.change(own, organisation, given), tag)
+        answer = _save(org_id, organisation, fields.change(own, organisation, given), tag)
     except errors.ApiError as error:
         return _page(session, organisation, tag, given, status=error.STATUS_CODE, error=error)
-    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved=true")
+    # What the API warns of: agents that do not exist, or not yet.
+    saved = "unknown_agents" if answer.get("warnings") else "saved"
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
 
 
 @routes.route(_ACCOUNT, methods=["GET"])
@@ -130,10 +132,12 @@ def _may_edit(session: Session, organisation: Document) -> bool:
     return session.client_id is None or bool(organisation.get("canSelfEdit"))
 
 
-def _save(org_id: str, organisation: Document, change: Document, tag: str) -> None:
+def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
+    """The answer of the API."""
     body = {"name": organisation["name"], **change}
-    committed(lambda: _operations().send("POST", _PATH, body, tag, org_id=org_id))
+    answer = committed(lambda: _operations().send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
+    return answer
 
 
 def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:

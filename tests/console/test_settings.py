@@ -240,6 +240,8 @@ def test_operators_change_every_organisation(operator: Browser, workspace_api: A
     assert "Saved." in operator.submit(page, ORG, fields).text
     found = workspace_api.get("/v2/orgs/acme").data
     assert (found["widgetIDs"], found["canSelfEdit"]) == (["support", "other"], True)
+    wrong = operator.submit(operator.open(ORG), ORG, {**fields, "widgetIDs": "suport"})
+    assert "Some of the agents do not exist" in wrong.text
     pages = opened(operator.open(BO))
     operator.submit(operator.open(BO), "/clients/bo", {**pages, "name": "Bo", "isOrgAdmin": "on"})
     assert client(workspace_api, "bo")["isOrgAdmin"] is True
