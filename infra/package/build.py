@@ -65,11 +65,22 @@ def _add_packages(vendor: Path, platform: str) -> None:
         path.write_bytes(file.content)
     # `legacy` puts the bytecode where the source was, so that Python imports it without a source, at any optimization.
     # Level 2 leaves out docstrings and assertions. Ours stay: the OpenAPI document has them.
+    _replace_by_bytecode(vendor)
+
+
+def _replace_by_bytecode(directory: Path) -> None:
     if not compileall.compile_dir(
-        vendor, quiet=1, force=True, legacy=True, stripdir=vendor, workers=0, invalidation_mode=_UNCHECKED, optimize=2
+        directory,
+        quiet=1,
+        force=True,
+        legacy=True,
+        stripdir=directory,
+        workers=0,
+        invalidation_mode=_UNCHECKED,
+        optimize=2,
     ):
         raise BuildError("A package module does not compile; see the lines above.")
-    for source in list(vendor.rglob("*.py")):
+    for source in list(directory.rglob("*.py")):
         source.unlink()
 
 
@@ -95,6 +106,7 @@ def _compile_templates(console: Path) -> None:
     """Ship the templates of the console as modules: compiling them would slow the first page of each process down."""
     sources = pages.environment().overlay(loader=FileSystemLoader(console / pages.SOURCES))
     sources.compile_templates(console / pages.COMPILED, zip=None, ignore_errors=False)
+    _replace_by_bytecode(console / pages.COMPILED)
     shutil.rmtree(console / pages.SOURCES)
 
 
