@@ -274,6 +274,8 @@ def _call_every_operation(api: Gateway) -> int:
     known, calls = ExampleValues(), 0
     for name in sorted([*EXAMPLES, *(operations.keys() - EXAMPLES.keys())], key=lambda one: one.startswith("delete_")):
         method, path, description = operations[name]
+        if "{number}" in path:  # a version, which a stream brings later
+            continue
         parameters = [_resolved(document, one) for one in description.get("parameters", ())]
         query = {one["name"]: one["example"] for one in parameters if one["in"] == "query" and one.get("required")}
         for request, expected in _examples(name, description):
