@@ -19,10 +19,9 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import prices
 from tests.api import Api
 from tests.capacity import metered
-from tests.selection import whole
 from tests.writes import put_now
 
-pytestmark = whole
+pytestmark = pytest.mark.long
 
 PAGE = Path(__file__).parent.parent / "docs" / "analytics.md"
 HOUR, DAYS, AGENTS = 3_600, 61, 4

@@ -14,7 +14,6 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.promises import Shown
-from tests.selection import whole
 from tests.webhooks import pipeline
 
 HOUR, DAY = 3_600, 24 * 3_600
@@ -158,7 +157,7 @@ def test_the_history_of_a_week_has_every_change_once_and_no_secret(
 
 
 @pytest.mark.promise("changes")
-@whole
+@pytest.mark.long
 def test_the_history_of_a_busy_week_has_every_change_once_and_no_secret(
     workspace: NewWorkspace, api: Api, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:

@@ -18,6 +18,7 @@ from tests.conftest import PassTime
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 from tests.moto_tables import snapshot
+from tests.selection import each_value_once
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}"}
@@ -67,6 +68,7 @@ def leads_to_sign_in(answer: Answer, workspace_id: str) -> bool:
     return (answer.status, answer.headers.get("location"), answer.text) == (303, f"/console/{workspace_id}", "")
 
 
+@each_value_once
 @guarded
 @pytest.mark.parametrize("cookie", ["", "__Secure-cams=x", f"__Secure-cams=cams_session_{'0' * 49}", "a=b; =; x"])
 def test_without_a_session_a_page_leads_to_the_sign_in(
@@ -108,6 +110,7 @@ def test_what_ends_a_session_ends_it_within_30_seconds(
     assert leads_to_sign_in(send(page, workspace.workspace_id, signed_in.cookie), workspace.workspace_id)
 
 
+@each_value_once
 @form
 @pytest.mark.parametrize(
     ("fields", "headers", "status"),
