@@ -16,7 +16,7 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
-from chalicelib.console.blueprints import blueprints as console
+from chalicelib.console.routes import routes as console
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
@@ -80,7 +80,7 @@ for blueprint in (
     *resources,
     webhooks,
     openapi,
-    *console,
+    console,
     functions,
     cascades,
     tallies,

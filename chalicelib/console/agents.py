@@ -3,24 +3,20 @@
 import json
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import agent_form, guard, pages
-from chalicelib.console.calls import Operations, committed, query_string
+from chalicelib.console import agent_form, calls, guard, pages
+from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
 _PATH = "/v3/agents/{agent_id}"
-_PAGE = "/console/{workspace}/agents/{agent_id}"
 _SHOWN = 50
 
 
-@routes.route("/console/{workspace}/agents", methods=["GET"])
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents of the person's organisation, or those of the workspace, which have a search."""
@@ -38,20 +34,18 @@ def list_agents(session: Session) -> Response:
     )
 
 
-@routes.route(_PAGE, methods=["GET"])
 @signed_in("/agents")
 def read_agent(session: Session, agent_id: str) -> Response:
     """Show the form of an agent, and its tools."""
-    agent, tag = _operations().read(_PATH, agent_id=agent_id)
+    agent, tag = calls.read(_PATH, agent_id=agent_id)
     return _page(session, agent, tag, agent_form.values(agent))
 
 
-@routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
     """Save what was typed. If somebody else has saved the agent meanwhile, show both and save nothing."""
     fields = guard.form()
-    agent, tag = _operations().read(_PATH, agent_id=agent_id)
+    agent, tag = calls.read(_PATH, agent_id=agent_id)
     given = agent_form.typed(fields)
     try:
         if fields.get("tag") != tag:
@@ -62,11 +56,10 @@ def save_agent(session: Session, agent_id: str) -> Response:
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
-@routes.route(f"{_PAGE}/tools/{{tool_id}}", methods=["POST"], content_types=guard.FORM)
 @signed_in("/agents")
 def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
     """Call the server of a tool of the agent with the typed arguments, and show what it was sent and answered."""
-    tool = _operations().get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
+    tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
     if tool.get("agentId") != agent_id:
         raise errors.NotFound.of("tool")
     typed = guard.form().get("arguments", "")
@@ -94,23 +87,19 @@ def arguments_of(tool: Document) -> str:
     return json.dumps({key: "" for key in keys if key}, indent=2, ensure_ascii=False)
 
 
-def _operations() -> Operations:
-    return Operations(routes.current_app.routes)
-
-
 def _list(session: Session, asked: dict[str, str | None]) -> Any:
     if session.agent_ids is None:
-        return _operations().get("/v3/agents", {**asked, "sort": "lastModified", "limit": _SHOWN})
+        return calls.get("/v3/agents", {**asked, "sort": "lastModified", "limit": _SHOWN})
     org_id = session.client.get("orgId")
     if not org_id or not session.agent_ids:
         return {"data": []}
     wanted = {"cursor": asked["cursor"], "limit": _SHOWN}
-    return _operations().get("/v3/orgs/{org_id}/agents", wanted, org_id=org_id)
+    return calls.get("/v3/orgs/{org_id}/agents", wanted, org_id=org_id)
 
 
 def _save(agent_id: str, change: Document, tag: str) -> None:
     if change:
-        committed(lambda: _operations().send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
+        committed(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
 
 
 def _test(tool_id: str, typed: str) -> Any:
@@ -118,7 +107,7 @@ def _test(tool_id: str, typed: str) -> Any:
         arguments = json.loads(typed or "{}")
     except (ValueError, RecursionError):
         raise errors.Invalid.member("arguments", "must be a JSON object") from None
-    return _operations().send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+    return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
 
 
 def _page(

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib.analytics import hours, reports, series
 from chalicelib.analytics.asked import Asked
@@ -14,8 +14,6 @@ from chalicelib.console.sessions import Session
 from chalicelib.http import exchange, files
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
 # Every count, those that people look at first.
 COUNTS = (
     "conversations", "messages", "handoffs", "newVisitors", "leads", "interactions", "loads", "averageSeconds",
@@ -24,7 +22,6 @@ _MAX_BARS = 8
 _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 
 
-@routes.route("/console/{workspace}/analytics", methods=["GET"])
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
     """Show the counts of a period with charts and tables, next to those of the period before."""
@@ -50,7 +47,6 @@ def read_analytics(session: Session) -> Response:
     )
 
 
-@routes.route("/console/{workspace}/analytics.csv", methods=["GET"])
 @signed_in("/analytics")
 def download(session: Session) -> Response:
     """The same as a file: a row for each interval, and for each value of the dimension."""

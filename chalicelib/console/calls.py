@@ -1,4 +1,4 @@
-"""Operations of the API, called by a page in the same process.
+"""Operations of the API, called by a page in the same process, for the current caller.
 
 A page shows what an operation answers, and a form does what an operation does, with the same checks. Writes are staged
 in the unit of work of the page's own request.
@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from chalice.app import Request, Response
 
 from chalicelib import storage
+from chalicelib.console.routes import routes
 from chalicelib.http import commit, exchange
 
 _Result = TypeVar("_Result")
@@ -19,48 +20,20 @@ _Result = TypeVar("_Result")
 _HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
 
 
-class Operations:
-    """The operations of an app with these `routes`, for the current caller."""
+def get(path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
+    """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
+    return json.loads(_call("GET", path, query or {}, None, values).body)
 
-    def __init__(self, routes: Any) -> None:
-        self._routes = routes
 
-    def get(self, path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
-        """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
-        return json.loads(self._call("GET", path, query or {}, None, values).body)
+def read(path: str, **values: str) -> tuple[Any, str]:
+    """The record that a GET of a route answers, and its entity tag."""
+    answer = _call("GET", path, {}, None, values)
+    return json.loads(answer.body)["data"], str(answer.headers["ETag"])
 
-    def read(self, path: str, **values: str) -> tuple[Any, str]:
-        """The record that a GET of a route answers, and its entity tag."""
-        answer = self._call("GET", path, {}, None, values)
-        return json.loads(answer.body)["data"], str(answer.headers["ETag"])
 
-    def send(self, method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
-        """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
-        return json.loads(self._call(method, path, {}, body, values, if_match).body)
-
-    def _call(
-        self,
-        method: str,
-        path: str,
-        query: dict[str, Any],
-        body: Any,
-        values: dict[str, str],
-        if_match: str | None = None,
-    ) -> Response:
-        view = self._routes[path][method].view_function
-        given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
-        event = {
-            "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
-            "headers": {**_HEADERS, **({"if-match": if_match} if if_match else {})},
-            "multiValueQueryStringParameters": given,
-            "pathParameters": values,
-            "stageVariables": None,
-            "isBase64Encoded": False,
-            "body": "" if body is None else json.dumps(body),
-        }
-        with exchange.request_context(Request(event, None)):
-            answer: Response = view(**values)
-        return answer
+def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
+    """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
+    return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
 def committed(action: Callable[[], _Result]) -> _Result:
@@ -79,3 +52,27 @@ def query_string(query: dict[str, Any]) -> str:
     """The text of a query, without entries that have no value; with its `?` if there are any."""
     given = {name: value for name, value in query.items() if value not in (None, "")}
     return f"?{urlencode(given)}" if given else ""
+
+
+def _call(
+    method: str,
+    path: str,
+    query: dict[str, Any],
+    body: Any,
+    values: dict[str, str],
+    if_match: str | None = None,
+) -> Response:
+    view = routes.current_app.routes[path][method].view_function
+    given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
+    event = {
+        "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
+        "headers": {**_HEADERS, **({"if-match": if_match} if if_match else {})},
+        "multiValueQueryStringParameters": given,
+        "pathParameters": values,
+        "stageVariables": None,
+        "isBase64Encoded": False,
+        "body": "" if body is None else json.dumps(body),
+    }
+    with exchange.request_context(Request(event, None)):
+        answer: Response = view(**values)
+    return answer

@@ -3,12 +3,12 @@
 from itertools import islice
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.console import guard, overview, pages
-from chalicelib.console.calls import Operations, query_string
+from chalicelib.console import calls, guard, overview, pages
+from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import store as conversations
@@ -17,16 +17,12 @@ from chalicelib.conversations.answer import render_v3
 from chalicelib.http import exchange
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
 _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
-_PAGE = "/console/{workspace}/convos/{agent_id}/{convo_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 SHOWN = 100
 
 
-@routes.route("/console/{workspace}/convos", methods=["GET"])
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
     """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
@@ -48,14 +44,12 @@ def list_conversations(session: Session) -> Response:
     )
 
 
-@routes.route(_PAGE, methods=["GET"])
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
     """Show a conversation: its newest messages, what is known of the visitor, and the forms to act."""
     return _page(session, agent_id, convo_id)
 
 
-@routes.route(f"{_PAGE}/live", methods=["GET"])
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
@@ -69,7 +63,6 @@ def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     return unchanged if has == answer.headers["ETag"] else answer
 
 
-@routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
 @signed_in("/convos")
 def act(session: Session, agent_id: str, convo_id: str) -> Response:
     """Reply, assign, pass back to the AI, end or tag; then show the conversation."""
@@ -126,10 +119,9 @@ def _before() -> int:
 def _list(session: Session, asked: dict[str, Any]) -> Any:
     """The answer of the list of the API: of an agent, or of what waits at all agents that the person sees."""
     wanted = {name: asked[name] for name in (*_FILTERS, "inbox", "cursor")}
-    operations = Operations(routes.current_app.routes)
     if not asked["inbox"]:
-        return operations.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
-    found = operations.get("/v3/convos", wanted)
+        return calls.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
+    found = calls.get("/v3/convos", wanted)
     seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
     return {**found, "data": seen}
 
@@ -137,10 +129,10 @@ def _list(session: Session, asked: dict[str, Any]) -> Any:
 def _colleagues(session: Session) -> list[tuple[str, str]]:
     """The ids and names of those to whom a conversation may be assigned, up to 100."""
     if session.client_id is None:
-        found = Operations(routes.current_app.routes).get("/v3/clients", {"limit": 100})["data"]
+        found = calls.get("/v3/clients", {"limit": 100})["data"]
     else:
         query = {"orgId": session.client.get("orgId"), "limit": 100}
-        found = Operations(routes.current_app.routes).get("/v3/clients", query)["data"]
+        found = calls.get("/v3/clients", query)["data"]
     return [(one["ID"], one.get("name") or one.get("email") or one["ID"]) for one in found]
 
 
@@ -176,7 +168,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 
 
 def _send(method: str, below: str, body: Document, values: dict[str, str]) -> None:
-    Operations(routes.current_app.routes).send(method, f"{_PATH}{below}", body, **values)
+    calls.send(method, f"{_PATH}{below}", body, **values)
 
 
 _ACTIONS = {"reply": _reply, "assign": _assign, "back": _pass_back, "end": _end, "tag": _tag}

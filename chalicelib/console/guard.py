@@ -12,7 +12,6 @@ from chalicelib.console import pages, sessions
 from chalicelib.console.sessions import Session
 from chalicelib.http import auth, exchange
 
-FORM = ["application/x-www-form-urlencoded"]
 _MAX_FIELDS = 100
 _MAX_FORM_BYTES = 500_000
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.console import guard, overview, pages, periods
@@ -18,14 +18,11 @@ from chalicelib.leads import browse, export
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
 _FIELDS = ("agent", "from", "to", "q")
 SHOWN, MAX_EXPORTED = 50, 5_000
 _MAX_EXAMINED = 20_000  # for a file: about three seconds
 
 
-@routes.route("/console/{workspace}/leads", methods=["GET"])
 @signed_in("/leads")
 def list_leads(session: Session) -> Response:
     """List the leads of an agent, newest first, or of all agents, one agent after the other."""
@@ -52,7 +49,6 @@ def list_leads(session: Session) -> Response:
     )
 
 
-@routes.route("/console/{workspace}/leads.csv", methods=["GET"])
 @signed_in("/leads")
 def download(session: Session) -> Response:
     """The leads that match the filters as a file, up to 5,000."""

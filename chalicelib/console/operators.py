@@ -2,20 +2,17 @@
 
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import guard, pages, settings
-from chalicelib.console.calls import Operations, committed, query_string
+from chalicelib.console import calls, guard, pages, settings
+from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.credentials import scopes
 from chalicelib.http import exchange
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
-_PAGE = "/console/{workspace}/settings"
 _WEBHOOK = "/v3/webhooks/{webhook_id}"
 _STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
 LIFETIMES = (30, 90, 365)
@@ -23,7 +20,6 @@ _DAY_SECONDS = 24 * 60 * 60
 _SHOWN = 100
 
 
-@routes.route(_PAGE, methods=["GET"])
 @signed_in("/settings")
 def read_settings(session: Session) -> Response:
     """Lead an administrator to their organisation; show an operator the settings of the workspace."""
@@ -34,36 +30,33 @@ def read_settings(session: Session) -> Response:
     return _page(session, {})
 
 
-@routes.route(f"{_PAGE}/tokens", methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def issue_token(session: Session) -> Response:
     """Issue an access token, and show it this once."""
     _require_operator(session)
     sent = guard.form()
     try:
-        issued = committed(lambda: _operations().send("POST", "/v3/tokens", {"token": _token(sent)}))["data"]
+        issued = committed(lambda: calls.send("POST", "/v3/tokens", {"token": _token(sent)}))["data"]
     except errors.ApiError as error:
         return _page(session, sent, status=error.STATUS_CODE, error=error)
     return _page(session, {}, issued=issued)
 
 
-@routes.route(f"{_PAGE}/tokens/{{token_id}}", methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
     _require_operator(session)
-    committed(lambda: _operations().send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
+    committed(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings#tokens")
 
 
-@routes.route(f"{_PAGE}/webhooks/{{webhook_id}}", methods=["GET"])
 @signed_in("/settings")
 def read_webhook(session: Session, webhook_id: str) -> Response:
     """Show a webhook and its deliveries, newest first."""
     _require_operator(session)
     asked = {name: exchange.query_value(name) for name in ("status", "cursor")}
-    webhook, _ = _operations().read(_WEBHOOK, webhook_id=webhook_id)
-    found = _operations().get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
+    webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
+    found = calls.get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
     following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
     return pages.page(
         "webhook.html",
@@ -79,18 +72,13 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
     )
 
 
-@routes.route(f"{_PAGE}/webhooks/{{webhook_id}}/deliveries/{{delivery_id}}", methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
     """Send the event of a delivery again."""
     _require_operator(session)
     values = {"webhook_id": webhook_id, "delivery_id": delivery_id}
-    committed(lambda: _operations().send("POST", f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values))
+    committed(lambda: calls.send("POST", f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values))
     return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
-
-
-def _operations() -> Operations:
-    return Operations(routes.current_app.routes)
 
 
 def _require_operator(session: Session) -> None:
@@ -115,7 +103,7 @@ def _page(
     error: errors.ApiError | None = None,
     issued: Any = None,
 ) -> Response:
-    get = _operations().get
+    get = calls.get
     found = get("/v3/tokens", {"limit": _SHOWN, "cursor": exchange.query_value("tokens")})
     organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": exchange.query_value("cursor")})
     return pages.page(

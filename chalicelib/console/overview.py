@@ -9,7 +9,8 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.hours import Hour
-from chalicelib.console import pages, periods
+from chalicelib.console import guard, pages, periods
+from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import browse, store
 from chalicelib.ids import IDENTIFIER
@@ -23,8 +24,12 @@ _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
 _MAX_BARS, _MAX_WAITING = 8, 5
 
 
-def page(session: Session, language: str) -> Response:
-    """The page. Requests: the agents, the inbox, and two for each agent, up to 50."""
+@signed_in("/overview")
+def read_overview(session: Session) -> Response:
+    """Show what happened in the last 30 days, and who waits for a person.
+
+    Requests: the agents, the inbox, and two for each agent, up to 50.
+    """
     entries = agent_titles(session)
     period = _period()
     of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
@@ -33,7 +38,7 @@ def page(session: Session, language: str) -> Response:
     earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
     return pages.page(
         "overview.html",
-        language,
+        guard.language_of(session),
         session=session,
         current="/overview",
         report=report,

@@ -2,22 +2,18 @@
 
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
 from chalicelib.clients import store as clients
-from chalicelib.console import fields, guard, pages, sessions, settings
-from chalicelib.console.calls import Operations, committed
+from chalicelib.console import calls, fields, guard, pages, sessions, settings
+from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, TEXT, Field
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
 _PATH = "/v2/clients/{client_id}"
-_PAGE = f"{settings.ORGANISATION}/clients/{{client_id}}"
-_NEW = f"{settings.ORGANISATION}/new-client"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
 # Nobody changes these of themselves: an administrator could lock out the organisation.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
@@ -25,7 +21,6 @@ _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 _SHORTEST_PASSWORD = 8
 
 
-@routes.route(_NEW, methods=["GET"])
 @signed_in("/settings")
 def read_new_client(session: Session, org_id: str) -> Response:
     """Show the form of a new person."""
@@ -33,7 +28,6 @@ def read_new_client(session: Session, org_id: str) -> Response:
     return _page(session, org_id, {}, "", _values({}))
 
 
-@routes.route(_NEW, methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation."""
@@ -42,13 +36,12 @@ def create_client(session: Session, org_id: str) -> Response:
     given = _typed(sent)
     try:
         client = {**_change({}, given, sent, None), "orgId": org_id}
-        committed(lambda: _operations().send("POST", "/v3/clients", {"client": client}))
+        committed(lambda: calls.send("POST", "/v3/clients", {"client": client}))
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", given, status=error.STATUS_CODE, error=error)
     return _to_organisation(session, org_id)
 
 
-@routes.route(_PAGE, methods=["GET"])
 @signed_in("/settings")
 def read_client(session: Session, org_id: str, client_id: str) -> Response:
     """Show the form of a person of the organisation."""
@@ -56,7 +49,6 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
     return _page(session, org_id, client, tag, _values(client))
 
 
-@routes.route(_PAGE, methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save what was typed. If somebody else has saved the person meanwhile, show both and save nothing."""
@@ -72,14 +64,10 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     return _to_organisation(session, org_id)
 
 
-def _operations() -> Operations:
-    return Operations(routes.current_app.routes)
-
-
 def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
     """A person of the organisation with the entity tag. Raises Forbidden, and NotFound for one of another."""
     settings.require_organisation(session, org_id)
-    client, tag = _operations().read(_PATH, client_id=client_id)
+    client, tag = calls.read(_PATH, client_id=client_id)
     if client.get("orgId") != org_id:
         raise errors.NotFound.of("client")
     return client, tag
@@ -87,7 +75,7 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
 
 def _save(client_id: str, change: Document, tag: str) -> None:
     # The tag is that of the client whose organisation was checked.
-    committed(lambda: _operations().send("POST", _PATH, change, tag, client_id=client_id))
+    committed(lambda: calls.send("POST", _PATH, change, tag, client_id=client_id))
     sessions.clear_cache()
 
 

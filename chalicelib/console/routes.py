@@ -1,84 +1,79 @@
-"""The pages of the console that everybody has: the sign-in, the overview, and files."""
+"""The routes of the console, and the view behind each: a function of a module of this package.
+
+A view is imported when its page is asked for. What serves the API or a stream imports nothing of the console but this.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.console import guard, overview, pages, sessions
-from chalicelib.console.guard import signed_in
-from chalicelib.console.sessions import Session
-from chalicelib.credentials import sessions as stored
-from chalicelib.http import exchange, messages
-
 routes = Blueprint(__name__)
 
+_FORM = ["application/x-www-form-urlencoded"]
+_AGENT = "/agents/{agent_id}"
+_CONVERSATION = "/convos/{agent_id}/{convo_id}"
+_ORGANISATION = "/settings/orgs/{org_id}"
+_WEBHOOK = "/settings/webhooks/{webhook_id}"
 
-@routes.route("/console", methods=["GET"])
-def read_entrance() -> Response:
-    """Ask which workspace to sign in to."""
-    return pages.page("entrance.html", guard.language_of(None), session=None, message=None)
-
-
-@routes.route("/console", methods=["POST"], content_types=guard.FORM)
-def enter() -> Response:
-    """Lead to the sign-in of a workspace."""
-    return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
-
-
-@routes.route("/console/{workspace}", methods=["GET"])
-def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and a password, or a workspace key; lead who is signed in to the overview."""
-    if sessions.current(exchange.request(), workspace):
-        return pages.redirect(f"/{workspace}/overview")
-    return _sign_in_page(workspace)
-
-
-@routes.route("/console/{workspace}", methods=["POST"], content_types=guard.FORM)
-def sign_in(workspace: str) -> Response:
-    """Sign in; wrong attempts are counted."""
-    return guard.with_error_page(lambda: _sign_in(workspace), guard.language_of(None))
-
-
-@routes.route("/console/{workspace}/sign-out", methods=["POST"], content_types=guard.FORM)
-@signed_in("/sign-out")
-def sign_out(session: Session) -> Response:
-    """End the session."""
-    sessions.sign_out(session)
-    return pages.redirect(f"/{session.workspace_id}", _cookie(session.workspace_id, "", 0))
-
-
-@routes.route("/console/{workspace}/overview", methods=["GET"])
-@signed_in("/overview")
-def read_overview(session: Session) -> Response:
-    """Show what happened in the last 30 days, and who waits for a person."""
-    return overview.page(session, guard.language_of(session))
-
-
-@routes.route("/console/assets/{name}", methods=["GET"])
-def read_asset(name: str) -> Response:
-    """Read a file that pages link to."""
-    return pages.asset(name)
+_ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
+_PAGES = {
+    "": "sign_in.read_sign_in",
+    "/overview": "overview.read_overview",
+    "/convos": "convos.list_conversations",
+    _CONVERSATION: "convos.read_conversation",
+    f"{_CONVERSATION}/live": "convos.read_live",
+    "/analytics": "analytics.read_analytics",
+    "/analytics.csv": "analytics.download",
+    "/leads": "leads.list_leads",
+    "/leads.csv": "leads.download",
+    "/agents": "agents.list_agents",
+    _AGENT: "agents.read_agent",
+    f"{_AGENT}/versions": "versions.list_versions",
+    f"{_AGENT}/versions/{{number}}": "versions.read_version",
+    "/settings": "operators.read_settings",
+    _ORGANISATION: "settings.read_organisation",
+    f"{_ORGANISATION}/new-client": "people.read_new_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "people.read_client",
+    _WEBHOOK: "operators.read_webhook",
+    "/account": "settings.read_account",
+}
+_FORMS = {
+    "": "sign_in.sign_in",
+    "/sign-out": "sign_in.sign_out",
+    _CONVERSATION: "convos.act",
+    _AGENT: "agents.save_agent",
+    f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool",
+    f"{_AGENT}/versions/{{number}}": "versions.restore_version",
+    _ORGANISATION: "settings.save_organisation",
+    f"{_ORGANISATION}/new-client": "people.create_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
+    "/settings/tokens": "operators.issue_token",
+    "/settings/tokens/{token_id}": "operators.revoke_token",
+    f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
+    "/account": "settings.save_account",
+}
 
 
-def _sign_in(workspace: str) -> Response:
-    if guard.is_from_other_site():
-        return _sign_in_page(workspace, "Open the sign-in itself, then try again.", 403)
-    fields, address = guard.form(), exchange.request().context.get("identity", {}).get("sourceIp", "")
-    try:
-        issued = sessions.sign_in(workspace, fields, address)
-    except (sessions.WrongSignIn, stored.TooManyAttempts) as error:
-        return _sign_in_page(workspace, error.message, error.STATUS_CODE)
-    return pages.redirect(f"/{workspace}/overview", _cookie(workspace, issued.token, stored.LIFETIME))
+def _view(name: str) -> Callable[..., Response]:
+    module, function = name.split(".")
+
+    def run(**values: Any) -> Response:
+        answer: Response = getattr(import_module(f"chalicelib.console.{module}"), function)(**values)
+        return answer
+
+    return run
 
 
-def _sign_in_page(workspace: str, message: str | None = None, status: int = 200) -> Response:
-    return pages.page(
-        "sign_in.html", guard.language_of(None), status, session=None, workspace=workspace, message=message
-    )
+def _register() -> None:
+    in_workspace = "/console/{workspace}"
+    pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in _PAGES.items()}}
+    forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in _FORMS.items()}}
+    for path, name in pages.items():
+        routes.route(path, methods=["GET"], name=name)(_view(name))
+    for path, name in forms.items():
+        routes.route(path, methods=["POST"], content_types=_FORM, name=name)(_view(name))
 
 
-def _workspace() -> str:
-    return messages.identifier("workspace", guard.form().get("workspace", "").strip())
-
-
-def _cookie(workspace: str, token: str, seconds: int) -> str:
-    rights = f"Path={pages.root()}/{workspace}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
-    return f"{sessions.COOKIE}={token}; {rights}"
+_register()

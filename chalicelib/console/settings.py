@@ -6,21 +6,17 @@ before each of them: only records of their own organisation, and only the member
 
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import differences, fields, guard, pages, sessions
-from chalicelib.console.calls import Operations, committed
+from chalicelib.console import calls, differences, fields, guard, pages, sessions
+from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
 from chalicelib.storage import Document
 
-routes = Blueprint(__name__)
-
-ORGANISATION = "/console/{workspace}/settings/orgs/{org_id}"
-_ACCOUNT = "/console/{workspace}/account"
 _PATH = "/v2/orgs/{org_id}"
 _FIELDS = (
     Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
@@ -54,21 +50,19 @@ def conflicts(before: dict[str, Any], given: dict[str, Any]) -> list[differences
     return differences.between(before, given)
 
 
-@routes.route(ORGANISATION, methods=["GET"])
 @signed_in("/settings")
 def read_organisation(session: Session, org_id: str) -> Response:
     """Show the form of an organisation, and its people."""
     require_organisation(session, org_id)
-    organisation, tag = _operations().read(_PATH, org_id=org_id)
+    organisation, tag = calls.read(_PATH, org_id=org_id)
     return _page(session, organisation, tag, fields.values(_fields(session), organisation))
 
 
-@routes.route(ORGANISATION, methods=["POST"], content_types=guard.FORM)
 @signed_in("/settings")
 def save_organisation(session: Session, org_id: str) -> Response:
     """Save what was typed. If somebody else has saved the organisation meanwhile, show both and save nothing."""
     require_organisation(session, org_id)
-    organisation, tag = _operations().read(_PATH, org_id=org_id)
+    organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):
         raise errors.Forbidden("Your organisation is changed by the operator of the service.")
     sent, own = guard.form(), _fields(session)
@@ -85,7 +79,6 @@ def save_organisation(session: Session, org_id: str) -> Response:
     return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
 
 
-@routes.route(_ACCOUNT, methods=["GET"])
 @signed_in(sessions.ACCOUNT)
 def read_account(session: Session) -> Response:
     """Show the person's own notification settings."""
@@ -99,7 +92,6 @@ def read_account(session: Session) -> Response:
     )
 
 
-@routes.route(_ACCOUNT, methods=["POST"], content_types=guard.FORM)
 @signed_in(sessions.ACCOUNT)
 def save_account(session: Session) -> Response:
     """Save the person's own notification settings, and nothing else."""
@@ -108,7 +100,7 @@ def save_account(session: Session) -> Response:
     client_id, settings = session.client_id, NOTIFICATIONS["on" if guard.form().get("notify") else ""]
     # Any version, but not a client that has been deleted: the operation would create it.
     committed(
-        lambda: _operations().send("POST", "/v2/clients/{client_id}", settings, "*", client_id=client_id),
+        lambda: calls.send("POST", "/v2/clients/{client_id}", settings, "*", client_id=client_id),
     )
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
@@ -117,10 +109,6 @@ def save_account(session: Session) -> Response:
 def is_notified(client: Document) -> bool:
     """Whether a client gets a mail when a conversation waits for a person."""
     return (client.get("notificationsSettings") or {}).get("notifyThrough") == _THROUGH
-
-
-def _operations() -> Operations:
-    return Operations(routes.current_app.routes)
 
 
 def _fields(session: Session) -> tuple[Field, ...]:
@@ -135,7 +123,7 @@ def _may_edit(session: Session, organisation: Document) -> bool:
 def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
     """The answer of the API."""
     body = {"name": organisation["name"], **change}
-    answer = committed(lambda: _operations().send("POST", _PATH, body, tag, org_id=org_id))
+    answer = committed(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
     sessions.clear_cache()
     return answer
 
@@ -163,7 +151,7 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     query = {"limit": 100, "cursor": exchange.query_value("cursor")}
-    people = _operations().get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
+    people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
     return pages.page(
         "organisation.html",
         guard.language_of(session),

@@ -1,32 +1,27 @@
 """Versions of an agent: the list, what restoring one changes, and the restoration."""
 
-from chalice.app import Blueprint, Response
+from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import agent_form, differences, guard, pages
-from chalicelib.console.calls import Operations, committed, query_string
+from chalicelib.console import agent_form, calls, differences, guard, pages
+from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
 
-routes = Blueprint(__name__)
-
 _AGENT = "/v3/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
 _VERSION = f"{_VERSIONS}/{{number}}"
-_PAGE = "/console/{workspace}/agents/{agent_id}/versions"
 _SHOWN = 50
 _NO_TAG = '"none"'  # equals that of no record
 
 
-@routes.route(_PAGE, methods=["GET"])
 @signed_in("/agents")
 def list_versions(session: Session, agent_id: str) -> Response:
     """List the versions of an agent, newest first: who made them, and which members they changed."""
-    operations = _operations()
-    agent, _ = operations.read(_AGENT, agent_id=agent_id)
+    agent, _ = calls.read(_AGENT, agent_id=agent_id)
     wanted = {"limit": _SHOWN, "cursor": exchange.query_value("cursor")}
-    found = operations.get(_VERSIONS, wanted, agent_id=agent_id)
+    found = calls.get(_VERSIONS, wanted, agent_id=agent_id)
     following = query_string({"cursor": found["nextCursor"]}) if found.get("nextCursor") else None
     return pages.page(
         "versions.html",
@@ -39,29 +34,26 @@ def list_versions(session: Session, agent_id: str) -> Response:
     )
 
 
-@routes.route(f"{_PAGE}/{{number}}", methods=["GET"])
 @signed_in("/agents")
 def read_version(session: Session, agent_id: str, number: str) -> Response:
     """Show what restoring a version would change of the agent as it is."""
     return _page(session, agent_id, number)
 
 
-@routes.route(f"{_PAGE}/{{number}}", methods=["POST"], content_types=guard.FORM)
 @signed_in("/agents")
 def restore_version(session: Session, agent_id: str, number: str) -> Response:
     """Restore a version, if the agent is still as the person has compared it; otherwise show the comparison again."""
     values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
     try:
-        committed(lambda: _operations().send("POST", f"{_VERSION}/restore", None, tag, **values))
+        committed(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
         return _page(session, agent_id, number, status=412)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
-    operations = _operations()
-    agent, tag = operations.read(_AGENT, agent_id=agent_id)
-    version = operations.get(_VERSION, agent_id=agent_id, number=number)["data"]
+    agent, tag = calls.read(_AGENT, agent_id=agent_id)
+    version = calls.get(_VERSION, agent_id=agent_id, number=number)["data"]
     return pages.page(
         "version.html",
         guard.language_of(session),
@@ -74,7 +66,3 @@ def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Re
         changes=differences.between(agent, version, agent_form.read_only()),
         is_stale=status == 412,
     )
-
-
-def _operations() -> Operations:
-    return Operations(routes.current_app.routes)

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import py_compile
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,7 @@ pytestmark = [pytest.mark.engine, whole]
 
 # `deliver` and the fan-out functions share a module, so one of them is enough.
 EVENTS = ("deliver", "cascade")
+MOST_OF_CONSOLE = 1.005
 
 
 @pytest.fixture(scope="module")
@@ -42,3 +45,29 @@ def test_the_first_agent_read_stays_within_its_goal(
 @pytest.mark.parametrize("event", EVENTS)
 def test_the_start_of_an_event_function_stays_within_its_goal(counted: dict[cold_start.Key, float], event: str) -> None:
     assert counted[event, OURS] <= cold_start.MOST_OF_EVENTS * counted[CLIENT, FLOOR]
+
+
+def test_the_console_adds_little_to_the_start_of_other_requests(tmp_path: Path, local_engine: Engine) -> None:  # noqa: F811
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind, which counts instructions, is not installed")
+    whole_package = packages.ours(tmp_path / "made", sources=False).compiled
+    situation = cold_start.prepare(local_engine, whole_package)
+    without = tmp_path / "without"
+    shutil.copytree(whole_package, without)
+    _remove_console(without / "chalicelib" / "console")
+    starts = [cold_start.start_of(OURS, package, READ, situation) for package in (whole_package, without)]
+    count, count_without = processes.instructions(starts)
+    assert count_without < count <= MOST_OF_CONSOLE * count_without
+
+
+def _remove_console(console: Path) -> None:
+    """Leave a console without pages."""
+    for file in console.glob("*.pyc"):
+        file.unlink()
+    for module, source in (("__init__", ""), ("routes", _NO_PAGES)):
+        (console / f"{module}.py").write_text(source)
+        py_compile.compile(str(console / f"{module}.py"), str(console / f"{module}.pyc"), doraise=True)
+        (console / f"{module}.py").unlink()
+
+
+_NO_PAGES = "from chalice.app import Blueprint\nroutes = Blueprint(__name__)\n"

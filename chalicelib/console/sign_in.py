@@ -1,0 +1,69 @@
+"""What needs no session: the sign-in, the way out, and the files that pages link to."""
+
+from chalice.app import Response
+
+from chalicelib.console import guard, pages, sessions
+from chalicelib.console.guard import signed_in
+from chalicelib.console.sessions import Session
+from chalicelib.credentials import sessions as stored
+from chalicelib.http import exchange, messages
+
+
+def read_entrance() -> Response:
+    """Ask which workspace to sign in to."""
+    return pages.page("entrance.html", guard.language_of(None), session=None, message=None)
+
+
+def enter() -> Response:
+    """Lead to the sign-in of a workspace."""
+    return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
+
+
+def read_sign_in(workspace: str) -> Response:
+    """Ask for an email and a password, or a workspace key; lead who is signed in to the overview."""
+    if sessions.current(exchange.request(), workspace):
+        return pages.redirect(f"/{workspace}/overview")
+    return _sign_in_page(workspace)
+
+
+def sign_in(workspace: str) -> Response:
+    """Sign in; wrong attempts are counted."""
+    return guard.with_error_page(lambda: _sign_in(workspace), guard.language_of(None))
+
+
+@signed_in("/sign-out")
+def sign_out(session: Session) -> Response:
+    """End the session."""
+    sessions.sign_out(session)
+    return pages.redirect(f"/{session.workspace_id}", _cookie(session.workspace_id, "", 0))
+
+
+def read_asset(name: str) -> Response:
+    """Read a file that pages link to."""
+    return pages.asset(name)
+
+
+def _sign_in(workspace: str) -> Response:
+    if guard.is_from_other_site():
+        return _sign_in_page(workspace, "Open the sign-in itself, then try again.", 403)
+    fields, address = guard.form(), exchange.request().context.get("identity", {}).get("sourceIp", "")
+    try:
+        issued = sessions.sign_in(workspace, fields, address)
+    except (sessions.WrongSignIn, stored.TooManyAttempts) as error:
+        return _sign_in_page(workspace, error.message, error.STATUS_CODE)
+    return pages.redirect(f"/{workspace}/overview", _cookie(workspace, issued.token, stored.LIFETIME))
+
+
+def _sign_in_page(workspace: str, message: str | None = None, status: int = 200) -> Response:
+    return pages.page(
+        "sign_in.html", guard.language_of(None), status, session=None, workspace=workspace, message=message
+    )
+
+
+def _workspace() -> str:
+    return messages.identifier("workspace", guard.form().get("workspace", "").strip())
+
+
+def _cookie(workspace: str, token: str, seconds: int) -> str:
+    rights = f"Path={pages.root()}/{workspace}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
+    return f"{sessions.COOKIE}={token}; {rights}"
