@@ -12,7 +12,7 @@ from chalicelib.conversations.listing import PAGE_SIZE
 SIZE = PAGE_SIZE + 1
 DAY = 24 * 60 * 60 * 1000
 NOVEMBER = 1_793_491_200_000  # 2026-11-01
-# Bytes of an entry of the index: a summary of 600, and its keys. Read units of the rows read beside it.
+# Bytes of an entry of the index: a summary of 600, and its keys. Read units of the other rows.
 _ENTRY, _DAY_ROW, _AGENT = 700, 0.5, 2.0
 
 

@@ -79,7 +79,7 @@ def store_days(workspace_id: str, events: int) -> None:
 
 
 def rows_of_day(agent: str, start: int, number: int, until: int) -> list[DayRow]:
-    """The rows of a day of which some hours were counted, each with so many changes."""
+    """The rows of a day with some counted hours, each with so many changes."""
     by_hour, groups = {}, {name: {} for name in hours.DIMENSIONS}
     for hour in range(until):
         sums = hours.add_up((one.numbers(), one.places()) for one in changes(random.Random(hour), number, start, ""))

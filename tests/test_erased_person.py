@@ -137,7 +137,7 @@ def of_neighbour() -> list[str]:
 def test_the_streams_keep_a_person_until_the_receipt_says(
     api: Api, other_workspace: NewWorkspace, stream: pipeline.Stream, pass_time: PassTime
 ) -> None:
-    """Nobody can delete from a stream. DynamoDB drops each record 24 hours after its change."""
+    """Streams have no deletion. DynamoDB drops each record 24 hours after its change."""
     plant(api, USER, EMAIL, PHONE, WORDS)
     receipt = erase(api, pass_time, **PERSON)["receipt"]
     times = [time for _, time, text in opened.stream_records() if marked(text)]

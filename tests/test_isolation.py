@@ -56,7 +56,7 @@ EXPECTED: dict[str, tuple[int, int, int, int]] = {
     **{f"{what} {kind}": UNAUTHENTICATED for what in ("unknown", "revoked", "expired") for kind in KINDS},
 }
 
-# The ids of which a caller opens only its own.
+# Ids that a caller opens only if they are its own.
 OWN = {**{one: set[str]() for one in OPENS}, "agent key": {"agent_id"}, "visitor token": {"agent_id", "user_id"}}
 
 Items = dict[str, list[dict[str, Any]]]

@@ -1,4 +1,4 @@
-"""Who is shown which secret: every credential x every secret member x every operation, with real requests (§5).
+"""The secrets that each credential is shown: credentials x secret members x operations, with real requests (§5).
 
 Each secret member of the specification has a value of its own. Each credential sends every operation, and every answer
 is searched for all of these values, and for generated keys and tokens. `pytest -s` prints the operations. The table in

@@ -36,7 +36,7 @@ def requested(since: str, until: str) -> Period:
 
 
 def required(since: str, until: str) -> Period:
-    """The same, of which neither may be absent: a deletion of everything has to say so. Raises Invalid."""
+    """The same, both required: a deletion of everything must be explicit. Raises Invalid."""
     period = requested(since, until)
     for name, value in zip((since, until), period, strict=True):
         if value is None:

@@ -55,7 +55,7 @@ def change(agent: Document, given: dict[str, Any]) -> Document:
 
 
 def conflicts(agent: Document, given: dict[str, Any]) -> list[Difference]:
-    """What a save of what was typed would change of an agent that somebody else has saved. Raises Invalid."""
+    """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
     in_fields = fields.values(_FIELDS, agent), {name: value for name, value in given.items() if name != REST}
     rests = _rest(agent), _read_rest(given[REST])
     stored, wanted = ({**one, **rest} for one, rest in zip(in_fields, rests, strict=True))

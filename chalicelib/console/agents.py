@@ -43,7 +43,7 @@ def read_agent(session: Session, agent_id: str) -> Response:
 
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
-    """Save what was typed. If somebody else has saved the agent meanwhile, show both and save nothing."""
+    """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
     fields = guard.form()
     agent, tag = calls.read(_PATH, agent_id=agent_id)
     given = agent_form.typed(fields)

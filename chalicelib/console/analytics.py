@@ -88,7 +88,7 @@ def _agents(titles: dict[str, str], agent_id: str | None) -> list[str]:
 
 
 def _groups(report: Document, wanted: Asked) -> dict[str, list[tuple[str, int]]]:
-    """For each count of which a value of the dimension is known, the largest values."""
+    """The largest values of the dimension, for each count that has any."""
     groups = report["groups"] if wanted.by else []
     by_count = {name: [(one["value"], one["totals"].get(name, 0)) for one in groups] for name in COUNTS}
     return {name: _largest(entries) for name, entries in by_count.items() if _is_known(entries)}

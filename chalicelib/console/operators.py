@@ -83,7 +83,7 @@ def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
 
 def _require_operator(session: Session) -> None:
     if session.client_id is not None:
-        raise errors.Forbidden("Only operators, who sign in with the workspace key, open this page.")
+        raise errors.Forbidden("This page is for operators: sign in with the workspace key.")
 
 
 def _token(sent: dict[str, str]) -> Document:

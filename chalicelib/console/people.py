@@ -15,7 +15,7 @@ from chalicelib.storage import Document
 
 _PATH = "/v2/clients/{client_id}"
 _FIELDS = (Field("name", TEXT), Field("email", TEXT))
-# Nobody changes these of themselves: an administrator could lock out the organisation.
+# Clients cannot change their own: the last administrator could lock the organisation out.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
 _SHORTEST_PASSWORD = 8
@@ -51,7 +51,7 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 
 @signed_in("/settings")
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
-    """Save what was typed. If somebody else has saved the person meanwhile, show both and save nothing."""
+    """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
     given = _typed(sent)
     if sent.get("tag") != tag:

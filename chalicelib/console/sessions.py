@@ -1,4 +1,4 @@
-"""Who is signed in: the session of the cookie, with the client and the organisation as they are now.
+"""The session of a request's cookie, with the current client and organisation.
 
 Each process caches sessions for 30 seconds, as `http.auth` does credentials. After that, a session whose client was
 deleted or has another password, or whose workspace key has ended, opens nothing.
@@ -36,7 +36,7 @@ class WrongSignIn(errors.ApiError):
 
 
 class Session(NamedTuple):
-    """A signed-in person. An operator, who has signed in with a workspace key, has no client and no organisation."""
+    """A signed-in person. An operator (a workspace key) has neither client nor organisation."""
 
     row: CredentialRow
     token: str
@@ -114,7 +114,7 @@ def current(request: Request, workspace_id: str) -> Session | None:
 
 
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
-    """Stage a session of who fills in the form: a workspace `key`, or the `email` and `password` of a client.
+    """Stage a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
     `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended.
     """

@@ -46,7 +46,7 @@ def at_fields(error: errors.ApiError | None) -> dict[str, str]:
 
 
 def conflicts(before: dict[str, Any], given: dict[str, Any]) -> list[differences.Difference]:
-    """What a save of what was typed would change of a record that somebody else has saved."""
+    """The changes that saving the form would make to the record as it is now stored."""
     return differences.between(before, given)
 
 
@@ -60,7 +60,7 @@ def read_organisation(session: Session, org_id: str) -> Response:
 
 @signed_in("/settings")
 def save_organisation(session: Session, org_id: str) -> Response:
-    """Save what was typed. If somebody else has saved the organisation meanwhile, show both and save nothing."""
+    """Save the form. If the organisation has changed since it was shown, save nothing and show the differences."""
     require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):

@@ -20,7 +20,7 @@ def enter() -> Response:
 
 
 def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and a password, or a workspace key; lead who is signed in to the overview."""
+    """Ask for an email and a password, or a workspace key; redirect a signed-in person to the overview."""
     if sessions.current(exchange.request(), workspace):
         return pages.redirect(f"/{workspace}/overview")
     return _sign_in_page(workspace)

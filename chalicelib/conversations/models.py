@@ -177,7 +177,7 @@ class ConversationChange(Wire):
 
 
 class Assignment(Wire):
-    """Who answers a conversation: the id of a client, or null for the agent itself."""
+    """The assignee of a conversation: the id of a client, or null for the agent itself."""
 
     to: Identifier | None
     state: OptionalText = None

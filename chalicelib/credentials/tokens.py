@@ -46,7 +46,7 @@ def fingerprint(token: str) -> str:
 def conversation_fingerprint(token: str, conversation_id: str) -> str:
     """The hash under which a visitor token has the id of its conversation.
 
-    The id may be an email. Without the token, nobody can try out which one it is.
+    The id may be an email. Without the token, emails cannot be tried against it.
     """
     return fingerprint(f"{token} {conversation_id}")
 

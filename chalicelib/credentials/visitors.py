@@ -5,7 +5,7 @@ workspace may have any number of them. What ends one early needs no list either:
 
 - It names the credential that issued it, and works no longer than that one (`http.auth`). So it ends with a rotated or
   revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
-  the credential, too: whoever stores a revoked key again, perhaps in a workspace of their own, revives no token.
+  the credential, too: storing a revoked key again, even in another workspace, revives no token.
 - It names the creation of its conversation. After the conversation is deleted, it opens nothing, even if the id is used
   again. A token that is issued before its conversation exists belongs to the first one that it sees or creates.
 """

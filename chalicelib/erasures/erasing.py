@@ -21,7 +21,7 @@ from chalicelib.storage import Document
 _SECOND_SEARCH_SECONDS = 90
 _MAX_PAGES = 2_000  # of an invocation
 _MAX_DELAY = 900  # of a queue message
-_BATCH = 10  # conversations of which a long one takes many requests
+_BATCH = 10  # a long conversation takes many requests
 # Kept answers are searched once: what is written to them during the first search is there for the second one.
 _SEARCHES = (("conversations", "analytics", "leads", "events", "history"), tuple(KINDS))
 

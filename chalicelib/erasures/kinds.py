@@ -179,7 +179,7 @@ def _find_answers(target: Target, _: str, after: Any) -> Page:
 def _find_answer(target: Target, row: answers.AnswerRow) -> list[str]:
     """The keys to delete, if this response is of the person: its partition key and its sort keys.
 
-    A row without a document is a piece of one. If that was never committed, nobody can say of whom it is, or needs it.
+    A row without a document is a piece of one. If the document was never committed, the piece belongs to no record.
     """
     if row.document is None:
         return [row.request, row.part] if _is_abandoned(row) else []
@@ -219,7 +219,7 @@ def _last(positions: list[str], limit: int) -> str | None:
 
 
 def _opened(read: Callable[..., Any], *arguments: Any) -> Any:
-    """What `read` returns; None for a record that no key opens any longer, which so carries nobody."""
+    """What `read` returns; None for a record that no key opens any longer."""
     try:
         return read(*arguments)
     except encryption.DecryptionError:

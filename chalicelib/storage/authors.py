@@ -1,6 +1,7 @@
-"""Who writes: the credential of a request, or an operator's command. Rows of the history's resources keep the last one.
+"""The author of writes: the credential of a request, or an operator's command.
 
-An author is a text: the kind, the id and the name of the credential, joined by `#`. Only the name may contain `#`.
+Rows of the resources with a history keep the last author, a text: the kind, the id and the name of the
+credential, joined by `#`. Only the name may contain `#`.
 """
 
 from collections.abc import Iterator
@@ -36,7 +37,7 @@ def author_of(kind: str, credential_id: str, name: str) -> str:
 
 
 def current_author() -> str | None:
-    """Who writes now; None outside `written_by`."""
+    """The current author; None outside `written_by`."""
     return _author.get()
 
 

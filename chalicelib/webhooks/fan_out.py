@@ -1,7 +1,7 @@
 """Fan-out: from the changes of a stream to delivery messages on a queue. `functions` runs it.
 
 It stores the events that an endpoint subscribes to, then enqueues messages of one endpoint and up to 40 event ids each.
-An invocation sends at most 500 messages. It enqueues the rest as continuations, each of which is at most as much work.
+An invocation sends at most 500 messages. It enqueues the rest as continuations of at most the same size.
 A continuation never makes another one. Fan-out makes no HTTP request. Event ids come from the stream record, so a
 replayed batch produces identical events.
 """

@@ -29,7 +29,7 @@ _WAITING, _WITH_PERSON = 8, 6
 
 
 class Visit(NamedTuple):
-    """A visitor of an agent, who came at `at` (Unix milliseconds). `ident` is 80 random bits, for ids.
+    """A visitor of an agent. They came at `at` (Unix milliseconds). `ident` is 80 random bits, for ids.
 
     `again` has the times of the visitor's further page loads.
     """
@@ -127,7 +127,7 @@ def _talk(agent: str, language: str, start: int, chance: random.Random) -> Talk:
 
 
 def email_of(name: str) -> str:
-    """An address of a person at a domain that nobody has."""
+    """An email address at a reserved domain."""
     return f"{name.lower().replace(' ', '.')}@example.com".encode("ascii", "ignore").decode()
 
 

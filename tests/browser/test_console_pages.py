@@ -70,7 +70,7 @@ def signed_in(run: Run) -> Iterator[Person]:
 
 @pytest.fixture(scope="module")
 def stranger(run: Run) -> Iterator[Person]:
-    """Somebody who is not signed in."""
+    """A person who is not signed in."""
     with chromium.started() as driver:
         yield Person(driver, run)
 

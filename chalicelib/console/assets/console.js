@@ -3,7 +3,7 @@
 const policy = window.trustedTypes?.createPolicy("cams", { createHTML: (text) => text }) ?? { createHTML: (text) => text };
 const live = document.querySelector("[data-live]");
 if (live) {
-  // Seconds between two requests, and how many of them: quick at first, slower while nobody does anything.
+  // Seconds between two requests, and how many of them: quick at first, slower while the page is idle.
   const pace = [[1.8, 50], [5, 30], [10, 15], [15, 15], [60, Infinity]];
   let asked = 0, tag = live.dataset.tag, timer;
   const delay = () => {
