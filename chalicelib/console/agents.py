@@ -23,11 +23,10 @@ def list_agents(session: Session) -> Response:
     asked = {name: exchange.query_value(name) for name in ("q", "starred", "cursor")}
     found = _list(session, asked)
     following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
-    return pages.page(
+    return guard.page(
+        session,
         "agents.html",
-        guard.language_of(session),
-        session=session,
-        current="/agents",
+        "/agents",
         found=found["data"],
         asked=asked,
         following=following,
@@ -67,12 +66,11 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         tested, error = _test(tool_id, typed), None
     except errors.ApiError as raised:
         tested, error = None, raised
-    return pages.page(
+    return guard.page(
+        session,
         "tool.html",
-        guard.language_of(session),
+        "/agents",
         error.STATUS_CODE if error else 200,
-        session=session,
-        current="/agents",
         agent_id=agent_id,
         tool={**tool, "id": tool_id},
         arguments=typed,
@@ -121,12 +119,11 @@ def _page(
 ) -> Response:
     """The page of an agent with these values in its fields, and each error at its field."""
     at_fields, others = _sorted(error.issues if error else [], given)
-    return pages.page(
+    return guard.page(
+        session,
         "agent.html",
-        guard.language_of(session),
+        "/agents",
         status,
-        session=session,
-        current="/agents",
         agent=agent,
         tag=tag,
         given=given,

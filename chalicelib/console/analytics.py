@@ -31,12 +31,11 @@ def read_analytics(session: Session) -> Response:
         shown, problem = _report(session, titles, given["agent"]), None
     except periods.Problem as error:
         shown, problem = {"report": None}, error.field
-    return pages.page(
+    return guard.page(
+        session,
         "analytics.html",
-        guard.language_of(session),
+        "/analytics",
         400 if problem else 200,
-        session=session,
-        current="/analytics",
         titles=titles,
         given=given,
         problem=problem,

@@ -31,11 +31,10 @@ def list_conversations(session: Session) -> Response:
     asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
     found = _list(session, asked) if titles else {"data": []}
     following = query_string({**asked, "cursor": found.get("nextCursor")}) if found.get("nextCursor") else None
-    return pages.page(
+    return guard.page(
+        session,
         "convos.html",
-        guard.language_of(session),
-        session=session,
-        current="/convos",
+        "/convos",
         found=found["data"],
         following=following,
         asked=asked,
@@ -75,11 +74,10 @@ def act(session: Session, agent_id: str, convo_id: str) -> Response:
 
 
 def _page(session: Session, agent_id: str, convo_id: str) -> Response:
-    return pages.page(
+    return guard.page(
+        session,
         "convo.html",
-        guard.language_of(session),
-        session=session,
-        current="/convos",
+        "/convos",
         colleagues=_colleagues(session),
         mid=ids.new_id(),
         **_transcript(session, agent_id, convo_id),

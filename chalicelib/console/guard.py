@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 from urllib.parse import parse_qsl
 
 from chalice.app import Response
@@ -37,6 +38,11 @@ def signed_in(page: str) -> Callable[[_View], _View]:
         return run
 
     return decorate
+
+
+def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
+    """A page for a signed-in person, in the language of the organisation; `current` is its entry of the navigation."""
+    return pages.page(template, language_of(session), status, session=session, current=current, **values)
 
 
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:

@@ -32,12 +32,11 @@ def list_leads(session: Session) -> Response:
         found, following = _page(session, titles, _asked(titles))
     except periods.Problem as error:
         found, following, problem = [], None, error.field
-    return pages.page(
+    return guard.page(
+        session,
         "leads.html",
-        guard.language_of(session),
+        "/leads",
         400 if problem else 200,
-        session=session,
-        current="/leads",
         titles=titles,
         given=given,
         problem=problem,

@@ -58,11 +58,10 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
     webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
     found = calls.get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
     following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
-    return pages.page(
+    return guard.page(
+        session,
         "webhook.html",
-        guard.language_of(session),
-        session=session,
-        current="/settings",
+        "/settings",
         webhook=webhook,
         found=found["data"],
         asked=asked,
@@ -106,12 +105,11 @@ def _page(
     get = calls.get
     found = get("/v3/tokens", {"limit": _SHOWN, "cursor": exchange.query_value("tokens")})
     organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": exchange.query_value("cursor")})
-    return pages.page(
+    return guard.page(
+        session,
         "settings.html",
-        guard.language_of(session),
+        "/settings",
         status,
-        session=session,
-        current="/settings",
         organisations=organisations["data"],
         following=organisations.get("nextCursor"),
         webhooks=get("/v3/webhooks")["data"],

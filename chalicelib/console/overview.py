@@ -9,7 +9,7 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.hours import Hour
-from chalicelib.console import guard, pages, periods
+from chalicelib.console import guard, periods
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import browse, store
@@ -36,11 +36,10 @@ def read_overview(session: Session) -> Response:
     found, before = _all(of_agents), period.before()
     report = series.build(period, before, "day", found)
     earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
-    return pages.page(
+    return guard.page(
+        session,
         "overview.html",
-        guard.language_of(session),
-        session=session,
-        current="/overview",
+        "/overview",
         report=report,
         series=periods.labelled(report["series"], "day", period.zone),
         earlier=periods.labelled(earlier["series"], "day", period.zone),

@@ -137,12 +137,11 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     issues = _issues(error)
-    return pages.page(
+    return guard.page(
+        session,
         "client.html",
-        guard.language_of(session),
+        "/settings",
         status,
-        session=session,
-        current="/settings",
         org_id=org_id,
         client=client,
         is_own=session.client_id is not None and client.get("ID") == session.client_id,

@@ -82,11 +82,10 @@ def save_organisation(session: Session, org_id: str) -> Response:
 @signed_in(sessions.ACCOUNT)
 def read_account(session: Session) -> Response:
     """Show the person's own notification settings."""
-    return pages.page(
+    return guard.page(
+        session,
         "account.html",
-        guard.language_of(session),
-        session=session,
-        current=sessions.ACCOUNT,
+        sessions.ACCOUNT,
         is_notified=is_notified(session.client),
         saved=exchange.query_value("saved"),
     )
@@ -152,12 +151,11 @@ def _page(
 ) -> Response:
     query = {"limit": 100, "cursor": exchange.query_value("cursor")}
     people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
-    return pages.page(
+    return guard.page(
+        session,
         "organisation.html",
-        guard.language_of(session),
+        "/settings",
         status,
-        session=session,
-        current="/settings",
         organisation=organisation,
         may_edit=_may_edit(session, organisation),
         tag=tag,

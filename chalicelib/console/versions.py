@@ -23,11 +23,10 @@ def list_versions(session: Session, agent_id: str) -> Response:
     wanted = {"limit": _SHOWN, "cursor": exchange.query_value("cursor")}
     found = calls.get(_VERSIONS, wanted, agent_id=agent_id)
     following = query_string({"cursor": found["nextCursor"]}) if found.get("nextCursor") else None
-    return pages.page(
+    return guard.page(
+        session,
         "versions.html",
-        guard.language_of(session),
-        session=session,
-        current="/agents",
+        "/agents",
         agent=agent,
         found=found["data"],
         following=following,
@@ -54,12 +53,11 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
     agent, tag = calls.read(_AGENT, agent_id=agent_id)
     version = calls.get(_VERSION, agent_id=agent_id, number=number)["data"]
-    return pages.page(
+    return guard.page(
+        session,
         "version.html",
-        guard.language_of(session),
+        "/agents",
         status,
-        session=session,
-        current="/agents",
         agent=agent,
         number=int(number),
         tag=tag,
