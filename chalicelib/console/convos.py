@@ -148,7 +148,10 @@ def _said(session: Session, text: str) -> Document:
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    _send("POST", "/assign", {"assign": {"to": fields.get("to") or None}}, values)
+    to = fields.get("to") or None
+    if to is not None and to not in dict(_colleagues(session)):
+        raise errors.NotFound.of("client")
+    _send("POST", "/assign", {"assign": {"to": to}}, values)
 
 
 def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -161,6 +164,8 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
     """Replace the tags by those of the form, which are separated by commas."""
+    if session.organisation.get("disallowAnyTags"):
+        raise errors.Forbidden("Your organisation lets nobody change tags.")
     tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
     _send("PATCH", "", {"conversation": {"tags": tags}}, values)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.console import sessions
 from tests.api import Answer, Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
@@ -89,3 +90,19 @@ def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -
     ):
         assert signed_in.post(CONVO, fields, **headers).status == 403
     assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]["state"] == "requested_chat"
+
+
+def test_a_conversation_is_assigned_to_nobody_of_another_organisation(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
+    for other in ("eve", "unknown"):
+        assert signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "assign", "to": other}).status == 404
+    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("chatAssignedTo") is None
+
+
+def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"], "disallowAnyTags": True})
+    sessions.clear_cache()
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "refund"}).status == 403
+    assert not workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+    assert 'name="tags"' not in signed_in.open(CONVO).text
