@@ -14,6 +14,7 @@ from chalice.app import Request
 
 from chalicelib import clock, errors
 from chalicelib.clients import store as clients
+from chalicelib.console.pages import OPENED
 from chalicelib.credentials import sessions, store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.http import auth
@@ -72,6 +73,16 @@ class Session(NamedTuple):
         """Whether the person may open a page, such as `/overview`: `canAccess` lists them, all without the member."""
         pages = self.client.get("canAccess")
         return pages is None or page in pages or page in _ALWAYS
+
+    @property
+    def pages(self) -> list[str]:
+        """The pages of the person's navigation."""
+        return [one for one in OPENED if self.may_open(one) and (one != "/settings" or self.is_admin)]
+
+    @property
+    def first_page(self) -> str:
+        """Where the person arrives: the first page of the navigation, without any their account."""
+        return next(iter(self.pages), ACCOUNT)
 
     def form_token(self) -> str:
         """What each form of the session carries."""

@@ -20,9 +20,9 @@ def enter() -> Response:
 
 
 def read_sign_in(workspace: str) -> Response:
-    """Ask for an email and a password, or a workspace key; redirect a signed-in person to the overview."""
-    if sessions.current(exchange.request(), workspace):
-        return pages.redirect(f"/{workspace}/overview")
+    """Ask for an email and a password, or a workspace key; redirect a signed-in person to their first page."""
+    if session := sessions.current(exchange.request(), workspace):
+        return pages.redirect(f"/{workspace}{session.first_page}")
     return _sign_in_page(workspace)
 
 
@@ -51,7 +51,8 @@ def _sign_in(workspace: str) -> Response:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, stored.TooManyAttempts) as error:
         return _sign_in_page(workspace, error.message, error.STATUS_CODE)
-    return pages.redirect(f"/{workspace}/overview", _cookie(workspace, issued.token, stored.LIFETIME))
+    # From there, whoever may open no overview is led to the first page that they may.
+    return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, stored.LIFETIME))
 
 
 def _sign_in_page(workspace: str, message: str | None = None, status: int = 200) -> Response:

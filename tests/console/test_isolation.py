@@ -178,6 +178,20 @@ def test_can_access_decides_which_pages_open(browser: Browser, workspace_api: Ap
     assert browser.open("/convos").status == 403
 
 
+@pytest.mark.parametrize(
+    ("pages", "title"),
+    [(["/leads", "/convos"], "Conversations"), (["/settings"], "Your notifications"), ([], "Your notifications")],
+)
+def test_a_person_arrives_at_the_first_page_that_is_open_to_them(
+    pages: list[str], title: str, browser: Browser, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": pages})
+    for page in (browser.sign_in("bo@acme.test", PASSWORD), browser.open("")):
+        assert (page.status, f"<h1>{title}</h1>" in page.text) == (200, True)
+    refused = browser.open("/overview")
+    assert (refused.status, title in refused.text) == (403, True)
+
+
 def test_a_link_from_a_mail_arrives_signed_in(signed_in: Browser, workspace: NewWorkspace) -> None:
     cookie, signed_in.cookie = signed_in.cookie, ""
     again = signed_in.open("/convos/support/ann", **{"Sec-Fetch-Site": "cross-site"})
