@@ -68,6 +68,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "previous": {"averageSeconds": 0, **report["previous"]},
         "series": periods.labelled(report["series"], wanted.interval, zone),
         "earlier": periods.labelled(earlier["series"], wanted.interval, zone),
+        "drawn": periods.drawn(report["series"], wanted.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, wanted),

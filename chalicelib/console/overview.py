@@ -47,7 +47,9 @@ def read_overview(session: Session) -> Response:
         charts_shown=CHARTS,
         bars={"agent": _by_agent(period, entries, of_agents), **_by_dimensions(session, period, [*entries])},
         waiting=waiting(session, _MAX_WAITING),
+        drawn=periods.drawn(report["series"], period.end),
         titles=entries,
+        most=MAX_AGENTS,
         period=period,
     )
 

@@ -58,6 +58,16 @@ def labelled(entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo) -> 
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
+def drawn(entries: Sequence[dict[str, Any]], end: int) -> int:
+    """How many entries of a series that ends at `end` a chart draws: one that is not over would look like a drop.
+
+    All of them if fewer than two are over, which make no line.
+    """
+    now = clock.seconds()
+    over = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
+    return over if over > 1 else len(entries)
+
+
 def _period(zone: tzinfo) -> series.Period:
     first, last = _date("from"), _date("to")
     if first is None and last is None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
+from chalicelib.console import overview
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.console.browser import Browser
@@ -36,6 +37,28 @@ def test_a_person_sees_the_counts_of_their_agents(signed_in: Browser) -> None:
         assert "<strong>7</strong>" in page.text and "<strong>84</strong>" in page.text
         assert "999" not in page.text and "Other" not in page.text
     assert "NL" in signed_in.open("/analytics?by=country").text
+
+
+def points(page: str) -> list[int]:
+    """The number of points of each line of the page."""
+    return [part.partition('"')[0].count(",") for part in page.split('class="line" points="')[1:]]
+
+
+@pytest.mark.parametrize(("path", "drawn"), [("/overview", 29), ("/analytics", 29), ("/analytics?days=7", 6)])
+def test_a_chart_leaves_out_the_day_that_is_not_over(path: str, drawn: int, signed_in: Browser) -> None:
+    page = signed_in.open(path).text
+    assert {*points(page)} == {drawn}
+    assert "What is not over yet" in page
+    past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
+    assert ({*points(past)}, "What is not over yet" in past) == ({3}, False)
+    today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
+    assert ({*points(today)}, "What is not over yet" in today) == ({1}, False)
+
+
+def test_the_overview_says_that_it_shows_the_first_agents(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "Only the first" not in signed_in.open("/overview").text
+    monkeypatch.setattr(overview, "MAX_AGENTS", 1)
+    assert "Only the first 1 agents" in signed_in.open("/overview").text
 
 
 def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:
