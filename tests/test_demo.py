@@ -17,6 +17,7 @@ from infra.demo.plan import Talk, Visit
 from infra.local.children import RunError
 from tests.api import Api
 from tests.conftest import PassTime
+from tests.console.browser import Browser
 from tests.selection import whole
 from tests.test_reports import Pipeline
 
@@ -205,6 +206,17 @@ def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, 
     assert (load["countryCode"], load["interactionsNum"]) == (visit.country, len(talk.lines[::2]))
     agent = api.get(f"/v3/agents/{visit.agent}").data
     assert [tool["name"] for tool in agent["tools"]] == [tool["name"] for tool in texts.TOOLS[visit.agent]]
+
+
+def test_a_client_of_the_demonstration_signs_in_as_an_administrator(
+    workspace: NewWorkspace, pipeline: Pipeline
+) -> None:
+    service, browser = InProcess(workspace), Browser(workspace.workspace_id)
+    fill.fill(service, 1, no_bar)
+    client = fill.let_sign_in(service)
+    page = browser.sign_in(client["email"], client["password"])
+    assert (page.status, "Harbour Group" in page.text, "/settings" in page.text) == (200, True, True)
+    assert fill.let_sign_in(service)["password"] != client["password"]
 
 
 def test_a_demonstration_whose_agent_was_deleted_says_so(workspace: NewWorkspace, pipeline: Pipeline) -> None:

@@ -5,6 +5,7 @@
 `make demo` installs everything first. If no run uses the state directory, it starts one until its end.
 """
 
+import json
 import math
 import os
 import shlex
@@ -18,7 +19,7 @@ import click
 
 from infra.demo import running
 from infra.demo.service import Service
-from infra.local import children
+from infra.local import children, state
 from infra.local.children import RunError
 
 
@@ -33,7 +34,7 @@ def main(port: int, directory: Path, conversations: int, seconds: float | None) 
     try:
         with running.service_of(directory, port) as service:
             _use_engine(directory)
-            _fill(service, conversations)
+            _fill(service, directory, conversations)
             _show(service, directory, math.inf if seconds is None else seconds)
     except (RunError, OSError) as reason:
         sys.exit(str(reason))
@@ -49,15 +50,17 @@ def _use_engine(directory: Path) -> None:
     os.environ.update(kept | dict("".join(shlex.split(line)).split("=", 1) for line in lines))
 
 
-def _fill(service: Service, conversations: int) -> None:
+def _fill(service: Service, directory: Path, conversations: int) -> None:
     from infra.demo import fill
 
     if fill.is_filled(service):
+        _let_sign_in(service, directory)
         print("The demonstration data is there already; nothing was added.", flush=True)
         return
     started = time.monotonic()
     bar = partial(click.progressbar, label="Writing 90 days")
     visits = fill.fill(service, conversations, lambda length: bar(length=length))
+    _let_sign_in(service, directory)
     print(
         f"Two agents with {conversations:,} conversations, {len(visits):,} visitors and their leads, "
         f"in {time.monotonic() - started:.0f} s.",
@@ -65,12 +68,23 @@ def _fill(service: Service, conversations: int) -> None:
     )
 
 
+def _let_sign_in(service: Service, directory: Path) -> None:
+    """Write the email and the password of a client for the console to `credentials.json`, once per start of the run."""
+    from infra.demo import fill
+
+    path = directory / "credentials.json"
+    members = json.loads(path.read_text("utf-8"))
+    if "client" not in members:
+        state.write(path, json.dumps({**members, "client": fill.let_sign_in(service)}, indent=2) + "\n")
+
+
 def _show(service: Service, directory: Path, seconds: float) -> None:
     from infra.demo import live, receiver, texts
 
     print(
         f"\n  In a browser: http://{service.address}/console/{service.workspace_id}\n"
-        f"                Sign in with the workspace_key in {directory / 'credentials.json'}\n"
+        f"                Sign in as a client, with the email and password in {directory / 'credentials.json'},\n"
+        f"                or as an operator, with the workspace_key there\n"
         f"  A report:     set -a; . {directory / 'environment'}; set +a\n"
         f"                .venv/bin/python -m infra.cams analytics --agent {texts.HOTEL}\n",
         flush=True,

@@ -1,5 +1,6 @@
 """Fills the workspace of a run: agents, tools and people through the API, their history through the stores."""
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -7,6 +8,8 @@ from chalicelib.storage import keyring
 from infra.demo import history, plan, texts
 from infra.demo.service import Service
 from infra.local.children import RunError
+
+_PASSWORD_BYTES = 12
 
 
 def is_filled(service: Service) -> bool:
@@ -37,6 +40,14 @@ def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
     service.call("POST", f"/v2/orgs/{texts.ORGANISATION}", organisation)
     return visits
+
+
+def let_sign_in(service: Service) -> dict[str, str]:
+    """Give the first client another password for the console; return its email and the password."""
+    client_id, client = next(iter(texts.CLIENTS.items()))
+    password = secrets.token_urlsafe(_PASSWORD_BYTES)
+    service.call("POST", f"/v2/clients/{client_id}", {"dashboardPassword": password, "isOrgAdmin": True})
+    return {"email": client["email"], "password": password}
 
 
 def _make_agent(service: Service, agent_id: str) -> int:
