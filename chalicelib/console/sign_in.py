@@ -40,7 +40,7 @@ def sign_out(session: Session) -> Response:
 
 def read_asset(name: str) -> Response:
     """Read a file that pages link to."""
-    return pages.asset(name)
+    return guard.with_error_page(lambda: pages.asset(name), guard.language_of(None))
 
 
 def _sign_in(workspace: str) -> Response:

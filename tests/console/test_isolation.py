@@ -198,3 +198,8 @@ def test_a_link_from_a_mail_arrives_signed_in(signed_in: Browser, workspace: New
     assert '<meta http-equiv="refresh" content="0">' in again.text
     signed_in.cookie = cookie
     assert "Hello" in signed_in.open("/convos/support/ann", **{"Sec-Fetch-Site": "same-origin"}).text
+
+
+def test_a_file_that_is_missing_is_an_error_page(browser: Browser) -> None:
+    answer = send(Place("GET", "/console/assets/{name}"), "", "")
+    assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
