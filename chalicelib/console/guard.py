@@ -13,7 +13,7 @@ from chalicelib.console import pages, sessions
 from chalicelib.console.sessions import Session
 from chalicelib.http import auth, exchange
 
-_MAX_FIELDS = 100
+_MAX_FIELDS = 1_000  # an agent has a field for each of its welcome messages
 _MAX_FORM_BYTES = 500_000
 
 _View = Callable[..., Response]
@@ -62,7 +62,7 @@ def form() -> dict[str, str]:
         text = (raw if isinstance(raw, bytes) else raw.encode()).decode()
         fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
     except ValueError:
-        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS} fields.") from None
+        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS:,} fields.") from None
     return dict(fields)
 
 

@@ -84,6 +84,13 @@ def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
     assert snapshot() == before
 
 
+def test_an_agent_with_many_welcome_messages_is_saved(signed_in: Browser, workspace_api: Api) -> None:
+    many = [f"Hello {number}" for number in range(200)]
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_initMessages": many}})
+    assert "Saved." in save(signed_in, {"vg_initMessages.200": "Welcome"}).text
+    assert stored(workspace_api)["vg_initMessages"] == [*many, "Welcome"]
+
+
 def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, workspace_api: Api) -> None:
     before, page = stored(workspace_api), signed_in.open(AGENT)
     rest = json.loads(filled(page)["rest"])
