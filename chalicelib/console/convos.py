@@ -46,7 +46,7 @@ def list_conversations(session: Session) -> Response:
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
     """Show a conversation: its newest messages, what is known of the visitor, and the forms to act."""
-    return _page(session, agent_id, convo_id)
+    return _page(session, agent_id, convo_id, {})
 
 
 @signed_in("/convos")
@@ -69,15 +69,24 @@ def act(session: Session, agent_id: str, convo_id: str) -> Response:
     action = _ACTIONS.get(fields.get("action", ""))
     if action is None:
         raise errors.Invalid("The form has no known action.")
-    action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
+    try:
+        action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
+    except (errors.Invalid, errors.TooLarge) as error:
+        return _page(session, agent_id, convo_id, fields, error)
     return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}#end")
 
 
-def _page(session: Session, agent_id: str, convo_id: str) -> Response:
+def _page(
+    session: Session, agent_id: str, convo_id: str, typed: dict[str, str], error: errors.ApiError | None = None
+) -> Response:
+    """The page, with the error of a form and what was typed into it."""
     return guard.page(
         session,
         "convo.html",
         "/convos",
+        error.STATUS_CODE if error else 200,
+        typed=typed,
+        message=error.message if error else None,
         colleagues=_colleagues(session),
         mid=ids.new_id(),
         **_transcript(session, agent_id, convo_id),

@@ -106,3 +106,9 @@ def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "refund"}).status == 403
     assert not workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
     assert 'name="tags"' not in signed_in.open(CONVO).text
+
+
+def test_a_refused_reply_is_shown_with_the_error_at_its_field(signed_in: Browser) -> None:
+    page = reply(signed_in, signed_in.open(CONVO), "  ")
+    assert (page.status, "Ann Jansen" in page.text) == (400, True)
+    assert 'id="wrong-text" role="alert">Write a message first.<' in page.text
