@@ -4,7 +4,7 @@ const policy = window.trustedTypes?.createPolicy("cams", { createHTML: (text) =>
 const live = document.querySelector("[data-live]");
 if (live) {
   // Seconds between two requests, and how many of them: quick at first, slower while the page is idle.
-  const pace = [[1.8, 50], [5, 30], [10, 15], [15, 15], [60, Infinity]];
+  const pace = [[1.6, 56], [5, 30], [10, 15], [15, 15], [60, Infinity]];
   let asked = 0, tag = live.dataset.tag, timer;
   const delay = () => {
     let left = asked;
