@@ -75,7 +75,7 @@ def without_from(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "from"}
 
 
-def message(ts: int, sender: str = "human") -> Record:
+def message(ts: float, sender: str = "human") -> Record:
     return {"from": sender, "messages": [{"item": {"text": f"at {ts}"}, "ts": ts}]}
 
 
@@ -108,6 +108,20 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     assert without_from(report["totals"]) == expected
     assert without_from(report["series"][-1]) == expected
     assert without_from(report["previous"]) == counted()
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(1.5, 10**400), (-(10**400), 0.5), (-1e308, 1e308), (10**400, 10**400 + 9)],
+    ids=["later", "earlier", "floats", "integers"],
+)
+def test_times_beyond_all_numbers_stop_no_stream(api: Api, pipeline: Pipeline, first: float, last: float) -> None:
+    """Callers, also visitors, choose the times of messages. A record that cannot be counted holds up all of a shard."""
+    assert api.post(STATE.format("ann"), {"turns": [message(first), message(last)]}).status == 200
+    pipeline.run()
+    totals = api.get(REPORT).data["totals"]
+    assert totals["messages"] == 2
+    assert 0 <= totals["averageSeconds"] <= 30 * 24 * 3_600
 
 
 def test_a_report_by_country_has_groups_and_a_table(api: Api, pipeline: Pipeline) -> None:
