@@ -130,6 +130,14 @@ def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
     }
 
 
+def test_agents_are_combined_into_one_count_of_each_hour_and_value() -> None:
+    one, other = counts(loads=1), counts(loads=2)
+    found = [Hour(0, "NL", one), Hour(0, "DE", one), Hour(0, "NL", other), Hour(HOUR, "NL", [5])]
+    expected = [(0, "DE", one), (0, "NL", counts(loads=3)), (HOUR, "NL", counts(loads=5))]
+    assert sorted(hours.combine(iter(found))) == [Hour(*each) for each in expected]
+    assert (one, other) == (counts(loads=1), counts(loads=2))
+
+
 def test_counts_of_an_earlier_release_are_shorter() -> None:
     one = period("2026-11-01", "2026-11-02")
     report = series.build(one, one.before(), "day", [Hour(one.start, "", [3])])
