@@ -140,6 +140,38 @@ def test_a_report_by_country_has_groups_and_a_table(api: Api, pipeline: Pipeline
     assert all(row["from"].endswith("Z") for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("accept", "is_csv"),
+    [
+        ("text/csv", True),
+        ("TEXT/CSV; charset=utf-8", True),
+        ("text/csv, */*;q=0.1", True),
+        ("application/json;q=0.5, text/csv", True),
+        ("application/json, text/csv;q=0.5", False),
+        ("application/json, text/csv;q=0", False),
+        ("text/csv;q=0", False),
+        ("text/csv;q=x", False),
+        ("text/csv-schema", False),
+        ("text/*", False),
+        ("*/*", False),
+        ("application/pdf", False),
+        ("", False),
+    ],
+)
+def test_a_table_is_for_those_who_prefer_it(api: Api, agent_id: str, accept: str, is_csv: bool) -> None:
+    for path in (REPORT, "/v3/analytics", "/v3/usage"):
+        answer = api.call("GET", path, None, {**api._headers, "Accept": accept})
+        assert (answer.status, answer.headers["content-type"].startswith("text/csv")) == (200, is_csv)
+
+
+def test_a_table_of_a_zone_of_half_hours_has_the_warning(api: Api, agent_id: str) -> None:
+    csv_of = {**api._headers, "Accept": "text/csv"}
+    answer = api.call("GET", f"{REPORT}?tz=Asia/Kolkata", None, csv_of)
+    (warning,) = api.get(f"{REPORT}?tz=Asia/Kolkata").json["warnings"]
+    assert answer.headers["warning"] == f'299 - "tz: {warning["message"]}"'
+    assert "warning" not in api.call("GET", f"{REPORT}?tz=Europe/Amsterdam", None, csv_of).headers
+
+
 def test_the_agents_of_an_organisation_and_of_the_workspace_are_added_up(api: Api, pipeline: Pipeline) -> None:
     for number, agent in enumerate(("support", "sales", "other"), start=1):
         assert api.post(f"/v2/agents/{agent}", {}).status == 200
