@@ -275,6 +275,19 @@ def test_a_month_of_days_costs_two_requests_whatever_was_counted(
     assert meter.reads <= 10
 
 
+@pytest.mark.parametrize("moment", [0, 1_000_000, 2**48 // 1000, None])
+def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, moment: int | None
+) -> None:
+    """An import keeps the version tags of its file."""
+    second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
+    agent = storage.key(workspace.workspace_id, "support")
+    own = [(second, 1), (clock.seconds(), 2)]
+    counts.record(Happened(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
+    pipeline.run()
+    assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
+
+
 def test_a_change_costs_at_most_1_2_write_units(
     workspace: NewWorkspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:

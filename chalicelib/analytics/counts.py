@@ -25,7 +25,7 @@ NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. An older one is of an import, and happened elsewhere.
+# A stream keeps a change for a day. One of another time is of an import, and happened elsewhere.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
@@ -56,8 +56,8 @@ class DayRow(storage.DocumentRow):
 
 def record(changes: Iterable[Happened]) -> None:
     """Store what changes count, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
-    oldest = clock.seconds() - _RECENT_SECONDS
-    rows = {(one.agent, one.version_tag): _row(one) for one in changes if _second(one.version_tag) >= oldest}
+    recent = [one for one in changes if abs(clock.seconds() - _second(one.version_tag)) <= _RECENT_SECONDS]
+    rows = {(one.agent, one.version_tag): _row(one) for one in recent}
     storage.save_many([*rows.values()])
     wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
