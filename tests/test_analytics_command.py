@@ -60,10 +60,10 @@ NL                        9  25%  ████████████
 """
 
 
-def drawn(report: Any, groups: Any, zone: tzinfo = timezone.utc, **terminal: Any) -> str:
+def drawn(report: Any, groups: Any, zone: tzinfo = timezone.utc, width: int = drawing.WIDTH, **terminal: Any) -> str:
     output = io.StringIO()
-    Console(file=output, width=drawing.WIDTH, highlight=False, **terminal).print(
-        drawing.draw("Support, the last 9 days", report, groups, zone)
+    Console(file=output, width=width, highlight=False, **terminal).print(
+        drawing.draw("Support, the last 9 days", report, groups, zone, width)
     )
     return output.getvalue()
 
@@ -91,6 +91,38 @@ def test_a_year_fits_eighty_columns() -> None:
     assert max(map(len, text.splitlines())) <= drawing.WIDTH
     assert "Each mark is 12 days" in text
     assert len(drawing.sparkline([1] * 366, 12)) == 31
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "shown"),
+    [
+        (99_999_999, 99_999_999, ("99,999,999", "±0%")),
+        (99_999_999, 1_000_000, ("1,000,000", "+9900%")),
+        (99_999_999, 100_000, ("100,000", "+99900%")),
+        (10**9 + 10**7, 1, ("1.01e+09", "+1e+11%")),
+        (10**15, 10**15, ("1e+15", "±0%")),
+    ],
+)
+def test_no_number_is_cut(now: int, before: int, shown: tuple[str, ...]) -> None:
+    """Part of a number looks like a smaller one."""
+    series = [entry(number * DAY, *[1] * 7) for number in range(31)]
+    report = {"series": series, "totals": entry(0, *[now] * 7, averageSeconds=2_592_000)}
+    text = drawn({**report, "previous": entry(0, *[before] * 7)}, {"origin": [{"value": "x", **report}]})
+    assert "…" not in text and all(one in text for one in (*shown, "43200:00", "█" * 31))
+
+
+@pytest.mark.parametrize(("width", "has_trend"), [(80, True), (60, True), (56, True), (55, False), (47, False)])
+def test_a_narrow_terminal_has_shorter_lines(width: int, has_trend: bool) -> None:
+    text = drawn(REPORT, GROUPS, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text and ("Trend" in text, "Each mark" in text) == (has_trend, has_trend)
+    assert len([line for line in text.splitlines() if line.startswith(tuple(drawing._LABELS.values()))]) == 7 + 1
+
+
+def test_the_width_is_that_of_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    for columns, width in (("200", 80), ("60", 60)):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert drawing.width_of_terminal() == width
 
 
 def scale(*starts: int, zone: str = "UTC") -> str:

@@ -32,17 +32,29 @@ START, END = (int(datetime(2026, 3, day, tzinfo=timezone.utc).timestamp()) for d
 NOW = END - HOUR // 2
 ROUND_SECONDS = 600
 ORIGINS = ("web-chat", "chatapp", "community", None)
+CHANNELS = {
+    "origin": ORIGINS,
+    "country": ("NL", "DE", "BE", "FR", None),
+    "browser": ("Firefox", "Safari", None),
+    "platform": ("iOS", "Android", "other", None),
+    # More than the 20 of an hour that are counted apart, and some more often than others.
+    "language": (*(f"{number:02}" for number in range(30) for _ in range(1 + 40 // (number + 1))), None),
+}
 ZONES = ("UTC", "Europe/Amsterdam", "America/New_York")
 
 
 class Raw(NamedTuple):
-    """A change: its table, its stream record, its second, its origin and what it counts."""
+    """A change: its table, its stream record, its second, its value in each dimension and what it counts."""
 
     table: str
     record: Record
     second: int
-    origin: str | None
+    places: dict[str, str | None]
     counts: dict[str, int]
+
+
+Counted = tuple[Counter[str], int | None]
+"""The counts of an interval, and `averageSeconds`, None if there is none."""
 
 
 @pytest.mark.promise("tallied")
@@ -83,7 +95,9 @@ def _compare(workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, shown
     patch.setattr(clock, "milliseconds", lambda: NOW * 1000)
     for zone in ZONES:
         for interval in ("day", "hour"):
-            _assert_equal(api, truth, zone, interval)
+            assert _by_interval(_report(api, zone, interval, "")) == _recount(truth, zone, interval)
+    for dimension in hours.DIMENSIONS:
+        _assert_equal_groups(api, _by_value(truth, dimension), dimension)
     shown(faults=faults.total(), states=len(changes))
 
 
@@ -103,26 +117,30 @@ def _keep_in_memory(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(storage, "iterate", iterate)
 
 
-def _assert_equal(api: Api, truth: Sequence[Raw], zone: str, interval: str) -> None:
-    query = f"?from={START}&to={END}&tz={zone}&interval={interval}"
-    whole, grouped = (api.get(f"/v3/agents/support/analytics{query}{by}").data for by in ("", "&by=origin"))
-    assert _by_interval(whole) == _recount(truth, zone, interval)
-    assert {name: grouped[name] for name in whole} == whole
-    for group in grouped["groups"]:
-        own = [one for one in truth if (one.origin or hours.UNKNOWN) == group["value"]]
-        assert _by_interval(group) == _recount(own, zone, interval)
-        assert own
+def _report(api: Api, zone: str, interval: str, by: str) -> Record:
+    report: Record = api.get(
+        f"/v3/agents/support/analytics?from={START}&to={END}&tz={zone}&interval={interval}{by}"
+    ).data
+    return report
 
 
-def _by_interval(report: Record) -> dict[int, Counter[str]]:
-    ignored = ("from", "averageSeconds")
+def _assert_equal_groups(api: Api, expected: dict[str, list[Raw]], dimension: str) -> None:
+    for zone in ZONES:
+        for interval in ("day", "hour"):
+            report = _report(api, zone, interval, f"&by={dimension}")
+            groups = {group["value"]: _by_interval(group) for group in report.pop("groups")}
+            assert groups == {value: _recount(own, zone, interval) for value, own in expected.items()}
+            assert report == _report(api, zone, interval, "")
+
+
+def _by_interval(report: Record) -> dict[int, Counted]:
     return {
-        entry["from"]: +Counter({name: number for name, number in entry.items() if name not in ignored})
+        entry["from"]: (+Counter({name: entry[name] for name in hours.REPORTED}), entry.get("averageSeconds"))
         for entry in report["series"]
     }
 
 
-def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Counter[str]]:
+def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Counted]:
     """The counts of all intervals of the period: each by the calendar of the zone, not by any module of reports."""
 
     def start_of(second: int) -> int:
@@ -133,9 +151,32 @@ def _recount(changes: Sequence[Raw], zone: str, interval: str) -> dict[int, Coun
     found: dict[int, Counter[str]] = defaultdict(Counter)
     for second in range(START, END, HOUR):
         found[start_of(second)].update()
+    of_hour = {second: start_of(second) for second in range(START, END, HOUR)}
     for one in changes:
-        found[start_of(one.second)].update({k: v for k, v in one.counts.items() if k != "seconds"})
-    return {start: +one for start, one in found.items()}
+        found[of_hour[one.second - one.second % HOUR]].update(one.counts)
+    return {start: _counted(one) for start, one in found.items()}
+
+
+def _counted(sums: Counter[str]) -> Counted:
+    seconds, conversations = sums.pop("seconds", 0), sums["conversations"]
+    return +sums, round(seconds / conversations) if conversations else None
+
+
+def _by_value(changes: Sequence[Raw], dimension: str) -> dict[str, list[Raw]]:
+    """The changes of each value: the 20 with the highest sums of each hour, all others together."""
+    of_hours: dict[int, dict[str, list[Raw]]] = defaultdict(lambda: defaultdict(list))
+    for one in changes:
+        of_hours[one.second // HOUR][one.places.get(dimension) or "unknown"].append(one)
+    found: dict[str, list[Raw]] = defaultdict(list)
+    for values in of_hours.values():
+        ranked = sorted(values, key=lambda value: (value == "other", -_size(values[value]), value))
+        for place, value in enumerate(ranked):
+            found[value if place < 20 else "other"] += values[value]
+    return found
+
+
+def _size(changes: Sequence[Raw]) -> int:
+    return sum(number for one in changes for name, number in one.counts.items() if name != "seconds")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -209,37 +250,47 @@ def _inject(
 
 def _change(workspace_id: str, chance: random.Random, number: int) -> Raw:
     milliseconds = START * 1000 + chance.randrange((NOW - START) * 1000)
-    tag, origin = ids.id_at(milliseconds, chance.getrandbits(80)), chance.choice(ORIGINS)
+    tag = ids.id_at(milliseconds, chance.getrandbits(80))
+    places = {name: chance.choice(values) for name, values in CHANNELS.items()}
     kind = chance.choice((_load, _load, _lead, _conversation))
-    return kind(workspace_id, number, tag, milliseconds // 1000, origin)
+    return kind(workspace_id, number, tag, milliseconds // 1000, places)
 
 
-def _load(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
+Places = dict[str, str | None]
+
+
+def _load(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
     row = analytics.new(workspace_id, "support", f"c{number}")
-    row.version_tag, row.load = tag, storage.seal(row, "load", {"record": "load", "origin": origin})
+    members = {"countryCode": places["country"], "langCode": places["language"]}
+    record = {"record": "load", **{name: places[name] for name in ("origin", "browser", "platform")}, **members}
+    row.version_tag, row.load = tag, storage.seal(row, "load", record)
     old = {"load": {"B": "AA=="}} if number % 2 else None
-    return Raw("analytics", _record(row, old), second, origin, {"loads": 1, "newVisitors": int(old is None)})
+    return Raw("analytics", _record(row, old), second, places, {"loads": 1, "newVisitors": int(old is None)})
 
 
-def _lead(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
+def _lead(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
     row = LeadRow(storage.key(workspace_id, "prefix"), f"lead{number}", version_tag=tag)
-    row.seal({"agentId": "support", "channel": origin})
-    return Raw("leads", _record(row, None), second, origin, {"leads": 1})
+    row.seal({"agentId": "support", "channel": places["origin"]})
+    return Raw("leads", _record(row, None), second, {"origin": places["origin"]}, {"leads": 1})
 
 
-def _conversation(workspace_id: str, number: int, tag: str, second: int, origin: str | None) -> Raw:
-    """A new conversation, or one that has gained messages and asks for a person."""
+def _conversation(workspace_id: str, number: int, tag: str, second: int, places: Places) -> Raw:
+    """A new conversation, or one that has gained messages, got longer or shorter, and asks for a person."""
 
-    def row(state: str, seen: Seen) -> store.ConversationRow:
+    def row(state: str, seen: Seen, length: int) -> store.ConversationRow:
         row = store.ConversationRow(storage.key(workspace_id, "support", f"c{number}"), version_tag=tag)
         row.agent, row.created = storage.key(workspace_id, "support"), tag
-        return store.restore(row, State({"origin": origin, "state": state, "lastModified": second}, b"[]", seen))
+        times = {"lastModified": second, "firstMessageTS": second - 1_000, "lastMessageTS": second - 1_000 + length}
+        members = {"origin": places["origin"], "userBrowser": places["browser"], "userPlatform": places["platform"]}
+        return store.restore(row, State({**members, "state": state, **times}, b"[]", seen))
 
-    old = _image(row("new", Seen(1, 3))) if number % 2 else None
-    expected = {"conversations": int(old is None), "handoffs": 1, "messages": 5, "interactions": 2}
+    before, after = number % 90, number * 7 % 600
+    old = _image(row("new", Seen(1, 3), before)) if number % 2 else None
+    expected = {"conversations": int(old is None), "handoffs": 1, "messages": 5, "interactions": 2, "seconds": after}
     if old:
-        expected |= {"messages": 2, "interactions": 1}
-    return Raw("conversations", _record(row("requested_chat", Seen(2, 5)), old), second, origin, expected)
+        expected |= {"messages": 2, "interactions": 1, "seconds": max(after - before, 0)}
+    own = {name: places[name] for name in ("origin", "browser", "platform")}
+    return Raw("conversations", _record(row("requested_chat", Seen(2, 5), after), old), second, own, expected)
 
 
 def _record(row: storage.Row, old: Record | None) -> Record:

@@ -136,6 +136,18 @@ def test_what_was_left_out_matches_nothing() -> None:
     assert not Person(None, None, "5").is_in({"5": "55"})
 
 
+def test_a_person_may_be_the_name_of_a_member() -> None:
+    zara = Person("visitors", "zara@example.com", "+31612345678")
+    assert zara.is_in({"visitors": [{"Zara@Example.com": {}}]})
+    assert zara.is_in({"visitors": {"+31612345678": 1}})
+    assert not zara.is_in({"visitors": {"support": 1}})
+    for path in ("Zara@example.com", "visitors.zara@example.com.since", "nodes.2.+31612345678"):
+        assert zara.is_on(["title", path])
+    assert not zara.is_on(["title", "visitors.azara@example.com", "visitors.zara@example.community", "visitors"])
+    assert not Person(None, None, "2").is_on(["nodes.2.text"])
+    assert not Person("title", None, None).is_on(["title"])
+
+
 @pytest.mark.parametrize("user", ["support", "web-chat", "human", "anna"])
 def test_an_id_that_is_also_another_text_erases_nobody_else(
     api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, user: str

@@ -355,6 +355,32 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
     assert "ann@x.test" not in json.dumps(found)
 
 
+def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
+    history: History, api: Api, pass_time: PassTime
+) -> None:
+    """A newer client may key anything by a person. The name of a credential stays, as the one who answers."""
+    pass_time(0)
+    token = api.post("/v3/tokens", {"token": {"name": "ann@x.test", "scopes": ["agents:write"]}}).data["token"]
+    api.post("/v2/agents/support", {"title": "Support", "visitors": {"Ann@x.test": {"since": 1}}})
+    api.patch("/v3/agents/support", {"agent": {"visitors": None}})
+    Api(token).patch("/v3/agents/support", {"agent": {"title": "Help"}})
+    assert "visitors.Ann@x.test" not in history.of("agents/support")[-1]["changed"]  # of a creation, the outermost
+    api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 1}}}})
+    api.patch("/v3/agents/support", {"agent": {"visitors": {"ann@x.test": {"since": 2}}}})
+    api.patch("/v3/agents/support", {"agent": {"visitors": {}}})
+    assert any("ann@x.test" in path for path in history.of("agents/support")[0]["changed"])
+    erasure = api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}}).data["id"]
+    for _ in range(2):
+        erasing.erase({"Records": messages()}, None)
+        pass_time(90)
+    left = history.of("agents/support")
+    assert [by(one)[1] for one in left if one["changed"] == ["title"]] == ["ann@x.test"]
+    assert "ann@x.test" not in json.dumps([one["changed"] for one in left]).lower()
+    documents = [row.open() for row in storage.scan(VersionRow, VersionRow.document.exists())]
+    assert "ann@x.test" not in json.dumps(documents).lower()
+    assert api.get(f"/v3/erasures/{erasure}").data["receipt"]["counts"]["history"] == 4
+
+
 def test_what_a_change_costs_is_documented(history: History, api: Api) -> None:
     """`docs/history.md`: two write units, and those of the version."""
     for path, units in (("/v2/clients/ann", 2), ("/v2/agents/support", 3)):

@@ -3,18 +3,21 @@
 import csv
 import io
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, queues, storage
+from chalicelib import clock, queues, settings, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
 from chalicelib.ids import id_at
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
+from infra import tables
 from infra.cams import prices, request_lines
 from infra.cams.commands import cams
 from infra.local.request_log import Split
@@ -111,11 +114,93 @@ def test_the_lines_of_a_stage_are_added_up_by_logs_insights(monkeypatch: pytest.
     insights = Insights("Complete", [row])
     monkeypatch.setattr(storage, "sdk_client", lambda service: insights)
     monkeypatch.setattr(clock, "sleep", lambda seconds: None)
-    found = request_lines.of_stage(DAY, 2 * DAY)
+    found = request_lines.of_stage(None, DAY, 2 * DAY)
     assert found == {"w": {"calls": 3, "requests": 4, "readUnits": 2.5, "writeUnits": 1, "durationMs": 70}}
     assert insights.asked["logGroupName"] == "/aws/lambda/cams"
     assert (insights.asked["startTime"], insights.asked["endTime"]) == (DAY, 2 * DAY - 1)
     assert "sum(readUnits) as readUnits" in insights.asked["queryString"]
+
+
+GOOD = (
+    '{"_aws":{"Timestamp":1000},"route":"/x","workspace":"w",'
+    '"requests":1,"readUnits":0.5,"writeUnits":0,"durationMs":3}'
+)
+DAMAGED = {
+    "no metrics": GOOD.replace('{"Timestamp":1000}', "5"),
+    "no time": GOOD.replace('"Timestamp":1000', '"x":1'),
+    "a time as text": GOOD.replace("1000", '"1000"'),
+    "a time that no float has": GOOD.replace("1000", "9" * 400),
+    "workspaces": GOOD.replace('"w"', '["w"]'),
+    "no workspace": GOOD.replace('"w"', "null"),
+    "a number as text": GOOD.replace('"durationMs":3', '"durationMs":"3"'),
+    "a flag": GOOD.replace('"requests":1', '"requests":true'),
+    "not a number": GOOD.replace("0.5", "NaN"),
+    "infinite": GOOD.replace("0.5", "1e999"),
+    "less than nothing": GOOD.replace("0.5", "-4"),
+    "digits": GOOD.replace("0.5", "9" * 5_000),
+    "brackets": "[" * 100_000,
+    "zeros": "\0" * 50 + GOOD,
+    "two in one": GOOD + GOOD,
+    "half": GOOD[: len(GOOD) // 2],
+    "a list": f"[{GOOD}]",
+    "a text": '"workspace"',
+}
+
+
+@pytest.mark.parametrize("damaged", DAMAGED.values(), ids=[*DAMAGED])
+def test_a_damaged_line_is_left_out(tmp_path: Path, damaged: str) -> None:
+    path = tmp_path / "requests.log"
+    path.write_text(f"{GOOD}\n{damaged}\n{GOOD}\n", "utf-8")
+    expected = {"calls": 2, "requests": 2, "readUnits": 1.0, "durationMs": 6}
+    assert request_lines.of_files([path], 0, 10) == {"w": expected}
+
+
+@pytest.fixture
+def insights(monkeypatch: pytest.MonkeyPatch) -> Insights:
+    """A stage whose log has one line."""
+    row = {**dict.fromkeys(("calls", "requests", "readUnits", "writeUnits", "durationMs"), "1"), "workspace": "w"}
+    made = Insights("Complete", [row])
+    monkeypatch.setattr(storage, "sdk_client", lambda service: made)
+    monkeypatch.setattr(clock, "sleep", lambda seconds: None)
+    return made
+
+
+def test_a_stage_has_a_log_group_of_its_own(insights: Insights, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "table_prefix", lambda: "cams-prod-")
+    request_lines.of_stage(None, 0, 1)
+    assert insights.asked["logGroupName"] == "/aws/lambda/cams-prod"
+
+
+def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "milliseconds", lambda: 100 * DAY * 1000 + 5_000)
+    monkeypatch.setattr(request_lines, "of_stage", lambda *_: {})
+    sentence = "The log keeps requests for 30 days: those before 1970-03-12T00:00:06Z are not counted."
+    for last, is_said in (((), False), (("--last", "30d"), True), (("--last", "90d"), True)):
+        ran = CliRunner().invoke(cams, ["usage", *last])
+        assert (ran.exit_code, sentence in ran.stderr.splitlines()) == (0, is_said)
+    assert {one["RetentionInDays"] for one in tables.declared("AWS::Logs::LogGroup")} == {request_lines.KEPT_DAYS}
+
+
+def test_a_workspace_is_asked_for_by_itself(insights: Insights) -> None:
+    request_lines.of_stage("01k", 0, 1)
+    assert ' and workspace = "01k" | stats' in insights.asked["queryString"]
+    with pytest.raises(click.BadParameter):
+        request_lines.of_stage('w" or 1 = 1 or "', 0, 1)
+
+
+def test_more_workspaces_than_insights_answers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {**dict.fromkeys(("calls", "requests", "readUnits", "writeUnits", "durationMs"), "1"), "workspace": "w"}
+    for number, is_refused in ((9_999, False), (10_000, True)):
+        insights = Insights("Complete", [{**row, "workspace": str(one)} for one in range(number)])
+        monkeypatch.setattr(storage, "sdk_client", lambda service, insights=insights: insights)
+        monkeypatch.setattr(clock, "sleep", lambda seconds: None)
+        with pytest.raises(click.ClickException, match="--workspace") if is_refused else nullcontext():
+            assert len(request_lines.of_stage(None, 0, 1)) == number
+
+
+def test_an_unknown_workspace_is_refused(workspace: NewWorkspace, log: Path) -> None:
+    ran = CliRunner().invoke(cams, ["usage", "--log", str(log), "--workspace", "unknown"])
+    assert (ran.exit_code, ran.stderr.splitlines()[-1]) == (1, "Error: There is no such workspace.")
 
 
 def test_a_query_that_fails_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

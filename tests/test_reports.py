@@ -2,6 +2,7 @@
 
 import csv
 import io
+import random
 from collections import Counter
 from typing import Any
 
@@ -75,7 +76,7 @@ def without_from(entry: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in entry.items() if name != "from"}
 
 
-def message(ts: int, sender: str = "human") -> Record:
+def message(ts: float, sender: str = "human") -> Record:
     return {"from": sender, "messages": [{"item": {"text": f"at {ts}"}, "ts": ts}]}
 
 
@@ -110,6 +111,20 @@ def test_everything_that_happens_is_counted_once(api: Api, pipeline: Pipeline) -
     assert without_from(report["previous"]) == counted()
 
 
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(1.5, 10**400), (-(10**400), 0.5), (-1e308, 1e308), (10**400, 10**400 + 9)],
+    ids=["later", "earlier", "floats", "integers"],
+)
+def test_times_beyond_all_numbers_stop_no_stream(api: Api, pipeline: Pipeline, first: float, last: float) -> None:
+    """Callers, also visitors, choose the times of messages. A record that cannot be counted holds up all of a shard."""
+    assert api.post(STATE.format("ann"), {"turns": [message(first), message(last)]}).status == 200
+    pipeline.run()
+    totals = api.get(REPORT).data["totals"]
+    assert totals["messages"] == 2
+    assert 0 <= totals["averageSeconds"] <= 30 * 24 * 3_600
+
+
 def test_a_report_by_country_has_groups_and_a_table(api: Api, pipeline: Pipeline) -> None:
     for visitor, country in (("ann", "NL"), ("bo", "DE"), ("cy", "NL"), ("dee", None)):
         record = {"record": "load", **({"countryCode": country} if country else {})}
@@ -124,6 +139,38 @@ def test_a_report_by_country_has_groups_and_a_table(api: Api, pipeline: Pipeline
     assert answer.headers["content-type"].startswith("text/csv")
     assert Counter(row["country"] for row in rows for _ in range(int(row["loads"]))) == {"DE": 1, "NL": 2, "unknown": 1}
     assert all(row["from"].endswith("Z") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("accept", "is_csv"),
+    [
+        ("text/csv", True),
+        ("TEXT/CSV; charset=utf-8", True),
+        ("text/csv, */*;q=0.1", True),
+        ("application/json;q=0.5, text/csv", True),
+        ("application/json, text/csv;q=0.5", False),
+        ("application/json, text/csv;q=0", False),
+        ("text/csv;q=0", False),
+        ("text/csv;q=x", False),
+        ("text/csv-schema", False),
+        ("text/*", False),
+        ("*/*", False),
+        ("application/pdf", False),
+        ("", False),
+    ],
+)
+def test_a_table_is_for_those_who_prefer_it(api: Api, agent_id: str, accept: str, is_csv: bool) -> None:
+    for path in (REPORT, "/v3/analytics", "/v3/usage"):
+        answer = api.call("GET", path, None, {**api._headers, "Accept": accept})
+        assert (answer.status, answer.headers["content-type"].startswith("text/csv")) == (200, is_csv)
+
+
+def test_a_table_of_a_zone_of_half_hours_has_the_warning(api: Api, agent_id: str) -> None:
+    csv_of = {**api._headers, "Accept": "text/csv"}
+    answer = api.call("GET", f"{REPORT}?tz=Asia/Kolkata", None, csv_of)
+    (warning,) = api.get(f"{REPORT}?tz=Asia/Kolkata").json["warnings"]
+    assert answer.headers["warning"] == f'299 - "tz: {warning["message"]}"'
+    assert "warning" not in api.call("GET", f"{REPORT}?tz=Europe/Amsterdam", None, csv_of).headers
 
 
 def test_the_agents_of_an_organisation_and_of_the_workspace_are_added_up(api: Api, pipeline: Pipeline) -> None:
@@ -144,6 +191,17 @@ def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeyp
     monkeypatch.setattr(reports, "MAX_AGENTS", 0)
     answer = api.get("/v3/analytics")
     assert (answer.status, answer.json["code"]) == (413, "TOO_LARGE")
+
+
+def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: str) -> None:
+    """It reads ten times as much of each day, and has the same 29 seconds."""
+    for number in range(5):
+        assert api.post(f"/v2/agents/a{number}", {}).status == 200
+    year = f"from={clock.seconds() - 365 * 24 * 3_600}&interval=month"
+    assert api.get(f"/v3/analytics?{year}").status == 200
+    assert api.get(f"{REPORT}?{year}&by=country").status == 200
+    answer = api.get(f"/v3/analytics?{year}&by=country")
+    assert (answer.status, "4,000 days of agents" in answer.json["message"]) == (413, True)
 
 
 def test_only_zones_of_half_hours_have_a_warning(api: Api, agent_id: str) -> None:
@@ -197,22 +255,37 @@ def test_a_count_after_the_deletion_of_the_agent_writes_nothing(api: Api, pipeli
     assert [*storage.scan(DayRow, DayRow.period.startswith("counts#"))] == []
 
 
+@pytest.mark.parametrize("most", [1_000, 1_000_000])
 def test_a_month_of_days_costs_two_requests_whatever_was_counted(
-    api: Api, workspace: NewWorkspace, agent_id: str
+    api: Api, workspace: NewWorkspace, agent_id: str, most: int
 ) -> None:
-    """Two months in which each hour of each day has a million of everything."""
-    now = clock.seconds()
-    numbers = [1_000_000 + number for number in range(len(hours.NAMES))]
+    """Two months in which each hour of each day has up to so much of everything: numbers that nothing compresses."""
+    now, chance, total = clock.seconds(), random.Random(most), 0
     for day in range(62):
         text = clock.iso(now - day * 24 * 3_600)[:10]
         row = DayRow(storage.key(workspace.workspace_id, "support"), f"counts#{text}")
-        by_hour = {f"{hour:02}": [one * (day + hour + 1) for one in numbers] for hour in range(24)}
-        row.seal({"hours": by_hour, "counted": dict.fromkeys(by_hour, now)})
+        by_hour = {f"{hour:02}": [chance.randrange(most) for _ in hours.NAMES] for hour in range(24)}
+        total += sum(numbers[0] for numbers in by_hour.values()) if 1 <= day <= 29 else 0
+        counted = {number: now + int(number) * 3_600 + chance.randrange(3_600) for number in by_hour}
+        row.seal({"hours": by_hour, "counted": counted})
         put_now(row)
     with metered() as meter:
-        assert api.get(REPORT).data["totals"]["loads"] > 24 * 29 * 1_000_000
+        assert api.get(REPORT).data["totals"]["loads"] >= total
     assert meter.total <= 2
     assert meter.reads <= 10
+
+
+@pytest.mark.parametrize("moment", [0, 1_000_000, 2**48 // 1000, None])
+def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, moment: int | None
+) -> None:
+    """An import keeps the version tags of its file."""
+    second = clock.seconds() + 3 * 86_400 if moment is None else moment - 1 if moment else 0
+    agent = storage.key(workspace.workspace_id, "support")
+    own = [(second, 1), (clock.seconds(), 2)]
+    counts.record(Happened(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
+    pipeline.run()
+    assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
 
 
 def test_a_change_costs_at_most_1_2_write_units(

@@ -86,6 +86,30 @@ def test_days_of_other_zones_begin_at_the_nearest_hour() -> None:
 
 
 @pytest.mark.parametrize(
+    "zone", [KOLKATA, "Asia/Kathmandu", "Australia/Lord_Howe", "America/St_Johns", AMSTERDAM, "UTC"]
+)
+@pytest.mark.parametrize("month", range(1, 12))
+def test_a_month_of_any_zone_has_its_days_and_the_month_before(zone: str, month: int) -> None:
+    """From a midnight to another: no hour of the day before is left over."""
+    year, day = 2026, datetime(2026, month, 1)
+    end = datetime(2026, month + 1, 1)
+    one = Period.covering(local(day.isoformat(), zone), local(end.isoformat(), zone), ZoneInfo(zone))
+    assert len([*one.intervals("day")]) == (end - day).days
+    assert len([*one.intervals("month")]) == 1
+    earlier = datetime(year - (month == 1), (month - 2) % 12 + 1, 1)
+    assert abs(one.before().start - local(earlier.isoformat(), zone)) <= HOUR // 2
+    assert one.before().end == one.start
+
+
+def test_other_edges_cover_all_that_was_asked_for() -> None:
+    since, until = utc("2026-11-01T18:20"), utc("2026-11-02T18:40")
+    expected = (utc("2026-11-01T18:00"), utc("2026-11-02T19:00"))
+    assert Period.covering(since, until, ZoneInfo(KOLKATA))[:2] == expected
+    midnight = utc("2026-11-01T18:30")
+    assert Period.covering(midnight, midnight + 60, ZoneInfo(KOLKATA))[:2] == (midnight + 1_800, midnight + 5_400)
+
+
+@pytest.mark.parametrize(
     ("start", "end", "zone", "before"),
     [
         ("2026-11-02", "2026-11-09", "UTC", "2026-10-26"),
@@ -128,6 +152,14 @@ def test_hours_are_added_to_their_interval_and_the_period_before() -> None:
         "totals": entry(one.start, messages=15, conversations=2, averageSeconds=38),
         "previous": entry(local("2026-10-22", AMSTERDAM), messages=100),
     }
+
+
+def test_agents_are_combined_into_one_count_of_each_hour_and_value() -> None:
+    one, other = counts(loads=1), counts(loads=2)
+    found = [Hour(0, "NL", one), Hour(0, "DE", one), Hour(0, "NL", other), Hour(HOUR, "NL", [5])]
+    expected = [(0, "DE", one), (0, "NL", counts(loads=3)), (HOUR, "NL", counts(loads=5))]
+    assert sorted(hours.combine(iter(found))) == [Hour(*each) for each in expected]
+    assert (one, other) == (counts(loads=1), counts(loads=2))
 
 
 def test_counts_of_an_earlier_release_are_shorter() -> None:

@@ -36,7 +36,8 @@ class Asked(NamedTuple):
 
 def requested() -> Asked:
     """The query of the request: by default the last 30 days, by days of UTC. Raises Invalid."""
-    period = _zoned(*bounds(hours.SECONDS), requested_zone())
+    bounds(hours.SECONDS)
+    period = _zoned(*_edges(), requested_zone())
     interval, by = _one_of("interval", series.INTERVALS) or "day", _one_of("by", hours.DIMENSIONS)
     most = MAX_GROUPED if by else MAX_INTERVALS
     if len([*period.intervals(interval)]) > most:
@@ -49,19 +50,23 @@ def bounds(unit: int) -> tuple[int, int]:
 
     Raises Invalid, also for more than 366 days.
     """
-    until = queries.seconds("to")
-    until = clock.seconds() if until is None else until
-    since = queries.seconds("from")
-    since = max(until - _DEFAULT_SECONDS, 0) if since is None else since
+    since, until = _edges()
     start, end = series.widened(since, until, unit)
     if since >= until or end - start > MAX_DAYS * 24 * 60 * 60:
         raise errors.Invalid.member("from", f"must be before to, by at most {MAX_DAYS} days")
     return start, end
 
 
-def _zoned(start: int, end: int, zone: "ZoneInfo") -> series.Period:
-    period = series.Period(start, end, zone)
+def _edges() -> tuple[int, int]:
+    until = queries.seconds("to")
+    until = clock.seconds() if until is None else until
+    since = queries.seconds("from")
+    return max(until - _DEFAULT_SECONDS, 0) if since is None else since, until
+
+
+def _zoned(since: int, until: int, zone: "ZoneInfo") -> series.Period:
     try:
+        period = series.Period.covering(since, until, zone)
         period.before()
     except (ValueError, OverflowError) as error:
         raise _unknown_zone() from error

@@ -18,13 +18,14 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import hours
 from chalicelib.analytics.hours import Happened, Hour
 from chalicelib.storage import Document
+from chalicelib.workspaces import store as workspaces
 
 # In the partition key of what happened in a workspace, but at none of its agents: the delivery of a client's event.
 NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. An older one is of an import, and happened elsewhere.
+# A stream keeps a change for a day. One of another time is of an import, and happened elsewhere.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
@@ -55,8 +56,8 @@ class DayRow(storage.DocumentRow):
 
 def record(changes: Iterable[Happened]) -> None:
     """Store what changes count, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
-    oldest = clock.seconds() - _RECENT_SECONDS
-    rows = {(one.agent, one.version_tag): _row(one) for one in changes if _second(one.version_tag) >= oldest}
+    recent = [one for one in changes if abs(clock.seconds() - _second(one.version_tag)) <= _RECENT_SECONDS]
+    rows = {(one.agent, one.version_tag): _row(one) for one in recent}
     storage.save_many([*rows.values()])
     wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
@@ -68,7 +69,8 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
     `agent` is the partition key, `hour` the first second of the hour. Does nothing if a count since `requested_at` has
-    done it, if the agent was deleted, or if the changes begin to expire. Two requests, one per MB of changes, and two.
+    done it, if the agent (or without one, the workspace) was deleted, or if the changes begin to expire. Two requests,
+    one per MB of changes, and two.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
@@ -112,8 +114,10 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     workspace_id, agent_id = storage.split_key(agent)
     day, number = clock.iso(hour)[:10], clock.iso(hour)[11:13]
     keys = [storage.Key(DayRow, agent, _period(kind, day)) for kind in (_COUNTS, _GROUPS)]
-    owner, *rows = storage.find_many([agents.key(workspace_id, agent_id), *keys])
-    is_gone = agent_id != NO_AGENT and not agents.is_active(owner)
+    has_agent = agent_id != NO_AGENT
+    owner_key = agents.key(workspace_id, agent_id) if has_agent else workspaces.key(workspace_id)
+    owner, *rows = storage.find_many([owner_key, *keys])
+    is_gone = owner is None or (has_agent and not agents.is_active(owner))
     total, groups = (row or DayRow(key.partition, key.sort) for row, key in zip(rows, keys, strict=True))
     counts_before, groups_before = (row.open() if row.version_tag else _empty() for row in (total, groups))
     if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:

@@ -69,6 +69,14 @@ def add_up(changes: Iterable[tuple[Sequence[int], Sequence[str]]]) -> Sums:
     return Sums(counts, {dimension: most_frequent(values, MAX_VALUES) for dimension, values in groups.items()})
 
 
+def combine(found: Iterable[Hour]) -> list[Hour]:
+    """The counts of several agents as those of one, so that a report of many agents keeps few numbers at a time."""
+    sums: dict[tuple[int, str], list[int]] = {}
+    for one in found:
+        add(sums.setdefault((one.start, one.value), [0] * len(NAMES)), one.counts)
+    return [Hour(start, value, counts) for (start, value), counts in sums.items()]
+
+
 def most_frequent(values: Mapping[str, Sequence[int]], limit: int) -> dict[str, list[int]]:
     """The counts of the `limit` values with the most of them, ordered by value; then of all others, as `OTHER`."""
     ranked = sorted(values, key=lambda value: (value == OTHER, -sum(values[value][: len(REPORTED)]), value))

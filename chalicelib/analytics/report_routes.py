@@ -58,8 +58,8 @@ def report_agent(agent_id: str) -> Response:
 def report_organisation(org_id: str) -> Response:
     """Report what happened at the agents of an organisation, those in its `widgetIDs`, as one agent's report does.
 
-    At most 500 agents, and 20,000 days of agents: 40 days of 500 agents, or 366 days of 54. The period before counts,
-    too, so a report has at most half of these.
+    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
+    20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
     """
     wanted, workspace_id = asked.requested(), auth.caller().workspace_id
     named = organisations.read(workspace_id, org_id).open().get("widgetIDs", ())
@@ -80,8 +80,8 @@ def report_organisation(org_id: str) -> Response:
 def report_workspace() -> Response:
     """Report what happened at all agents of the workspace, as one agent's report does.
 
-    At most 500 agents, and 20,000 days of agents: 40 days of 500 agents, or 366 days of 54. The period before counts,
-    too, so a report has at most half of these.
+    At most 500 agents, and 20,000 days of agents, 4,000 with `by`. The period before counts, too: a report is of up to
+    20 days of 500 agents, or 366 days of 27, and with `by` of 30 days of 65 agents.
     """
     wanted, workspace_id = asked.requested(), auth.caller().workspace_id
     agent_ids = [one.agent_id for one in agents.list_entries(workspace_id, None, reports.MAX_AGENTS + 1)]

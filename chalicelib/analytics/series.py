@@ -25,6 +25,17 @@ class Period(NamedTuple):
     end: int
     zone: tzinfo
 
+    @classmethod
+    def covering(cls, since: int, until: int, zone: tzinfo) -> "Period":
+        """The hours in which something from `since` on and before `until` is counted.
+
+        An edge at a midnight of the zone is at the nearest hour, where the days are cut.
+        """
+        start, end = widened(since, until, _HOUR)
+        start = _nearest(since) if _is_midnight(since, zone) else start
+        end = _nearest(until) if _is_midnight(until, zone) else end
+        return cls(start, max(end, start + _HOUR), zone)
+
     def intervals(self, interval: str) -> Iterator[int]:
         """Where the intervals begin: the first one with the period, the others where an interval of the zone does."""
         yield self.start
@@ -43,11 +54,11 @@ class Period(NamedTuple):
 
     def before(self) -> "Period":
         """The period before: as many months if it is of whole months, otherwise the same length on the zone's clock."""
-        start, end = (self._local(edge).replace(tzinfo=None) for edge in (self.start, self.end))
-        if all((one.day, one.hour, one.minute) == (1, 0, 0) for one in (start, end)):
-            months = (end.year - start.year) * 12 + end.month - start.month
-            earlier = _month(start.date(), -months)
+        first, last = (self._local(edge + _HOUR // 2).date() for edge in (self.start, self.end))
+        if first.day == last.day == 1 and (self._midnight(first), self._midnight(last)) == (self.start, self.end):
+            earlier = _month(first, -((last.year - first.year) * 12 + last.month - first.month))
             return Period(min(self._midnight(earlier), self.start), self.start, self.zone)
+        start, end = (self._local(edge).replace(tzinfo=None) for edge in (self.start, self.end))
         local = (start - (end - start)).replace(tzinfo=self.zone)
         return Period(min(_nearest(int(local.timestamp())), self.start), self.start, self.zone)
 
@@ -119,6 +130,11 @@ def _month(day: date, months: int) -> date:
     """The first day of the month that many months later."""
     number = day.year * 12 + day.month - 1 + months
     return date(number // 12, number % 12 + 1, 1)
+
+
+def _is_midnight(seconds: int, zone: tzinfo) -> bool:
+    local = datetime.fromtimestamp(seconds, zone)
+    return (local.hour, local.minute, local.second) == (0, 0, 0)
 
 
 def _nearest(seconds: int) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib.analytics import asked, usage
-from chalicelib.http import auth, exchange, files, messages, pages
+from chalicelib.http import auth, files, messages, pages
 from chalicelib.http.operation import operation
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def list_usage() -> Response:
     limit, cursor, (start, end) = messages.limit(), messages.cursor(), asked.bounds(usage.DAY_SECONDS)
     limit = usage.page_size(start, end, limit)
     examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
-    if files.CSV not in exchange.request().headers.get("accept", "").lower():
+    if not files.csv_is_preferred():
         return pages.bounded_page("Usage retrieved successfully", examined, limit)
     records, position = pages.take_bounded(examined, limit)
     heading = "" if cursor else files.heading(files.CSV, _COLUMNS)

@@ -76,7 +76,7 @@ def _period(zone: tzinfo) -> series.Period:
     if first is None or last is None or not timedelta() <= last - first < timedelta(days=asked.MAX_DAYS):
         raise Problem("from")
     start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
-    return series.Period(*series.widened(start, end, hours.SECONDS), zone)
+    return series.Period.covering(start, end, zone)
 
 
 def _days() -> int:

@@ -15,8 +15,9 @@ from chalicelib.conversations.rows import HEAD, ConversationRow
 from chalicelib.storage import Document, encryption, images
 
 _HANDOFF = "requested_chat"
-# Callers choose the times of messages.
+# Callers choose the times of messages. Beyond the last moment, an integer and a float have no difference.
 _MAX_SECONDS = 30 * 24 * 60 * 60
+_LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
 _log = logging.getLogger(__name__)
 
@@ -62,4 +63,7 @@ def _counts(row: ConversationRow, metadata: Document, old: ConversationRow | Non
 
 def _seconds(metadata: Document) -> int:
     first, last = metadata.get("firstMessageTS"), metadata.get("lastMessageTS")
-    return 0 if first is None or last is None else int(min(max(last - first, 0), _MAX_SECONDS))
+    if first is None or last is None:
+        return 0
+    start, end = (min(max(moment, -_LAST_MOMENT), _LAST_MOMENT) for moment in (first, last))
+    return int(min(max(end - start, 0), _MAX_SECONDS))

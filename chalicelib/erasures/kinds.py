@@ -20,6 +20,7 @@ from chalicelib.erasures.person import Person
 from chalicelib.history import store as history
 from chalicelib.leads import store as leads
 from chalicelib.storage import answers, encryption
+from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.webhooks import ledger
 
 _log = logging.getLogger(__name__)
@@ -159,12 +160,21 @@ def _is_about(target: Target, payload: dict[str, Any]) -> bool:
 
 def _find_changes(target: Target, _: str, after: str | None) -> Page:
     rows = history.batch_of_workspace(target.workspace_id, after, _LARGE_PAGE)
+    versions = history.find_versions(rows)
     found = [
-        [row.record, row.change]
-        for row, version in zip(rows, history.find_versions(rows), strict=True)
-        if target.person.is_in([{"id": row.resource.partition("/")[2]}, _opened(version.open) if version else None])
+        [row.record, row.change] for row, version in zip(rows, versions, strict=True) if _has(target, row, version)
     ]
     return Page(found, _last([row.change for row in rows], _LARGE_PAGE))
+
+
+def _has(target: Target, row: HistoryRow, version: VersionRow | None) -> bool:
+    """Whether a change is of a record of the person, or has them in its version or in the paths of its members.
+
+    Not in the name of the credential: it is there to answer for the change.
+    """
+    record = [{"id": row.resource.partition("/")[2]}, _opened(version.open) if version else None]
+    entry = _opened(storage.unseal, row, "entry") or {}
+    return target.person.is_in(record) or target.person.is_on(entry.get("changed", ()))
 
 
 def _delete_changes(_: str, found: Collection[list[str]]) -> None:

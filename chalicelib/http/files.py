@@ -16,6 +16,7 @@ MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
 # A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number. In one with
 # a hyphen inside, it subtracts.
 _FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+_QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 _NUMBER = re.compile(r"[+-]?[0-9 ().]*")
 
 
@@ -27,9 +28,26 @@ def requested_format() -> str:
     return form
 
 
+def csv_is_preferred() -> bool:
+    """Whether the request names CSV in `Accept`, and not with a lower quality than JSON (RFC 9110, section 12.5.1)."""
+    qualities: dict[str, float] = {}
+    for one in exchange.request().headers.get("accept", "").lower().split(","):
+        media, *parameters = (part.strip() for part in one.split(";"))
+        quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
+        qualities[media] = float(quality) if _QUALITY.fullmatch(quality) else 0
+    of_json = qualities.get("application/json", qualities.get("*/*", 0))
+    return 0 < qualities.get("text/csv", 0) >= of_json
+
+
 def response(form: str, text: str, next_cursor: str | None) -> Response:
     """A page of a file, with a header that leads to the next page, relative to the request; None for the last page."""
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
+
+
+def warning(warnings: Iterable[errors.Issue]) -> dict[str, str]:
+    """The header of a file with what the JSON has in `warnings`; none without any."""
+    texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
+    return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def heading(form: str, columns: Iterable[str]) -> str:

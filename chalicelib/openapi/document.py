@@ -170,9 +170,14 @@ def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _headers(view: _View) -> Schema:
-    """The headers of a success: `ETag` if it has one record, and `Idempotency-Replayed` if it can be a replay."""
+    """The headers of a success: `ETag` if it has one record, `Idempotency-Replayed` if it can be a replay; of files."""
     has_record = view.operation.creates or (view.operation.headers and view.method != "DELETE")
     headers = {**(parameters.ETAG if has_record else {}), **(parameters.REPLAYED if view.is_repeatable else {})}
+    if view.operation.files:
+        headers |= {
+            **(parameters.LINK if view.operation.bounded else {}),
+            **(parameters.WARNING if view.operation.warns else {}),
+        }
     return {"headers": headers} if headers else {}
 
 

@@ -247,6 +247,14 @@ LINK: Schema = {
     }
 }
 
+# A header of a file of which the JSON would have `warnings`.
+WARNING: Schema = {
+    "Warning": {
+        "description": 'What the JSON has in `warnings`, each as `299 - "member: text"`; absent without any.',
+        "schema": {"type": "string"},
+    }
+}
+
 
 def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
     """References to the parameters of an operation; empty without parameters."""

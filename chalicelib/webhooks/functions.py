@@ -26,7 +26,7 @@ _MAX_CONVERSATIONS = 10
 _MAX_MESSAGES = 10
 _MAX_CONTINUATIONS = 1
 _MAX_TALLIED = 1_000
-_TALLY_SECONDS = 60
+TALLY_SECONDS = 60
 _START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
 
 Failures = dict[str, list[dict[str, str]]]
@@ -69,7 +69,7 @@ def fan_out_leads(event: DynamoDBEvent) -> Failures:
     _MAX_TALLIED,
     _START,
     "tally_deliveries",
-    maximum_batching_window_in_seconds=_TALLY_SECONDS,
+    maximum_batching_window_in_seconds=TALLY_SECONDS,
 )
 def tally_deliveries(event: DynamoDBEvent) -> None:
     """Store each webhook that was sent as a change that counts in the usage of its agent."""

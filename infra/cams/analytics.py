@@ -74,7 +74,8 @@ def analytics(
         click.echo(json.dumps({**report, "groups": groups}, indent=2))
         return
     name = agents.display_name(agent.open()) or agent_id
-    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups, zone)
+    width = drawing.WIDTH if picture else drawing.width_of_terminal()
+    drawn = drawing.draw(f"{name}, the last {_in_words(last)}", report, groups, zone, width)
     if picture is None:
         drawing.show(drawn)
         return

@@ -1,7 +1,7 @@
 """Draws a report in the terminal with Rich: totals with sparklines, and bars.
 
-A report is what `GET /v3/agents/{agent_id}/analytics` answers. Everything fits 80 columns. Rich omits the colours when
-the output is no terminal, or with NO_COLOR.
+A report is what `GET /v3/agents/{agent_id}/analytics` answers. Everything fits 80 columns. In a terminal of fewer,
+from 47 on, sparklines and bars are shorter. Rich omits the colours when the output is no terminal, or with NO_COLOR.
 """
 
 import re
@@ -33,26 +33,39 @@ _LABELS = {
 }
 _LEVELS = "▁▂▃▄▅▆▇█"
 _SPARKS = 31  # columns of a sparkline: a month by days
+_FEWEST_SPARKS = 7
 _BARS = 8  # of a dimension
-_BAR_WIDTH = 36
 _VALUE_WIDTH = 18
 _COUNT_WIDTH = 7
+# What the tables need beside the sparklines, and beside the bars.
+_TOTALS_WIDTH, _BARS_WIDTH = 49, 44
+# From here on, a number is rounded, so that it is never cut.
+_LARGE, _LARGE_PERCENT = 10**8, 10**5
 
 
-def draw(title: str, report: Report, groups: dict[str, list[Report]], zone: tzinfo) -> RenderableType:
+def draw(
+    title: str, report: Report, groups: dict[str, list[Report]], zone: tzinfo, width: int = WIDTH
+) -> RenderableType:
     """The totals of a report with the change since the period before, a sparkline per count, and bars.
 
-    `zone` is that of the dates. `groups` has the groups of a report by dimension. Their bars show page loads, or
-    conversations if none is counted.
+    `zone` is that of the dates, `width` the columns to fill. `groups` has the groups of a report by dimension. Their
+    bars show page loads, or conversations if none is counted.
     """
     series, totals = report["series"], report["totals"]
     heading = _text(title, "bold")
     if not any(totals[name] or report["previous"][name] for name in _LABELS):
         return Group(heading, Text("Nothing was counted in this period. A change is counted about 17 minutes later."))
-    per_mark = -(-len(series) // _SPARKS)
+    sparks = min(_SPARKS, width - _TOTALS_WIDTH)
+    per_mark = -(-len(series) // sparks) if sparks >= _FEWEST_SPARKS else None
+    scale = [Text(_scale(series, per_mark, zone), style="dim")] if per_mark else []
     name = "loads" if totals["loads"] else "conversations"
-    bars = [_bars(dimension, name, found) for dimension, found in groups.items() if totals[name]]
-    return Group(heading, _totals(report, per_mark), Text(_scale(series, per_mark, zone), style="dim"), *bars)
+    bars = [_bars(dimension, name, found, width - _BARS_WIDTH) for dimension, found in groups.items() if totals[name]]
+    return Group(heading, _totals(report, per_mark), *scale, *bars)
+
+
+def width_of_terminal() -> int:
+    """The columns to fill: 80, or fewer in a narrow terminal."""
+    return min(WIDTH, Console().width)
 
 
 def sparkline(values: Sequence[int], per_mark: int = 1) -> str:
@@ -66,14 +79,15 @@ def change(now: float, before: float) -> str:
     """The change from `before` to `now` in per cent, rounded; `new` where there was nothing before."""
     if not before:
         return "new" if now else "–"
-    return f"{round((now - before) * 100 / before):+}%".replace("+0%", "±0%")
+    percent = round((now - before) * 100 / before)
+    return f"{percent:+.0e}%" if percent >= _LARGE_PERCENT else f"{percent:+}%".replace("+0%", "±0%")
 
 
 def show(drawn: RenderableType) -> None:
     """Print to standard output, with `?` for the marks that its encoding does not have."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    Console(width=WIDTH, highlight=False).print(drawn)
+    Console(width=width_of_terminal(), highlight=False).print(drawn)
 
 
 def save(drawn: RenderableType, picture: Path, title: str) -> None:
@@ -85,41 +99,48 @@ def save(drawn: RenderableType, picture: Path, title: str) -> None:
     console.save_svg(str(picture), title=title, code_format=form, unique_id="report")
 
 
-def _totals(report: Report, per_mark: int) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("")
+def _totals(report: Report, per_mark: int | None) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("", no_wrap=True)
     for header in ("Total", "Before", "Change"):
-        table.add_column(header, justify="right")
-    table.add_column("Trend", no_wrap=True)
+        table.add_column(header, justify="right", no_wrap=True)
+    if per_mark:
+        table.add_column("Trend", no_wrap=True)
     for name, label in _LABELS.items():
         now, before = report["totals"][name], report["previous"][name]
-        marks = Text(sparkline([entry[name] for entry in report["series"]], per_mark), style="cyan")
-        table.add_row(label, f"{now:,}", f"{before:,}", change(now, before), marks)
+        marks = sparkline([entry[name] for entry in report["series"]], per_mark) if per_mark else ""
+        cells = (label, _number(now), _number(before), change(now, before), Text(marks, style="cyan"))
+        table.add_row(*cells[: len(table.columns)])
     now, before = (report[part].get("averageSeconds") for part in ("totals", "previous"))
     if now is not None:
-        marks = Text(sparkline([entry.get("averageSeconds", 0) for entry in report["series"]]), style="cyan")
-        table.add_row(
-            "Average length", _length(now), _length(before), change(now, before or 0), marks if per_mark == 1 else ""
-        )
+        marks = sparkline([entry.get("averageSeconds", 0) for entry in report["series"]]) if per_mark == 1 else ""
+        cells = ("Average length", _length(now), _length(before), change(now, before or 0), Text(marks, style="cyan"))
+        table.add_row(*cells[: len(table.columns)])
     return table
 
 
-def _bars(dimension: str, name: str, groups: Sequence[Report]) -> RenderableType:
+def _bars(dimension: str, name: str, groups: Sequence[Report], width: int) -> RenderableType:
     counted = sorted(((group["totals"][name], group["value"]) for group in groups), reverse=True)
     shown = [one for one in islice(counted, _BARS) if one[0]]
     table = Table(box=None, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(width=_VALUE_WIDTH, no_wrap=True)
-    table.add_column(justify="right", min_width=_COUNT_WIDTH)  # so that bars of several dimensions are aligned
-    table.add_column(justify="right", style="dim")
-    table.add_column(width=_BAR_WIDTH)
+    # So that bars of several dimensions are aligned.
+    table.add_column(justify="right", min_width=_COUNT_WIDTH, no_wrap=True)
+    table.add_column(justify="right", style="dim", no_wrap=True)
+    if width > 0:
+        table.add_column(width=width)
     total = sum(count for count, _ in counted)
     for count, value in shown:
-        bar = Bar(shown[0][0], 0, count, width=_BAR_WIDTH, color="cyan")
-        table.add_row(_text(value), f"{count:,}", f"{round(count * 100 / total)}%", bar)
+        bar = Bar(shown[0][0], 0, count, width=width, color="cyan")
+        table.add_row(*(_text(value), _number(count), f"{round(count * 100 / total)}%", bar)[: len(table.columns)])
     rest = sum(count for count, _ in counted[len(shown) :])
     if rest:
-        table.add_row(Text("all others", style="dim"), f"{rest:,}", f"{round(rest * 100 / total)}%", "")
+        table.add_row(Text("all others", style="dim"), _number(rest), f"{round(rest * 100 / total)}%")
     return Group("", Text(f"{_LABELS[name]} by {dimension}", style="bold"), table)
+
+
+def _number(value: int) -> str:
+    return f"{value:.3g}" if value >= _LARGE else f"{value:,}"
 
 
 def _length(seconds: int | None) -> str:

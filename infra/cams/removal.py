@@ -26,8 +26,9 @@ from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.cams import records
 
-# The timeout of the functions that fan out and deliver. One that began later finds no endpoint, and writes nothing.
-_LAST_WEBHOOK_SECONDS = 60
+# The timeout of the functions that fan out and deliver: one that began later finds no endpoint, and writes nothing.
+# Then the time for which the stream gathers a batch of deliveries, and its function counts them.
+_LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
 _CONVERSATIONS = 10
 # Their tables have no index by workspace: a delivery outlives its endpoint. Both expire, so the tables stay small.

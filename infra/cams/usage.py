@@ -19,7 +19,7 @@ _DAY_SECONDS = 24 * 60 * 60
 
 
 @click.command()
-@click.option("--last", type=options.Duration(), default="30d", show_default=True, help="The period until now.")
+@click.option("--last", type=options.Duration(), default="29d", show_default=True, help="The period until now.")
 @click.option("--workspace", "workspace_id", metavar="WORKSPACE_ID", callback=options.optional_text, help="Only this.")
 @click.option(
     "--log",
@@ -39,7 +39,9 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
     """
     end = clock.seconds() + 1
     start = (end - last) // _DAY_SECONDS * _DAY_SECONDS
-    taken = request_lines.of_files(logs, start, end) if logs else request_lines.of_stage(start, end)
+    taken = request_lines.of_files(logs, start, end) if logs else _of_stage(workspace_id, start, end)
+    if workspace_id and workspace_id not in taken:
+        workspaces.find(workspace_id)  # a deleted one is in the log only
     wanted = [workspace_id] if workspace_id else sorted({row.workspace for row in workspaces.list_all()} | taken.keys())
     with click.progressbar(wanted, label="Workspaces", file=sys.stderr) as bar:
         found = [_record(one, start, end, taken.get(one, Counter())) for one in bar]
@@ -47,6 +49,14 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
         _print_csv(found)
     else:
         print_list(found, as_json)
+
+
+def _of_stage(workspace_id: str | None, start: int, end: int) -> request_lines.Sums:
+    kept = end - request_lines.KEPT_DAYS * _DAY_SECONDS
+    if start < kept:
+        days, since = request_lines.KEPT_DAYS, clock.iso(kept)
+        click.echo(f"The log keeps requests for {days} days: those before {since} are not counted.", err=True)
+    return request_lines.of_stage(workspace_id, start, end)
 
 
 def _record(workspace_id: str, start: int, end: int, taken: Counter[str]) -> Record:

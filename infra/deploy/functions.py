@@ -201,6 +201,7 @@ FUNCTIONS = (
         timeout_seconds=25,
         tables={
             **_READ_KEYRING,
+            "workspaces": "BatchGetItem",
             "agents": "BatchGetItem",
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem DeleteItem PutItem Query",

@@ -173,6 +173,9 @@ def what_happens_is_counted(patch: pytest.MonkeyPatch) -> None:
     message = {"messageId": "1", "body": hourly}
     assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
     assert api.get("/v3/agents/support/analytics").data["totals"]["loads"] == 1
+    of_no_agent = json.dumps([storage.key(new.workspace_id, analytics.NO_AGENT), *json.loads(hourly)[1:]])
+    message = {"messageId": "1", "body": of_no_agent}
+    assert counting.count_conversations({"Records": [message]}, None) == {"batchItemFailures": []}
     assert api.delete("/v3/agents/support").status == 200
 
 
