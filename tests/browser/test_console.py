@@ -126,7 +126,7 @@ def test_a_person_downloads_a_file_with_the_session(name: str, person: Person) -
 
 
 def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run: Run) -> None:
-    """Each asks every 1.8 seconds, so the other sees a reply within 2. Half a second more is for a busy machine."""
+    """Each asks every 1.6 seconds, so the other sees a reply within 2. Half a second more is for a busy machine."""
     converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
     first, second = (Person(driver, run) for driver in browsers)
     first.be_signed_in()
