@@ -16,6 +16,7 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
+from chalicelib.console.notifications.functions import functions as notifying
 from chalicelib.console.routes import routes as console
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
@@ -88,6 +89,7 @@ for blueprint in (
     captures,
     keeping,
     erasing,
+    notifying,
 ):
     app.register_blueprint(blueprint)
 

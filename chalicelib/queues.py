@@ -16,6 +16,8 @@ from chalicelib.storage import client
 ERASURES = "erasures"
 # To count an agent's conversations of a quarter hour, or what happened in an hour, again.
 TALLIES = "tallies"
+# To notify people by email of conversations that wait for a person. `console.notifications` does.
+NOTIFICATIONS = "notifications"
 _BATCH = 10
 
 

@@ -1,6 +1,7 @@
 """The settings: one function per environment variable, which reads it on each call.
 
-To add a setting, add a function with a one-sentence docstring here and a row to the table in the README.
+To add a setting, add a function with a one-sentence docstring here and a row to the table in the README,
+or in docs/operate.md.
 The SDK's own variables (`AWS_ENDPOINT_URL`, `AWS_DEFAULT_REGION`, credentials) choose the database and the rights.
 """
 
@@ -30,6 +31,16 @@ def webhook_allow_private() -> bool:
 def cors_origin() -> str:
     """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all, empty none (default)."""
     return os.environ.get("CAMS_CORS_ORIGIN", "")
+
+
+def mail_sender() -> str:
+    """CAMS_MAIL_SENDER: the address that mails are from, which SES has verified; empty sends none (default)."""
+    return os.environ.get("CAMS_MAIL_SENDER", "")
+
+
+def console_url() -> str:
+    """CAMS_CONSOLE_URL: the address of the console in mails, such as `https://cams.example.com/console`."""
+    return os.environ.get("CAMS_CONSOLE_URL", "").rstrip("/")
 
 
 def stream(table: str) -> str:

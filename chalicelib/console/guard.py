@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import pages, sessions
+from chalicelib.console import pages, rendering, sessions
 from chalicelib.console.sessions import Session
 from chalicelib.http import auth, exchange
 
@@ -73,8 +73,7 @@ def is_from_other_site() -> bool:
 
 def language_of(session: Session | None) -> str:
     """The language of a page: that of the organisation, by default English."""
-    wanted = session.organisation.get("preferredLanguage") if session else None
-    return wanted if wanted in pages.LANGUAGES else pages.LANGUAGES[0]
+    return rendering.language_of(session.organisation if session else {})
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

@@ -5,6 +5,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
+from chalicelib.clients import notified
 from chalicelib.clients import store as clients
 from chalicelib.console import calls, fields, guard, pages, sessions, settings
 from chalicelib.console.calls import committed
@@ -87,7 +88,7 @@ def _values(client: Document) -> dict[str, Any]:
     """The values of the fields for a client. The password is never shown."""
     allowed = client.get(_ACCESS)
     opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
-    notify = {_NOTIFY: "on" if settings.is_notified(client) else ""}
+    notify = {_NOTIFY: "on" if notified.by_email(client) else ""}
     return {**fields.values(_FIELDS + _RIGHTS, client), **opened, **notify}
 
 

@@ -1,6 +1,7 @@
 """The routes of the console, and the view behind each: a function of a module of this package.
 
-A view is imported when its page is asked for. What serves the API or a stream imports nothing of the console but this.
+A view is imported when its page is asked for. What serves the API or a stream imports nothing of the console but this,
+and the entry point of notifications.
 """
 
 from collections.abc import Callable
@@ -12,10 +13,13 @@ from chalice.app import Blueprint, Response
 routes = Blueprint(__name__)
 
 _FORM = ["application/x-www-form-urlencoded"]
+# What a mail program sends (RFC 8058). The service reads nothing of it.
+_ONE_CLICK = [*_FORM, "multipart/form-data"]
 _AGENT = "/agents/{agent_id}"
 _CONVERSATION = "/convos/{agent_id}/{convo_id}"
 _ORGANISATION = "/settings/orgs/{org_id}"
 _WEBHOOK = "/settings/webhooks/{webhook_id}"
+_UNSUBSCRIBE = "/unsubscribe/{token}"
 
 _ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
 _PAGES = {
@@ -38,6 +42,7 @@ _PAGES = {
     f"{_ORGANISATION}/clients/{{client_id}}": "people.read_client",
     _WEBHOOK: "operators.read_webhook",
     "/account": "settings.read_account",
+    _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
 }
 _FORMS = {
     "": "sign_in.sign_in",
@@ -74,6 +79,8 @@ def _register() -> None:
         routes.route(path, methods=["GET"], name=name)(_view(name))
     for path, name in forms.items():
         routes.route(path, methods=["POST"], content_types=_FORM, name=name)(_view(name))
+    stop = "unsubscribe.unsubscribe"
+    routes.route(f"{in_workspace}{_UNSUBSCRIBE}", methods=["POST"], content_types=_ONE_CLICK, name=stop)(_view(stop))
 
 
 _register()

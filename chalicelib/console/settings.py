@@ -9,6 +9,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
+from chalicelib.clients import notified
 from chalicelib.console import calls, differences, fields, guard, pages, sessions
 from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, LINES, TEXT, Field
@@ -86,7 +87,7 @@ def read_account(session: Session) -> Response:
         session,
         "account.html",
         sessions.ACCOUNT,
-        is_notified=is_notified(session.client),
+        is_notified=notified.by_email(session.client),
         saved=exchange.query_value("saved"),
     )
 
@@ -103,11 +104,6 @@ def save_account(session: Session) -> Response:
     )
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
-
-
-def is_notified(client: Document) -> bool:
-    """Whether a client gets a mail when a conversation waits for a person."""
-    return (client.get("notificationsSettings") or {}).get("notifyThrough") == _THROUGH
 
 
 def _fields(session: Session) -> tuple[Field, ...]:

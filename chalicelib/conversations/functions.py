@@ -19,7 +19,7 @@ from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, storage, telemetry
 from chalicelib.analytics import store as analytics
-from chalicelib.conversations import happened, listing, parts
+from chalicelib.conversations import happened, listing, parts, requested
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.conversations.rows import HEAD
 
@@ -44,11 +44,13 @@ _START = "TRIM_HORIZON"
 def tally_conversations(event: DynamoDBEvent) -> None:
     """Request a count of each quarter hour in which a conversation was created that is new or has been deleted.
 
-    Requests also that what is left of a deleted conversation is deleted (`parts`), and stores what happened in
-    conversations (`happened`).
+    Requests also that what is left of a deleted conversation is deleted (`parts`), stores what happened in
+    conversations (`happened`), and asks to notify people of those that request a person (`requested`).
     """
     telemetry.begin_invocation(event)
-    analytics.record(happened.in_records(event.to_dict()["Records"]))
+    counted = [*happened.in_records(event.to_dict()["Records"])]
+    analytics.record(counted)
+    _request_notifications(counted)
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
     deleted = {gone for record in event.to_dict()["Records"] if (gone := _deleted(record))}
     for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
@@ -70,6 +72,12 @@ def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
         messages[record["body"]].append(record["messageId"])
     failed = [one for text, ids in messages.items() if not _count(text) for one in ids]
     return {"batchItemFailures": [{"itemIdentifier": one} for one in failed]}
+
+
+def _request_notifications(counted: list[analytics.Happened]) -> None:
+    if settings.mail_sender() and settings.console_url():
+        for workspace_id, texts in requested.messages(counted).items():
+            queues.send(queues.NOTIFICATIONS, texts, workspace_id, requested.DELAY_SECONDS)
 
 
 def _count(text: str) -> bool:

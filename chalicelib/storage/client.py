@@ -28,8 +28,8 @@ _session_lock = threading.Lock()
 
 
 @lru_cache
-def sdk_client(service: str) -> Any:
-    """The process's only SDK client for `service`.
+def sdk_client(service: str, attempts: int = 4) -> Any:
+    """The process's only SDK client for `service`, which tries each call up to `attempts` times.
 
     The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up during a write.
     Four attempts of at most 5 s fit. `request_deadline` keeps a sequence of calls within the limit.
@@ -39,7 +39,7 @@ def sdk_client(service: str) -> Any:
         read_timeout=4,
         parameter_validation=False,
         max_pool_connections=64,
-        retries={"mode": "standard", "total_max_attempts": 4},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         user_agent="cams",  # building the default for each request takes a fifth of the SDK's instructions
     )
     with _session_lock:

@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import limits, stack, stage
+from infra.deploy import limits, mail, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -60,7 +60,7 @@ def _check_architecture(stage_name: str) -> None:
 
 
 def _check_limits(stage_name: str) -> None:
-    for problem in limits.problems(stage_name):
+    for problem in (*limits.problems(stage_name), *mail.problems(stage_name)):
         raise NotReady(problem)
 
 

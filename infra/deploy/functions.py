@@ -36,7 +36,7 @@ class Function:
     `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
     `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
     UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`). `signs_receipts`
-    permits the use of the key that signs the receipts of erasures.
+    permits the use of the key that signs the receipts of erasures, `sends_mail` sending with SES.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Function:
     mapping_settings: Mapping[str, Any] = field(default_factory=dict)
     reserved_concurrency: int | None = None
     signs_receipts: bool = False
+    sends_mail: bool = False
 
     def deployed_name(self, name: str) -> str:
         """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
@@ -110,7 +111,7 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         memory_mb=memory_mb,
         timeout_seconds=60,
         tables={**_READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("erasures", "tallies") if table == "conversations" else ("tallies",),
+        sends_to=("erasures", "notifications", "tallies") if table == "conversations" else ("tallies",),
         stream=table,
         mapping_settings=_stream_settings(event_filter=event_filter),
     )
@@ -256,6 +257,28 @@ FUNCTIONS = (
         queue="erasures",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
         signs_receipts=True,
+    ),
+    Function(
+        "notify_people",
+        memory_mb=512,
+        timeout_seconds=60,
+        tables={
+            **_READ_KEYRING,
+            "workspaces": "GetItem PutItem",
+            "clients": "GetItem Query",
+            "organisations": "BatchGetItem",
+            "agents": "BatchGetItem",
+            "conversations": "BatchGetItem",
+            "conversations/index/by_activity": "Query",
+        },
+        sends_to=("notifications",),
+        queue="notifications",
+        # SES sends 14 mails a second by default.
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": 2},
+            "FunctionResponseTypes": _PARTIAL_FAILURES,
+        },
+        sends_mail=True,
     ),
 )
 """Every function that `app.py` registers; a test compares the two."""

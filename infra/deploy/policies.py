@@ -1,7 +1,7 @@
 """The IAM policy of each function, generated from `functions`: named actions on named resources.
 
-A resource ends with `*` only where AWS generates the rest of its name. These are the log streams of a log group, and
-the streams of a table for `ListStreams`, which takes no stream ARN.
+A resource ends with `*` only where AWS generates the rest of its name, or a condition limits it. These are the log
+streams of a log group, the streams of a table for `ListStreams`, which takes no stream ARN, and the identities of SES.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ _QUEUE_ACTIONS = ("DeleteMessage", "GetQueueAttributes", "ReceiveMessage")
 _SEND_ACTIONS = ("GetQueueUrl", "SendMessage")
 
 
-def policy(function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
-    """The policy document of a function's role. `name` is the stack's, such as `cams-prod`."""
+def policy(function: Function, name: str, outputs: Outputs, sender: str = "") -> dict[str, Any]:
+    """The policy document of a function's role. `name` is the stack's, such as `cams-prod`.
+
+    `sender` is the address that mails are from; without it, no function may send mail.
+    """
     tables = outputs["TablesArn"]
     partition, region, account = _parse_arn(tables)
     queues = f"arn:{partition}:sqs:{region}:{account}:{name}-"
@@ -31,6 +34,10 @@ def policy(function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
     if function.signs_receipts:
         statements.append(_allow("kms", ("Sign",), outputs["ReceiptKeyArn"]))
+    if function.sends_mail and sender:
+        # In the sandbox of SES, the identities are also those of the recipients.
+        allowed = _allow("ses", ("SendRawEmail",), f"arn:{partition}:ses:{region}:{account}:identity/*")
+        statements.append({**allowed, "Condition": {"StringEquals": {"ses:FromAddress": sender}}})
     if function.stream:
         statements.append(_allow("dynamodb", _STREAM_ACTIONS, outputs[stream_output(function.stream)]))
         statements.append(_allow("dynamodb", ("ListStreams",), f"{tables}{function.stream}/stream/*"))

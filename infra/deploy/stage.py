@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,12 @@ def record(stage: str, name: str, outputs: Outputs) -> None:
         }
     )
     settings.setdefault("environment_variables", {}).update(variables(name, outputs))
+    sender = parseaddr(settings["environment_variables"].get("CAMS_MAIL_SENDER", ""))[1]
     functions = settings.setdefault("lambda_functions", {})
     for function in FUNCTIONS:
         own = {"lambda_memory_size": function.memory_mb, "lambda_timeout": function.timeout_seconds}
         functions.setdefault(function.name, {}).update(own, iam_policy_file=_policy_file(stage, function.name))
-        _write(CHALICE_DIRECTORY / _policy_file(stage, function.name), policy(function, name, outputs))
+        _write(CHALICE_DIRECTORY / _policy_file(stage, function.name), policy(function, name, outputs, sender))
     _write(CHALICE_DIRECTORY / _CONFIG, config)
 
 

@@ -24,10 +24,11 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from infra.local import determinism, fair_queues, signing_keys
+from infra.local import determinism, fair_queues, mail, signing_keys
 from infra.local.journal import Record
 
 VERSION = "1.5.33"
@@ -44,9 +45,9 @@ _EXPIRY = "expire"
 _DONE = "done"
 _DELETIONS = (".DeleteMessage", ".DeleteMessageBatch")
 
-# Enables four services, and disables everything else that listens on a port or looks for a container daemon.
+# Enables five services, and disables everything else that listens on a port or looks for a container daemon.
 _ENVIRONMENT = {
-    "SERVICES": "dynamodb,dynamodbstreams,kms,sqs",
+    "SERVICES": "dynamodb,dynamodbstreams,kms,ses,sqs",
     "IOT_MTLS_ENABLED": "0",
     "SFTP_ENABLED": "0",
     "DOCKER_HOST": "unix:///nonexistent",
@@ -75,8 +76,8 @@ def wrong_version() -> str | None:
     return None
 
 
-def load() -> Callable[..., Awaitable[None]]:
-    """Import MiniStack with a clock that can be pinned; returns its ASGI application."""
+def load(state: Path) -> Callable[..., Awaitable[None]]:
+    """Import MiniStack with a clock that can be pinned; returns its ASGI application. Mails go to files in `state`."""
     os.environ.update(_ENVIRONMENT)
     determinism.install()
     responses = importlib.import_module("ministack.core.responses")
@@ -88,6 +89,7 @@ def load() -> Callable[..., Awaitable[None]]:
     for name in ("_tokenize", "_condition_syntax_error"):
         setattr(_modules["dynamodb"], name, lru_cache(4096)(getattr(_modules["dynamodb"], name)))
     signing_keys.install(_modules["kms"])
+    mail.install(importlib.import_module("ministack.services.ses"), state)
     vars(_modules["sqs"])["_collect_msgs"] = fair_queues.in_turn(_modules["sqs"]._collect_msgs)
     application: Callable[..., Awaitable[None]] = importlib.import_module("ministack.app").app
     return application

@@ -1,4 +1,4 @@
-"""The engine: DynamoDB, its streams, KMS and SQS in one process on 127.0.0.1. Its writes survive `kill -9`.
+"""The engine: DynamoDB, its streams, KMS, SES and SQS in one process on 127.0.0.1. Its writes survive `kill -9`.
 
     python -m infra.local.engine --state DIR [--port N]
 
@@ -98,7 +98,7 @@ def main() -> None:
         lifeline.end_with_parent()
     listener = socket.create_server(("127.0.0.1", arguments.port))
     started = time.monotonic()
-    application = emulator.load()
+    application = emulator.load(arguments.state)
     path = arguments.state / "engine.journal"
     try:
         if arguments.move_damage_to:

@@ -21,14 +21,14 @@ from typing import IO
 
 import click
 
-from infra.local import children, demonstration, repair, state
+from infra.local import children, demonstration, mail, repair, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
 # The processes of a killed run need this time to stop and to release the port.
 _SECONDS_TO_RELEASE_PORT = 1.0
 # Webhook receivers are usually on this machine. Set the variable to 0 to try the SSRF protection.
-_DEFAULT_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1"}
+_DEFAULT_SETTINGS = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_MAIL_SENDER": "CAMS <cams@localhost.localdomain>"}
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -62,7 +62,12 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
         running.append(engine)
         if engine.records:
             print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
-        settings = _DEFAULT_SETTINGS | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
+        console = {"CAMS_CONSOLE_URL": f"http://127.0.0.1:{port}/console"}
+        settings = (
+            _DEFAULT_SETTINGS
+            | console
+            | {name: value for name, value in os.environ.items() if name.startswith("CAMS_")}
+        )
         if rest:
             print(f"Cut the damaged journal; what was cut is in {rest}.", flush=True)
         address = engine.address
@@ -125,7 +130,8 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
         f"  In a browser: {url}/docs\n"
         f"                {url}/console/{credentials.workspace_id}\n"
         f"                Authorize, or sign in, with the workspace_key in {shown / 'credentials.json'}\n"
-        f"  In a shell:   curl -K {shlex.quote(str(shown / 'curlrc'))} {url}/v3/agents\n\n"
+        f"  In a shell:   curl -K {shlex.quote(str(shown / 'curlrc'))} {url}/v3/agents\n"
+        f"  Mails:        {shown / mail.FOLDER}\n\n"
         f"Ctrl-C stops it. The data stays in {shown}.\n",
         flush=True,
     )

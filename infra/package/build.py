@@ -17,7 +17,7 @@ from pathlib import Path
 import chalice.app
 from jinja2 import FileSystemLoader
 
-from chalicelib.console import pages
+from chalicelib.console import rendering
 from infra.package import trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
@@ -104,10 +104,10 @@ def _add_application(directory: Path) -> None:
 
 def _compile_templates(console: Path) -> None:
     """Ship the templates of the console as modules: compiling them would slow the first page of each process down."""
-    sources = pages.environment().overlay(loader=FileSystemLoader(console / pages.SOURCES))
-    sources.compile_templates(console / pages.COMPILED, zip=None, ignore_errors=False)
-    _replace_by_bytecode(console / pages.COMPILED)
-    shutil.rmtree(console / pages.SOURCES)
+    sources = rendering.environment().overlay(loader=FileSystemLoader(console / rendering.SOURCES))
+    sources.compile_templates(console / rendering.COMPILED, zip=None, ignore_errors=False)
+    _replace_by_bytecode(console / rendering.COMPILED)
+    shutil.rmtree(console / rendering.SOURCES)
 
 
 def _compile(source: Path, shipped_as: Path) -> None:

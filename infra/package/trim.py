@@ -13,7 +13,11 @@ from typing import Any
 from infra.package.wheels import File
 
 # The AWS services that the functions call.
-SERVICES = ("dynamodb", "kms", "sqs")
+SERVICES = ("dynamodb", "kms", "ses", "sqs")
+# Their names in the list of endpoints.
+ENDPOINTS = ("dynamodb", "email", "kms", "sqs")
+# The operations of a service that ship, where few of many are used; all of them of the other services.
+OPERATIONS = {"ses": ("SendRawEmail",)}
 
 # Large modules that the functions never import. `*` also matches slashes.
 _EXCLUDED = (
@@ -64,11 +68,36 @@ def _shrink(file: File) -> File:
         return File(file.path, _json(_keep_used_services(json.loads(file.content))))
     if file.path.startswith("botocore/data/") and file.path.endswith(".json.gz"):
         # Uncompressed, because the zip compresses it anyway.
-        model = json.loads(gzip.decompress(file.content))
+        model = _keep_used_operations(file.path, json.loads(gzip.decompress(file.content)))
         return File(file.path.removesuffix(".gz"), _json(_drop_documentation(model)))
     if file.path.endswith(".so"):
         return File(file.path, _strip(file.content))
     return file
+
+
+def _keep_used_operations(path: str, model: dict[str, Any]) -> dict[str, Any]:
+    """Drop the operations of a service model that are not used, and the shapes that only they need."""
+    used = OPERATIONS.get(path.split("/")[2])
+    if used is None or not path.endswith("/service-2.json.gz"):
+        return model
+    operations = {name: model["operations"][name] for name in used}
+    return {**model, "operations": operations, "shapes": _shapes_of([operations], model["shapes"])}
+
+
+def _shapes_of(values: list[Any], shapes: dict[str, Any]) -> dict[str, Any]:
+    """The shapes that these values name, and those that the shapes name."""
+    found: dict[str, Any] = {}
+    while values:
+        value = values.pop()
+        if isinstance(value, dict):
+            name = value.get("shape")
+            if isinstance(name, str) and name not in found:
+                found[name] = shapes[name]
+                values.append(shapes[name])
+            values += value.values()
+        elif isinstance(value, list):
+            values += value
+    return found
 
 
 def _json(value: Any) -> bytes:
@@ -78,7 +107,7 @@ def _json(value: Any) -> bytes:
 def _keep_used_services(endpoints: dict[str, Any]) -> dict[str, Any]:
     """Drop the endpoints of unused services: parsing them took a fifth of the SDK client's start time."""
     for partition in endpoints["partitions"]:
-        partition["services"] = {name: one for name, one in partition["services"].items() if name in SERVICES}
+        partition["services"] = {name: one for name, one in partition["services"].items() if name in ENDPOINTS}
     return endpoints
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib import clock
-from chalicelib.console import pages
+from chalicelib.console import rendering
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
@@ -72,7 +72,7 @@ def test_the_table_has_the_counted_costs(signed_in: Browser) -> None:
         assert size < 100_000 or path != "/overview"
         lines.append(f"| {name} | {kilobytes(answer.text)} | {meter.total} | {meter.reads:g} |")
     for name, text in (("stylesheet", ".css"), ("script", ".js")):
-        (content,) = (one for file, one in pages._assets().items() if file.suffix == text)
+        (content,) = (one for file, one in rendering.assets().items() if file.suffix == text)
         lines.append(f"| {name}, once | {kilobytes(content)} | 0 | 0 |")
     text = PAGE.read_text(encoding="utf-8")
     before, after = text.split(START)[0], text.split(END)[1]

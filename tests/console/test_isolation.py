@@ -21,7 +21,9 @@ from tests.moto_tables import snapshot
 from tests.selection import each_value_once
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
-OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}"}
+# The link in a mail has a sealed token (`test_unsubscribe`).
+_UNSUBSCRIBE = "/console/{workspace}/unsubscribe/{token}"
+OPEN = {"/console", "/console/{workspace}", "/console/assets/{name}", _UNSUBSCRIBE}
 
 
 class Place(NamedTuple):

@@ -30,9 +30,9 @@ from tests.reliability.engine_fixture import client
 from tests.webhooks.receivers import OK, answers, receiver
 
 API = "app"
-WEBHOOKS, DELETION, COUNTING, ERASING, LOADS, CAPTURES, KEEPING = (
-    f"chalicelib.{name}.functions"
-    for name in ("webhooks", "deletion", "conversations", "erasures", "analytics", "leads", "history")
+_NAMES = ("webhooks", "deletion", "conversations", "erasures", "analytics", "leads", "history", "console.notifications")
+WEBHOOKS, DELETION, COUNTING, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (
+    f"chalicelib.{name}.functions" for name in _NAMES
 )
 _PROCESS = Path(__file__).with_name("package_process.py")
 Event = dict[str, Any]
@@ -129,6 +129,10 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
     captures = run(package, CAPTURES, [("tally_leads", _records(engine, "leads"))], where)
     watched = ("agents", "webhooks", "credentials")
     kept = run(package, KEEPING, [(f"history_{table}", _records(engine, table)) for table in watched], where)
+    mail = {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>", "CAMS_CONSOLE_URL": "https://example.com/console"}
+    notifying = [["requested", workspace_id, 0, ["support"], ""], ["notify", workspace_id, "bo", 0]]
+    asked = [("notify_people", {"Records": [{"body": json.dumps(one), "messageId": "1"}]}) for one in notifying]
+    notified = run(package, NOTIFYING, asked, where | mail)
     return {
         "preparing": prepared,
         "serving": served,
@@ -142,6 +146,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         "counting loads": loads,
         "counting leads": captures,
         "keeping": kept,
+        "notifying": notified,
     }
 
 
@@ -171,6 +176,9 @@ def _messages(engine: Engine) -> Event:
     return events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
+_NOTIFY = {"notifyThrough": "email", "notifyIf": "all"}
+
+
 def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
     return [
         ("POST", "/v3/webhooks", {"webhook": webhook}),
@@ -178,6 +186,9 @@ def _preparing(webhook: Event) -> list[tuple[Any, ...]]:
         ("POST", "/v2/agents/other", {"title": "Other"}),
         ("POST", "/v3/agents/support/tools", {"tool": {"name": "weather"}}),
         ("POST", "/agents/support/interact/ann/state", state_body("Hello", ts=1, **{"from": "human"})),
+        ("POST", "/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]}),
+        ("POST", "/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com", "notificationsSettings": _NOTIFY}),
+        ("POST", "/agents/support/interact/bo/state", {"metadata": {"state": "requested_chat"}}),
     ]
 
 

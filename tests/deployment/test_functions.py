@@ -24,6 +24,7 @@ OUTPUTS = {
     "DeadDeliveriesQueueArn": "arn:aws:sqs:eu-west-1:123456789012:cams-prod-deliveries-dead",
     **{stream_output(table): f"{_TABLES_ARN}{table}/stream/2026-11-21T00:00:00.000" for table in _STREAMS},
 }
+SENDER = "notifications@example.com"
 _TEMPLATE = yaml.safe_load(TEMPLATE.read_text("utf-8"))
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 CONDITIONS: dict[str, Any] = _TEMPLATE["Conditions"]
@@ -40,7 +41,7 @@ def named(kind: str, member: str) -> dict[str, dict[str, Any]]:
 
 
 def statements(function: Function) -> list[dict[str, Any]]:
-    return policy(function, "cams-prod", OUTPUTS)["Statement"]
+    return policy(function, "cams-prod", OUTPUTS, SENDER)["Statement"]
 
 
 def test_the_table_lists_the_functions_that_the_application_registers() -> None:
@@ -64,7 +65,20 @@ def test_no_policy_has_a_wildcard_for_actions_or_resources(function: Function) -
         assert [action for action in statement["Action"] if "*" in action] == []
         resource = statement["Resource"]
         name = resource.removesuffix(":*") if ":log-group:" in resource else resource.removesuffix("/stream/*")
+        if function.sends_mail and resource.endswith(":identity/*"):
+            assert statement["Condition"] == {"StringEquals": {"ses:FromAddress": SENDER}}
+            name = name.removesuffix(":identity/*")
         assert "*" not in name
+
+
+def test_only_one_function_may_send_mail_and_only_from_the_sender_of_the_stage() -> None:
+    by_name = {one.name: policy(one, "cams-prod", OUTPUTS, SENDER)["Statement"] for one in FUNCTIONS}
+    actions = {
+        name: [action for one in found for action in one["Action"] if action.startswith("ses:")]
+        for name, found in by_name.items()
+    }
+    assert {name: found for name, found in actions.items() if found} == {"notify_people": ["ses:SendRawEmail"]}
+    assert "ses:" not in json.dumps([policy(one, "cams-prod", OUTPUTS) for one in FUNCTIONS])
 
 
 @each_function

@@ -1,0 +1,15 @@
+"""Whether a client gets mails, by its `notificationsSettings`. Pure."""
+
+from typing import Any
+
+_THROUGH, _IF = "email", "all"
+
+
+def by_email(client: dict[str, Any]) -> bool:
+    """Whether a client gets a mail when a conversation waits for a person.
+
+    Without `notifyIf`, each conversation counts. A value that the service does not know is a condition that it cannot
+    check, so it sends nothing.
+    """
+    settings = client.get("notificationsSettings") or {}
+    return settings.get("notifyThrough") == _THROUGH and settings.get("notifyIf") in (None, _IF)

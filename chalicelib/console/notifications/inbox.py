@@ -1,0 +1,51 @@
+"""The conversations that wait for a person, as a mail lists them."""
+
+from collections.abc import Collection
+from typing import NamedTuple
+
+from chalicelib.agents import store as agents
+from chalicelib.conversations import browse, store
+from chalicelib.storage import Document, find_many, split_key
+
+MAX_LISTED = 20
+# Entries of the inbox of a workspace that are examined, newest first, to find those of the person's agents.
+_MAX_EXAMINED = 2_000
+_PORTION = 100
+_REQUESTED = "requested_chat"
+
+
+class Waiting(NamedTuple):
+    """A conversation that waits: its id, agent and metadata, and the second of its last change."""
+
+    conversation_id: str
+    agent_id: str
+    metadata: Document
+    changed_at: int
+
+
+def find_waiting(workspace_id: str, agent_ids: Collection[str]) -> list[Waiting]:
+    """Up to 20 conversations of the agents that have requested a person and that nobody has taken, newest first."""
+    found: list[Waiting] = []
+    cursor, examined, has_more = None, 0, True
+    while has_more and examined < _MAX_EXAMINED:
+        has_more = False
+        for position, row, has_more in browse.inbox(workspace_id, cursor, _PORTION):  # noqa: B007
+            cursor, examined = position, examined + 1
+            agent_id = split_key(row.agent)[1] if row else ""
+            if row is None or agent_id not in agent_ids:
+                continue
+            metadata = store.read_metadata(row)
+            if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
+                second = int(str(row.activity).partition(".")[0])
+                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second))
+            if len(found) == MAX_LISTED:
+                return found
+    return found
+
+
+def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
+    """The titles of agents by id. An agent without one, or that is gone, has its id. One request."""
+    ids = sorted(agent_ids)
+    rows = find_many([agents.key(workspace_id, one) for one in ids])
+    known = {one: row.open().get("title") for one, row in zip(ids, rows, strict=True) if agents.is_active(row)}
+    return {one: known.get(one) or one for one in ids}

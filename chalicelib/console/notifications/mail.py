@@ -1,0 +1,103 @@
+"""A mail: composed as plain text and HTML in the language of the organisation, and sent by SES."""
+
+from collections.abc import Sequence
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import parseaddr
+from typing import NamedTuple
+from urllib.parse import quote
+
+from botocore.exceptions import ClientError
+
+from chalicelib import settings, storage
+from chalicelib.console import rendering
+from chalicelib.console.notifications import inbox, unsubscribing
+from chalicelib.console.notifications.inbox import Waiting
+from chalicelib.console.notifications.people import Person
+from chalicelib.console.shown import moment
+
+_MAX_TEXT = 100
+
+
+class Refused(Exception):
+    """SES refuses this mail for good: its sender or its recipient is not verified, or is no address."""
+
+
+class _Line(NamedTuple):
+    """A conversation as the mail shows it."""
+
+    name: str
+    title: str
+    agent: str
+    changed_at: int
+    link: str
+
+
+def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> EmailMessage:
+    """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
+    language = rendering.language_of(person.organisation)
+    t, lines = rendering.texts(language), _lines(workspace_id, person, waiting)
+    home = f"{settings.console_url()}/{quote(workspace_id)}"
+    stop = f"{home}/unsubscribe/{unsubscribing.token(workspace_id, person.client_id)}"
+    subject = t("mail.one") if len(lines) == 1 else t("mail.many", count=len(lines))
+    shown = {"t": t, "language": language, "subject": subject, "lines": lines}
+    links = {"stop": stop, "account": f"{home}/account"}
+    message = EmailMessage(SMTP)
+    message["Subject"] = subject
+    name, address = parseaddr(settings.mail_sender())
+    message["From"] = Address(_plain(name), addr_spec=address)
+    message["To"] = Address(_plain(person.client.get("name")), addr_spec=person.client["email"])
+    message["List-Unsubscribe"] = f"<{stop}>"
+    message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    message["Auto-Submitted"] = "auto-generated"
+    message.set_content(_text(subject, lines, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
+    message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
+    return message
+
+
+def send(message: EmailMessage, address: str) -> None:
+    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused."""
+    sender = parseaddr(settings.mail_sender())[1]
+    try:
+        storage.sdk_client("ses", attempts=1).send_raw_email(
+            Source=sender, Destinations=[address], RawMessage={"Data": message.as_bytes()}
+        )
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") in ("MessageRejected", "InvalidParameterValue"):
+            raise Refused from error
+        raise
+
+
+def _lines(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> list[_Line]:
+    titles = inbox.titles(workspace_id, {one.agent_id for one in waiting})
+    return [
+        _Line(
+            _plain(one.metadata.get("userName") or one.metadata.get("userEmail") or one.conversation_id),
+            _plain(one.metadata.get("title")),
+            _plain(titles[one.agent_id]),
+            one.changed_at,
+            _link(workspace_id, person, one),
+        )
+        for one in waiting
+    ]
+
+
+def _link(workspace_id: str, person: Person, one: Waiting) -> str:
+    below = f"/{quote(one.agent_id, safe='')}/{quote(one.conversation_id, safe='')}" if person.page == "/convos" else ""
+    return f"{settings.console_url()}/{quote(workspace_id)}{person.page}{below}"
+
+
+def _text(subject: str, lines: Sequence[_Line], closing: Sequence[str]) -> str:
+    blocks = [
+        "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at)} UTC", one.link)))
+        for one in lines
+    ]
+    return "\n\n".join([subject, *blocks, "-- \n" + "\n".join(closing)]) + "\n"
+
+
+def _plain(text: str | None) -> str:
+    """A text of a visitor or a client on one line, at most 100 characters long."""
+    printable = "".join(one if one.isprintable() else " " for one in text or "")
+    line = " ".join(printable.split())
+    return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"

@@ -1,0 +1,69 @@
+"""When a person was last notified: one row each, without personal data, which expires after a day.
+
+A row is a lease. Whoever writes it may send one mail, and nobody else may for five minutes, whatever happens to the
+process. `is_sent` says that the mail has left; a mail of which this is not known is made again after that time.
+"""
+
+from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+
+from chalicelib import clock, storage
+
+# Between two mails to a person.
+INTERVAL_MILLISECONDS = 300_000
+# The index of the inbox is eventually consistent, and clocks differ.
+TOLERANCE_MILLISECONDS = 5_000
+_LIFETIME_SECONDS = 24 * 60 * 60
+_NOTICES = "notices"
+
+
+class NoticeRow(storage.VersionedRow):
+    """The last mail to a client: when its conversations were listed, in ms, and whether it was sent."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    listed_at = NumberAttribute()
+    is_sent = BooleanAttribute(null=True)
+    expires_at = TTLAttribute()
+
+    def covers(self, milliseconds: int) -> bool:
+        """Whether a mail that was sent has listed what waited at this time."""
+        return milliseconds <= self.covered_until
+
+    @property
+    def covered_until(self) -> int:
+        """The time until which a mail that was sent has listed what waited, in ms; 0 if none is known to be sent."""
+        return int(self.listed_at) - TOLERANCE_MILLISECONDS if self.is_sent else 0
+
+    def milliseconds_left(self) -> int:
+        """How long the person gets no other mail; 0 or less if they may."""
+        return int(self.listed_at) + INTERVAL_MILLISECONDS - clock.milliseconds()
+
+
+def find(workspace_id: str, client_id: str) -> NoticeRow | None:
+    """The row of a client, or None. One request."""
+    return storage.find(NoticeRow, storage.key(workspace_id, _NOTICES), client_id)
+
+
+def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: int) -> NoticeRow:
+    """Claim the next mail to a client whose row is `row`. Raises ConditionFailed if another process has."""
+    row = row or NoticeRow(storage.key(workspace_id, _NOTICES), client_id)
+    row.listed_at, row.is_sent = listed_at, None
+    row.expires_at = clock.to_datetime(listed_at // 1000 + _LIFETIME_SECONDS)
+    with storage.unit_of_work():
+        storage.put(row)
+    return row
+
+
+def confirm(row: NoticeRow) -> None:
+    """Record that the mail of a claim has left."""
+    row.is_sent = True
+    with storage.unit_of_work():
+        storage.put(row)
+
+
+def list_all(workspace_id: str) -> list[NoticeRow]:
+    """All rows of a workspace, to delete them with it."""
+    return storage.query(NoticeRow, storage.key(workspace_id, _NOTICES))

@@ -1,0 +1,78 @@
+"""Notify a person: one mail about all conversations that wait, at most every five minutes.
+
+- Before the claim, a crash costs nothing: the queue repeats the message.
+- After it, the mail may or may not have left, and nobody can tell. The repeated message waits until the five minutes
+  are over, then lists again what still waits. So a person gets no second mail at once, and no request is lost.
+- After the confirmation, repeats find that the mail has covered them.
+"""
+
+import json
+import logging
+from math import ceil
+
+from chalicelib import clock, errors, queues, storage
+from chalicelib.console.notifications import inbox, notices, people
+from chalicelib.console.notifications.notices import NoticeRow
+from chalicelib.console.notifications.people import Person
+from chalicelib.conversations import requested
+from chalicelib.workspaces import store as workspaces
+
+_log = logging.getLogger(__name__)
+
+
+def request_each(workspace_id: str, requested_at: int, agent_ids: list[str], after: str) -> None:
+    """Send a message for each of the next 100 clients after the id `after` who is notified, and one for the rest."""
+    found, following = people.list_page(workspace_id, agent_ids, after)
+    texts = [_message(workspace_id, client_id, requested_at) for client_id in found]
+    if following:
+        texts.append(json.dumps([requested.KIND, workspace_id, requested_at, agent_ids, following]))
+    queues.send(queues.NOTIFICATIONS, texts, workspace_id)
+
+
+def notify(workspace_id: str, client_id: str, requested_at: int) -> None:
+    """Send the mail that a message asks for, or send the message again for later, or do nothing.
+
+    `requested_at` is when a conversation requested a person, in ms. Raises what the database, KMS or SES fail with.
+    """
+    storage.retry_on_conflict(lambda: _notify(workspace_id, client_id, requested_at))
+
+
+def _message(workspace_id: str, client_id: str, requested_at: int) -> str:
+    return json.dumps(["notify", workspace_id, client_id, requested_at])
+
+
+def _notify(workspace_id: str, client_id: str, requested_at: int) -> None:
+    row = notices.find(workspace_id, client_id)
+    if row and row.covers(requested_at):
+        return
+    if row and (left := row.milliseconds_left()) > 0:
+        message = _message(workspace_id, client_id, requested_at)
+        queues.send(queues.NOTIFICATIONS, [message], workspace_id, ceil(left / 1000))
+        return
+    person = people.find(workspace_id, client_id)
+    if person and _is_in_use(workspace_id):
+        _send(workspace_id, person, row)
+
+
+def _send(workspace_id: str, person: Person, row: NoticeRow | None) -> None:
+    from chalicelib.console.notifications import mail
+
+    listed_at, since = clock.milliseconds(), row.covered_until if row else 0
+    waiting = inbox.find_waiting(workspace_id, person.agent_ids)
+    if not any((one.changed_at + 1) * 1000 > since for one in waiting):
+        return
+    message = mail.compose(workspace_id, person, waiting)
+    claimed = notices.claim(row, workspace_id, person.client_id, listed_at)
+    try:
+        mail.send(message, person.client["email"])
+    except mail.Refused:
+        _log.exception("SES refuses a mail; it is not sent again: %s", claimed)
+    notices.confirm(claimed)
+
+
+def _is_in_use(workspace_id: str) -> bool:
+    try:
+        workspaces.require_active(workspace_id)
+    except (errors.NotFound, errors.WorkspaceSuspended):
+        return False
+    return True

@@ -1,0 +1,23 @@
+"""The token of the link in a mail that ends mails to a client. It is sealed, so only the service makes it."""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from chalicelib import errors
+from chalicelib.storage import encryption, layouts
+
+_PURPOSE = "unsubscribe"
+
+
+def token(workspace_id: str, client_id: str) -> str:
+    """The token for a client. It does not expire: a mail may be old."""
+    sealed = encryption.seal(workspace_id, _PURPOSE, client_id.encode())
+    return urlsafe_b64encode(sealed).decode().rstrip("=")
+
+
+def client_of(workspace_id: str, given: str) -> str:
+    """The client of a token. Raises NotFound for any other text."""
+    try:
+        sealed = urlsafe_b64decode(given + "=" * (-len(given) % 4))
+        return encryption.unseal(workspace_id, _PURPOSE, sealed).decode()
+    except (ValueError, encryption.DecryptionError, layouts.UnknownLayout):
+        raise errors.NotFound("This link is not complete; open it from the mail again.") from None

@@ -1,0 +1,23 @@
+"""The settings of a stage that sends mail: the address it sends from, and the console's for the links."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from email.utils import parseaddr
+from urllib.parse import urlsplit
+
+from infra.deploy import stage
+
+_SENDER, _CONSOLE = "CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"
+
+
+def problems(stage_name: str) -> Iterator[str]:
+    """A sentence for each setting with which no mail could be sent."""
+    variables = stage.read(stage_name).get("environment_variables", {})
+    if not variables.get(_SENDER):
+        return
+    if "@" not in parseaddr(variables[_SENDER])[1]:
+        yield f"{_SENDER} of stage {stage_name} is no address: use one such as CAMS <notifications@example.com>."
+    url = urlsplit(variables.get(_CONSOLE, ""))
+    if url.scheme != "https" or not url.netloc:
+        yield f"{_CONSOLE} of stage {stage_name} is no https address: set that of the console, which mails link to."
