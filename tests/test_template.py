@@ -108,6 +108,8 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         "cams-cascades-dead",
         "cams-erasures",
         "cams-erasures-dead",
+        "cams-notifications",
+        "cams-notifications-dead",
     }
 
 
@@ -119,6 +121,7 @@ def test_the_queues_of_the_template_are_created(engine: None) -> None:
         pytest.param(queue.CONTINUATIONS, queue.DEAD_LETTER, id="continuations"),
         pytest.param(cascade.CASCADES, "cascades-dead", id="cascades"),
         pytest.param(queues.ERASURES, "erasures-dead", id="erasures"),
+        pytest.param(queues.NOTIFICATIONS, "notifications-dead", id="notifications"),
     ],
 )
 @one_of_each(lambda: None)

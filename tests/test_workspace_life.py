@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from chalicelib import clock, ids, queues, settings, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
+from chalicelib.console.notifications import notices
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
 from chalicelib.http import auth
@@ -683,6 +684,8 @@ def rows_of(made: NewWorkspace) -> dict[str, list[Any]]:
 def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     full: NewWorkspace, neighbour: NewWorkspace, no_waiting: list[float]
 ) -> None:
+    for made in (full, neighbour):
+        notices.claim(None, made.workspace_id, "ann", clock.milliseconds())
     succeed("suspend", full.workspace_id, "--yes")
     before, untouched = of(full.workspace_id), rows_of(neighbour)
     stream = pipeline.Stream()
@@ -698,7 +701,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     }  # fmt: skip
     assert (receipt["conversation"], receipt["analytics"], receipt["webhook"]) == (5, 2, 3)
     assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
-    assert receipt["credential"] == before["cams-credentials"]
+    assert (receipt["credential"], receipt["notice"]) == (before["cams-credentials"], 1)
     pipeline.fan_out(stream.read())
     assert pipeline.drain() == 0, "a deletion made a webhook"
     assert of(full.workspace_id) == {}

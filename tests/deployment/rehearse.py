@@ -425,7 +425,7 @@ def _check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
     _until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
     for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "erasures", "tallies"):
         _until_empty(sqs, queue)
-    for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead"):
+    for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead", "notifications-dead"):
         if _waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 

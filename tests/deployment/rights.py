@@ -14,6 +14,7 @@ import tests.api
 from app import app
 from chalicelib import storage
 from chalicelib.analytics import functions as loads
+from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as tallies
 from chalicelib.deletion import functions as cascades
 from chalicelib.erasures import functions as erasing
@@ -25,6 +26,8 @@ from tests.conftest import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
+
+_MODULES = (functions, cascades, tallies, loads, captures, keeping, erasing, notifying)
 
 
 class Right(NamedTuple):
@@ -67,9 +70,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            (module,) = (
-                one for one in (functions, cascades, tallies, loads, captures, keeping, erasing) if hasattr(one, name)
-            )
+            (module,) = (one for one in _MODULES if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 
@@ -88,6 +89,8 @@ def _permissions(service: str, operation: str, parameters: dict[str, Any]) -> It
     elif service == "sqs":
         queue = parameters.get("QueueName") or parameters["QueueUrl"].rpartition("/")[2]
         yield f"sqs:{operation.removesuffix('Batch')}", queue.removeprefix(storage.table(""))
+    elif service == "ses":
+        yield f"ses:{operation}", "identity/*"
     else:
         key = RECEIPT_KEY if operation == "Sign" else KEY
         yield f"{service}:{operation}", key if service == "kms" else "*"

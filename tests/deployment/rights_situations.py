@@ -15,6 +15,7 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import store as analytics
+from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.jump import Quarter, quarter_of
@@ -237,6 +238,28 @@ def conversations_expire(patch: pytest.MonkeyPatch) -> None:
     for _ in range(2):
         erasing.erase({"Records": cleared}, None)  # the new conversation stays
         assert api.delete("/v3/agents/support/convos/zara").status in (200, 404)
+
+
+def people_are_notified(patch: pytest.MonkeyPatch) -> None:
+    """Two conversations request a person, the first one with metadata that is too long for the index."""
+    patch.setenv("CAMS_MAIL_SENDER", "cams@example.com")
+    patch.setenv("CAMS_CONSOLE_URL", "https://example.com/console")
+    storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="cams@example.com")
+    new, stream = workspaces.create("Notified"), pipeline.Stream()
+    api, settings = Api(new.workspace_key), {"notifyThrough": "email", "notifyIf": "all"}
+    for path, body in (
+        ("/v2/agents/support", {}),
+        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]}),
+        ("/v2/clients/bo", {"orgId": "acme", "email": "bo@example.com", "notificationsSettings": settings}),
+    ):
+        assert api.post(path, body).status == 200
+    for name in ("ann", "bob"):
+        metadata = {"state": "requested_chat", "userName": ids.random_text(3_000) if name == "ann" else name}
+        assert api.post(f"/agents/support/interact/{name}/state", {"metadata": metadata}).status == 200
+        counting.tally_conversations({"Records": stream.read("conversations")}, None)
+        for _ in range(2):
+            records = [{"messageId": "1", "body": one["body"]} for one in messages("notifications")]
+            assert notifying.notify_people({"Records": records}, None) == {"batchItemFailures": []}
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

@@ -100,6 +100,7 @@ def test_the_banner_is_what_a_newcomer_needs(run: Run) -> None:
         f"                {url}/console/{run.credentials['workspace_id']}\n"
         f"                Authorize, or sign in, with the workspace_key in {directory}/credentials.json\n"
         f"  In a shell:   curl -K {directory}/curlrc {url}/v3/agents\n"
+        f"  Mails:        {directory}/mail\n"
         "\n"
         f"Ctrl-C stops it. The data stays in {directory}.\n"
     )

@@ -40,7 +40,8 @@ def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> Em
     t, lines = rendering.texts(language), _lines(workspace_id, person, waiting)
     home = f"{settings.console_url()}/{quote(workspace_id)}"
     stop = f"{home}/unsubscribe/{unsubscribing.token(workspace_id, person.client_id)}"
-    subject = t("mail.one") if len(lines) == 1 else t("mail.many", count=len(lines))
+    count = f"{inbox.MAX_LISTED}+" if len(lines) == inbox.MAX_LISTED else len(lines)
+    subject = t("mail.one") if count == 1 else t("mail.many", count=count)
     shown = {"t": t, "language": language, "subject": subject, "lines": lines}
     links = {"stop": stop, "account": f"{home}/account"}
     message = EmailMessage(SMTP)
