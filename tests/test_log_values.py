@@ -15,6 +15,7 @@ from botocore.exceptions import ClientError
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from chalicelib import storage
+from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.deletion import functions as deletion
 from chalicelib.erasures import functions as erasing
@@ -128,6 +129,8 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
     webhook_ids = {json.loads(body)[1] for one in held for body in one.bodies}
     agent = storage.key(workspace.workspace_id, CHOSEN["agent_id"])
     texts = [json.dumps([workspace.workspace_id, CHOSEN["agent_id"]]), json.dumps([agent, "2026-11-22", 0]), CANARY]
+    texts += [json.dumps(["requested", workspace.workspace_id, 0, [CHOSEN["agent_id"]], ""])]
+    texts += [json.dumps(["notify", workspace.workspace_id, CHOSEN["client_id"], 0])]
     messages = [{"messageId": "1", "receiptHandle": "1", "body": text} for text in texts]
     printed()
     if fault == "errors of the database":
@@ -147,6 +150,7 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
         raised.append(invoke(deletion.resume_cascade, [message]))
         raised.append(invoke(erasing.erase, [message]))
         raised.append(invoke(counting.count_conversations, [message]))
+        raised.append(invoke(notifying.notify_people, [message]))
     monkeypatch.undo()
     lines = printed()
     assert lines

@@ -49,6 +49,17 @@ def test_every_function_gets_its_own_policy_file(directory: Path) -> None:
     assert [one.name for one in directory.iterdir()] == ["config.json"]
 
 
+def test_the_function_that_sends_mail_may_use_the_sender_of_the_stage_only(directory: Path) -> None:
+    config = json.loads((directory / "config.json").read_text())
+    config["stages"]["prod"]["environment_variables"]["CAMS_MAIL_SENDER"] = "CAMS <cams@example.com>"
+    (directory / "config.json").write_text(json.dumps(config))
+    stage.record("prod", "cams-prod", OUTPUTS)
+    statements = json.loads((directory / "policy-prod-notify_people.json").read_text())["Statement"]
+    (found,) = (one for one in statements if one["Action"] == ["ses:SendRawEmail"])
+    assert found["Condition"] == {"StringEquals": {"ses:FromAddress": "cams@example.com"}}
+    assert "ses:" not in (directory / "policy-prod-api_handler.json").read_text()
+
+
 def test_the_architecture_is_the_operators_and_x86_64_by_default(directory: Path) -> None:
     stage.record("prod", "cams-prod", OUTPUTS)
     assert stage.architecture("prod") == "x86_64"

@@ -1,0 +1,32 @@
+"""The settings of a stage that sends mail: a deployment refuses those with which no mail could be sent."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from infra.deploy import mail, stage
+
+SENDER, CONSOLE = "CAMS <cams@example.com>", "https://example.com/console"
+
+
+@pytest.mark.parametrize(
+    ("sender", "console", "problems"),
+    [
+        ("", "", []),
+        ("", "anything", []),
+        (SENDER, CONSOLE, []),
+        ("cams@example.com", CONSOLE, []),
+        ("CAMS", CONSOLE, ["CAMS_MAIL_SENDER"]),
+        (SENDER, "", ["CAMS_CONSOLE_URL"]),
+        (SENDER, "http://example.com/console", ["CAMS_CONSOLE_URL"]),
+        ("CAMS", "example.com", ["CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"]),
+    ],
+)
+def test_the_problems_of_the_settings(
+    sender: str, console: str, problems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
+    variables = {"CAMS_MAIL_SENDER": sender, "CAMS_CONSOLE_URL": console}
+    (tmp_path / "config.json").write_text(json.dumps({"stages": {"prod": {"environment_variables": variables}}}))
+    assert [one.split()[0] for one in mail.problems("prod")] == problems
