@@ -29,6 +29,7 @@ _EXCLUDED = (
     "cryptography/x509/*", "cryptography/fernet.py", "cryptography/hazmat/asn1/*",
     "cryptography/hazmat/primitives/asymmetric/*", "cryptography/hazmat/primitives/serialization/*",
     "cryptography/hazmat/primitives/kdf/*", "cryptography/hazmat/primitives/twofactor/*",
+    "botocore/data/*/paginators-1.*", "botocore/data/*/waiters-2.*",
     "dateutil/rrule.py", "dateutil/zoneinfo/*",
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
