@@ -190,7 +190,7 @@ def test_the_agents_of_an_organisation_and_of_the_workspace_are_added_up(api: Ap
 def test_a_report_of_too_many_agents_is_refused(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reports, "MAX_AGENTS", 0)
     answer = api.get("/v3/analytics")
-    assert (answer.status, answer.json["code"]) == (413, "TOO_LARGE")
+    assert (answer.status, answer.json["code"]) == (409, "TOO_MANY_AGENTS")
 
 
 def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: str) -> None:
@@ -201,7 +201,7 @@ def test_a_report_by_a_dimension_is_of_fewer_days_of_agents(api: Api, agent_id: 
     assert api.get(f"/v3/analytics?{year}").status == 200
     assert api.get(f"{REPORT}?{year}&by=country").status == 200
     answer = api.get(f"/v3/analytics?{year}&by=country")
-    assert (answer.status, "4,000 days of agents" in answer.json["message"]) == (413, True)
+    assert (answer.status, "4,000 days of agents" in answer.json["message"]) == (409, True)
 
 
 def test_only_zones_of_half_hours_have_a_warning(api: Api, agent_id: str) -> None:

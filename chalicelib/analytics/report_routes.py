@@ -51,7 +51,7 @@ def report_agent(agent_id: str) -> Response:
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,
-    raises=(errors.NotFound, errors.TooLarge),
+    raises=(errors.NotFound, reports.TooManyAgents),
     warns=True,
     examples="reports.REPORT",
 )
@@ -73,7 +73,7 @@ def report_organisation(org_id: str) -> Response:
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,
-    raises=(errors.TooLarge,),
+    raises=(reports.TooManyAgents,),
     warns=True,
     examples="reports.REPORT",
 )

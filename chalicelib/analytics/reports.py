@@ -18,6 +18,13 @@ _DAY_SECONDS = 24 * 60 * 60
 _COLUMNS = ("from", *hours.REPORTED, "averageSeconds")
 
 
+class TooManyAgents(errors.Conflict):
+    """The workspace or organisation has too many agents for one report of the period."""
+
+    code = "TOO_MANY_AGENTS"
+    sentence = "The report is of too many agents."
+
+
 def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Response:
     """The report of some agents together, as the request wants it.
 
@@ -32,12 +39,12 @@ def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Respon
 
 
 def require_few(agent_ids: Sequence[str], asked: Asked) -> None:
-    """Raise TooLarge for a report of too many agents or days."""
+    """Raise TooManyAgents for a report of too many agents or days."""
     days = (asked.period.end - asked.before.start) // _DAY_SECONDS + 1
     most = _MAX_GROUPED_DAYS if asked.by else _MAX_DAYS
     if len(agent_ids) > MAX_AGENTS or len(agent_ids) * days > max(most, days):
         kind = "A report by a dimension" if asked.by else "A report"
-        raise errors.TooLarge(f"{kind} is of at most {MAX_AGENTS} agents, and {most:,} days of agents.")
+        raise TooManyAgents(f"{kind} is of at most {MAX_AGENTS} agents, and {most:,} days of agents.")
 
 
 def report(found: Iterable[Hour], asked: Asked) -> Document:
