@@ -34,6 +34,19 @@ _NAMES = ("webhooks", "deletion", "conversations", "erasures", "analytics", "lea
 WEBHOOKS, DELETION, COUNTING, ERASING, LOADS, CAPTURES, KEEPING, NOTIFYING = (
     f"chalicelib.{name}.functions" for name in _NAMES
 )
+# Pages of the console; each module of a view has one.
+PAGES = (
+    "/overview",
+    "/convos",
+    "/convos/support/ann",
+    "/analytics",
+    "/leads",
+    "/agents",
+    "/agents/support",
+    "/agents/support/versions",
+    "/settings",
+    "/account",
+)
 _PROCESS = Path(__file__).with_name("package_process.py")
 Event = dict[str, Any]
 
@@ -111,8 +124,7 @@ def _runs(package: Path, engine: Engine) -> dict[str, Ran]:
         served = run(package, API, [request(token, *one) for one in _SERVED], where)
         signed_in = run(package, API, [_form(f"/console/{workspace_id}", {"key": token})], where)
         cookie = signed_in.answers[0]["headers"]["Set-Cookie"].partition(";")[0]
-        pages = ("/overview", "/convos", "/convos/support/ann")
-        shown = run(package, API, [_page(f"/console/{workspace_id}{one}", cookie) for one in pages], where)
+        shown = run(package, API, [_page(f"/console/{workspace_id}{one}", cookie) for one in PAGES], where)
         stream_events = [(f"fan_out_{table}", _records(engine, table)) for table in ("agents", "conversations")]
         fanned_out = run(package, WEBHOOKS, stream_events, where)
         delivered = run(package, WEBHOOKS, [("deliver_slow", _messages(engine))], where)
