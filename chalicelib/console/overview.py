@@ -18,7 +18,8 @@ from chalicelib.storage import Document, split_key
 
 TILES = ("conversations", "messages", "newVisitors", "handoffs", "leads")
 CHARTS = ("conversations", "messages", "handoffs")
-DIMENSIONS = ("origin", "country")
+# What is shown by each dimension. Only page loads, which count visitors, have a country.
+DIMENSIONS = {"origin": "conversations", "country": "newVisitors"}
 MAX_AGENTS = 50
 _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
 _MAX_BARS, _MAX_WAITING = 8, 5
@@ -110,9 +111,10 @@ def _by_dimension(
     session: Session, period: series.Period, agent_ids: list[str], dimension: str
 ) -> list[tuple[str, int]]:
     sums: dict[str, int] = {}
+    index = hours.NAMES.index(DIMENSIONS[dimension])
     for agent_id in agent_ids:
         for hour in counts.read(session.workspace_id, agent_id, period.start, period.end, dimension):
-            sums[hour.value] = sums.get(hour.value, 0) + hour.counts[_CONVERSATIONS]
+            sums[hour.value] = sums.get(hour.value, 0) + hour.counts[index]
     return _largest([*sums.items()])
 
 

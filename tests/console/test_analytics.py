@@ -48,11 +48,11 @@ def points(page: str) -> list[int]:
 def test_a_chart_leaves_out_the_day_that_is_not_over(path: str, drawn: int, signed_in: Browser) -> None:
     page = signed_in.open(path).text
     assert {*points(page)} == {drawn}
-    assert "What is not over yet" in page
+    assert "unfinished interval" in page
     past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
-    assert ({*points(past)}, "What is not over yet" in past) == ({3}, False)
+    assert ({*points(past)}, "unfinished interval" in past) == ({3}, False)
     today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
-    assert ({*points(today)}, "What is not over yet" in today) == ({1}, False)
+    assert ({*points(today)}, "unfinished interval" in today) == ({1}, False)
 
 
 def test_the_overview_says_that_it_shows_the_first_agents(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
