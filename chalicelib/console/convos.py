@@ -52,7 +52,8 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
-    mark = conversations.mark_of(session.workspace_id, agent_id, exchange.query_value("created") or "")
+    created = exchange.query_value("created") or ""
+    mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = exchange.request().headers.get("if-none-match"), Response("", {}, status_code=304)
     if mark and has == f'"{mark}"':
         return unchanged

@@ -66,6 +66,12 @@ def test_the_live_address_answers_304_until_something_happens(signed_in: Browser
     assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
 
 
+@pytest.mark.parametrize("created", ["", "%00", "x" * 3_000], ids=["none", "NUL", "long"])
+def test_the_live_address_shows_the_transcript_whatever_mark_it_is_given(signed_in: Browser, created: str) -> None:
+    answer = signed_in.open(f"{CONVO}/live?created={created}")
+    assert (answer.status, "somebody" in answer.text) == (200, True)
+
+
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
     workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
