@@ -213,3 +213,38 @@ def test_a_forged_form_is_refused(
         if answer.status not in statuses or items() != before:
             wrong.append((at, answer.status))
     assert not wrong
+
+
+def _count(world: World) -> list[int]:
+    """How many records there are of what a form could add twice."""
+    hook = world.ids["webhook_id"]
+    lists = ("/v3/clients", "/v3/tokens", f"/v3/webhooks/{hook}/deliveries", "/v3/agents/support/convos/ann/messages")
+    return [len(world.api.get(f"{path}?limit=100").data) for path in lists]
+
+
+def test_a_form_that_is_sent_twice_answers_the_same_and_does_nothing_more(world: World) -> None:
+    wrong = []
+    for at, row in ROWS.items():
+        if at[0] == "GET" or row.who == ALL:
+            continue
+        before = snapshot()
+        sessions.clear_cache()
+        owner = world.browser("" if row.who in (ADMIN, OPERATOR) else "ada@acme.test")
+        body = urlencode(fields(world, at[1], row, owner)).encode()
+        first = send(world, at, body, owner.cookie)
+        stored_once, counted = items(), _count(world)
+        second = send(world, at, body, owner.cookie)
+        is_same = (first.status, first.headers.get("location")) == (second.status, second.headers.get("location"))
+        if not is_same or items() != stored_once or _count(world) != counted:
+            wrong.append((at, first.status, second.status))
+        restore(before)
+    assert not wrong
+
+
+def test_a_form_that_is_changed_and_sent_again_is_another_request(world: World) -> None:
+    ada = world.browser("ada@acme.test")
+    page = ada.open("/settings/orgs/acme/new-client")
+    for name in ("Ann", "Ben", "Ben"):
+        assert "Ann" in ada.submit(page, "/new-client", {"name": name}).text
+    listed = world.api.get("/v3/orgs/acme/clients").data
+    assert [one["name"] for one in listed if one.get("name") in ("Ann", "Ben")].count("Ben") == 1
