@@ -97,10 +97,10 @@ class World(NamedTuple):
         return found
 
 
-def build(workspace: NewWorkspace, api: Api) -> World:
-    """Two organisations, and records of one with the canary."""
+def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
+    """Two organisations, and records of one with the canary, or another mark."""
     people: dict[str, dict[str, Any]] = {
-        "kim": {"orgId": "acme", "name": CANARY},
+        "kim": {"orgId": "acme", "name": mark},
         "pat": {"orgId": "acme"},
         "ada": {"orgId": "acme", "isOrgAdmin": True},
         "shut": {"orgId": "acme", "isOrgAdmin": True, "canAccess": []},
@@ -113,15 +113,15 @@ def build(workspace: NewWorkspace, api: Api) -> World:
     api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"], "canSelfEdit": True})
     for one, members in people.items():
         api.post(f"/v2/clients/{one}", {"email": f"{one}@acme.test", "dashboardPassword": PASSWORD, **members})
-    api.patch("/v3/agents/support", {"agent": {"title": CANARY}})
-    metadata = {"userName": CANARY, "state": "requested_chat"}
-    body = {"turns": [{"from": "human", "messages": [{"item": {"text": CANARY}}]}], "metadata": metadata}
+    api.patch("/v3/agents/support", {"agent": {"title": mark}})
+    metadata = {"userName": mark, "state": "requested_chat"}
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": mark}}]}], "metadata": metadata}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
-    api.post("/v3/leads", {"lead": {"agentId": "support", "name": CANARY}})
-    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": CANARY}
+    api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}})
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
     api.post(f"/v3/webhooks/{hook_id}/test")
-    keep_versions(workspace.workspace_id, {"agent_id": "support"}, CANARY)
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, mark)
     ids = {
         "workspace": workspace.workspace_id,
         "agent_id": "support",
@@ -133,9 +133,9 @@ def build(workspace: NewWorkspace, api: Api) -> World:
         "webhook_id": hook_id,
         "delivery_id": api.get(f"/v3/webhooks/{hook_id}/deliveries").data[0]["id"],
         "tool_id": api.post(
-            "/v3/agents/support/tools", {"tool": {"name": CANARY, "serverUrl": "http://127.0.0.1:9/"}}
+            "/v3/agents/support/tools", {"tool": {"name": mark, "serverUrl": "http://127.0.0.1:9/"}}
         ).data["id"],
-        "token_id": api.post("/v3/tokens", {"token": {"name": CANARY, "expiresInSeconds": 86_400}}).data["id"],
+        "token_id": api.post("/v3/tokens", {"token": {"name": mark, "expiresInSeconds": 86_400}}).data["id"],
     }
     return World(workspace, api, ids)
 
