@@ -1,4 +1,4 @@
-"""Each route of the console with hostile texts in its records, its query and its form: the page has only its own tags."""
+"""Each route of the console with hostile texts in its records, its query and its form: no page has tags of them."""
 
 from html.parser import HTMLParser
 from urllib.parse import quote, urlencode

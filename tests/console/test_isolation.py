@@ -153,3 +153,27 @@ def test_a_link_from_a_mail_arrives_signed_in(signed_in: Browser, workspace: New
 def test_a_file_that_is_missing_is_an_error_page(browser: Browser) -> None:
     answer = send(Place("GET", "/console/assets/{name}"), "", "")
     assert (answer.status, answer.headers["content-type"]) == (404, "text/html; charset=utf-8")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/%0d%0aSet-Cookie:%20x=1/overview", None, 400),
+        ("GET", "/%2f%2fevil.test/overview", None, 400),
+        ("GET", "/..%2f..%2f%2fevil.test/overview", None, 400),
+        ("GET", "/{}/convos/support/%2e%2e", None, 400),
+        ("GET", "/{}/convos/support/..%2fother", None, 400),
+        ("GET", "/assets/..%2fpages.py", None, 400),
+        ("HEAD", "/{}/overview", None, 405),
+        ("PUT", "/{}/overview", b"{}", 405),
+        ("POST", "/{}", b"{}", 415),
+    ],
+)
+def test_what_no_view_answers_is_a_page_that_leads_nowhere(
+    workspace: NewWorkspace, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    headers = {} if body is None else {"Content-Type": "application/json"}
+    answer = Api().call(method, f"/console{path.format(workspace.workspace_id)}", body, headers)
+    found = answer.status, answer.headers["content-type"], "location" in answer.headers, 'role="alert"' in answer.text
+    assert found == (status, "text/html; charset=utf-8", False, True)
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
