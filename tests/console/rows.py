@@ -36,6 +36,7 @@ _HOME = "/console/{workspace}"
 _AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
 _ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
 _CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
+_UNSUBSCRIBE = f"{_HOME}/unsubscribe/{{token}}"
 ROWS: dict[Route, Row] = {
     ("GET", "/console"): Row(ALL, shows=False),
     ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "x"}),
@@ -71,10 +72,13 @@ ROWS: dict[Route, Row] = {
     ("POST", f"{_HOOK}/deliveries/{{delivery_id}}"): Row(OPERATOR, page=_HOOK),
     ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
     ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
+    # By a link of a mail, without a session.
+    ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
+    ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
     ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
 }  # fmt: skip
-# A test of a tool stores nothing.
-UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console")}
+# A test of a tool stores nothing, nor does a link that names nobody.
+UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE)}
 MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
 
 
@@ -130,6 +134,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         "client_id": "kim",
         "number": NUMBER,
         "name": "unknown",
+        "token": "unknown",
         "webhook_id": hook_id,
         "delivery_id": api.get(f"/v3/webhooks/{hook_id}/deliveries").data[0]["id"],
         "tool_id": api.post(
