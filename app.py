@@ -16,8 +16,8 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
+from chalicelib.console import routes as console_routes
 from chalicelib.console.notifications.functions import functions as notifying
-from chalicelib.console.routes import routes as console
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
@@ -46,6 +46,7 @@ app = Chalice(app_name="cams")
 for middleware in (
     telemetry.log_request,
     cors.allow_pages,
+    console_routes.show_errors,
     envelope.envelope,
     auth.authenticate,
     privileges.require_scope(app.routes),
@@ -81,7 +82,7 @@ for blueprint in (
     *resources,
     webhooks,
     openapi,
-    console,
+    console_routes.routes,
     functions,
     cascades,
     tallies,

@@ -47,8 +47,8 @@ def save_agent(session: Session, agent_id: str) -> Response:
     agent, tag = calls.read(_PATH, agent_id=agent_id)
     given = agent_form.typed(fields)
     try:
-        if fields.get("tag") != tag:
-            return _page(session, agent, tag, given, status=412, conflicts=agent_form.conflicts(agent, given))
+        if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
+            return _page(session, agent, tag, given, status=412, conflicts=found)
         _save(agent_id, agent_form.change(agent, given), tag)
     except errors.ApiError as error:
         return _page(session, agent, fields.get("tag", ""), given, status=error.STATUS_CODE, error=error)

@@ -4,6 +4,7 @@ A page shows what an operation answers, and a form does what an operation does, 
 in the unit of work of the page's own request.
 """
 
+import hashlib
 import json
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -36,6 +37,21 @@ def send(method: str, path: str, body: Any, if_match: str | None = None, **value
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
+def send_once(once: str | None, path: str, body: Any, **values: str) -> Any:
+    """Like `send` of a POST, committed now; a repetition with the same `once`, which a form carries, sends nothing.
+
+    It gets the answer of the first one. After a change in the same form, the request is another.
+    """
+    if once is None:
+        return committed(lambda: send("POST", path, body, **values))
+    given = hashlib.sha256(json.dumps([once, path, body, values]).encode()).hexdigest()
+    view = routes.current_app.routes[path]["POST"].view_function
+    request = Request(_event("POST", path, {}, body, values, {"idempotency-key": given}), None)
+    with exchange.request_context(request):
+        answer = commit.commit(routes.current_app.routes, request, lambda _: view(**values))
+    return json.loads(answer.body)
+
+
 def committed(action: Callable[[], _Result]) -> _Result:
     """The result of an action whose writes are committed now, so that a page can show the errors of the commit."""
 
@@ -63,16 +79,22 @@ def _call(
     if_match: str | None = None,
 ) -> Response:
     view = routes.current_app.routes[path][method].view_function
+    event = _event(method, path, query, body, values, {"if-match": if_match} if if_match else {})
+    with exchange.request_context(Request(event, None)):
+        answer: Response = view(**values)
+    return answer
+
+
+def _event(
+    method: str, path: str, query: dict[str, Any], body: Any, values: dict[str, str], headers: dict[str, str]
+) -> dict[str, Any]:
     given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
-    event = {
+    return {
         "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
-        "headers": {**_HEADERS, **({"if-match": if_match} if if_match else {})},
+        "headers": {**_HEADERS, **headers},
         "multiValueQueryStringParameters": given,
         "pathParameters": values,
         "stageVariables": None,
         "isBase64Encoded": False,
         "body": "" if body is None else json.dumps(body),
     }
-    with exchange.request_context(Request(event, None)):
-        answer: Response = view(**values)
-    return answer

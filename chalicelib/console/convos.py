@@ -1,5 +1,6 @@
 """Conversations: the list with the filters of the API, the transcript, and what a person does there."""
 
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -20,7 +21,7 @@ from chalicelib.storage import Document
 _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
-SHOWN = 100
+SHOWN, _MAX_SHOWN_BYTES = 100, 100_000
 
 
 @signed_in("/convos")
@@ -52,7 +53,8 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
-    mark = conversations.mark_of(session.workspace_id, agent_id, exchange.query_value("created") or "")
+    created = exchange.query_value("created") or ""
+    mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
     has, unchanged = exchange.request().headers.get("if-none-match"), Response("", {}, status_code=304)
     if mark and has == f'"{mark}"':
         return unchanged
@@ -103,16 +105,28 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     row = conversations.unless_expired(stored)
     if row is None:
         raise errors.NotFound.of("conversation")
-    newest = islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN)
-    metadata = conversations.read_metadata(row)
+    newest = _fitting(islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN))
+    metadata, until = conversations.read_metadata(row), _before() + len(newest)
     return {
         "meta": render_v3(row, metadata),
-        "messages": [*newest][::-1],
-        "earlier": _before() + SHOWN if metadata.get("messagesNum", 0) > _before() + SHOWN else None,
+        "messages": newest[::-1],
+        "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
         "agent": agents.confirm(agent, session.workspace_id, agent_id).open().get("title") or agent_id,
         "created": row.created,
         "tag": conversations.mark(row),
     }
+
+
+def _fitting(messages: Iterable[Document]) -> list[Document]:
+    """The first messages, up to 100 KB of JSON, but at least one: the gateway refuses a page of 6 MB."""
+    fitting: list[Document] = []
+    size = 0
+    for one in messages:
+        size += len(storage.encode_json(one))
+        if fitting and size > _MAX_SHOWN_BYTES:
+            break
+        fitting.append(one)
+    return fitting
 
 
 def _before() -> int:

@@ -1,6 +1,7 @@
 """Fields of forms that save a record: their values for a record, and what was typed into them as a change."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from chalicelib.storage import Document
 
 # How a field is entered. TEXTS has a field for each text, LINES a line; an empty one is left out.
 TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
+_NUMBER = re.compile(r"[0-9]{1,5}")
 
 
 class Field(NamedTuple):
@@ -64,7 +66,7 @@ def _plain(value: Any) -> Any:
 
 def _texts(sent: dict[str, str], path: str) -> list[str]:
     found = ((name.removeprefix(f"{path}."), text) for name, text in sent.items() if name.startswith(f"{path}."))
-    numbered = sorted((int(number), text) for number, text in found if number.isascii() and number.isdecimal())
+    numbered = sorted((int(number), text) for number, text in found if _NUMBER.fullmatch(number))
     return [text for _, text in numbered if text.strip()]
 
 
@@ -78,7 +80,7 @@ def _parse(field: Field, text: Any) -> Any:
         return text or None
     try:
         return json.loads(text) if text.strip() else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

@@ -13,8 +13,9 @@ from chalicelib.console import pages, rendering, sessions
 from chalicelib.console.sessions import Session
 from chalicelib.http import auth, exchange
 
-_MAX_FIELDS = 1_000  # an agent has a field for each of its welcome messages
-_MAX_FORM_BYTES = 500_000
+# Enough for the largest agent that can be stored, with a field for each of its first messages, percent-encoded.
+_MAX_FIELDS = 1_000
+_MAX_FORM_BYTES = 2_000_000
 
 _View = Callable[..., Response]
 

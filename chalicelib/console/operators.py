@@ -1,5 +1,6 @@
 """Settings of the whole workspace, for operators only: organisations, webhooks with their deliveries, and tokens."""
 
+from contextlib import suppress
 from typing import Any
 
 from chalice.app import Response
@@ -36,7 +37,7 @@ def issue_token(session: Session) -> Response:
     _require_operator(session)
     sent = guard.form()
     try:
-        issued = committed(lambda: calls.send("POST", "/v3/tokens", {"token": _token(sent)}))["data"]
+        issued = calls.send_once(sent.get("once"), "/v3/tokens", {"token": _token(sent)})["data"]
     except errors.ApiError as error:
         return _page(session, sent, status=error.STATUS_CODE, error=error)
     return _page(session, {}, issued=issued)
@@ -46,7 +47,8 @@ def issue_token(session: Session) -> Response:
 def revoke_token(session: Session, token_id: str) -> Response:
     """Revoke an access token."""
     _require_operator(session)
-    committed(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
+    with suppress(errors.NotFound):  # the form was sent twice
+        committed(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
     return pages.redirect(f"/{session.workspace_id}/settings#tokens")
 
 
@@ -76,7 +78,7 @@ def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
     """Send the event of a delivery again."""
     _require_operator(session)
     values = {"webhook_id": webhook_id, "delivery_id": delivery_id}
-    committed(lambda: calls.send("POST", f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values))
+    calls.send_once(guard.form().get("once"), f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values)
     return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from chalice.app import Response
 
-from chalicelib import clock, errors
+from chalicelib import clock, errors, ids
 from chalicelib.console import rendering
 from chalicelib.console.rendering import LANGUAGES as LANGUAGES
 from chalicelib.console.rendering import texts as texts
@@ -32,6 +32,7 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         "language": language,
         "root": root(),
         "now": clock.seconds(),
+        "once": ids.new_id(),
         "opened_pages": OPENED,
         **context,
     }

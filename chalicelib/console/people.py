@@ -37,7 +37,7 @@ def create_client(session: Session, org_id: str) -> Response:
     given = _typed(sent)
     try:
         client = {**_change({}, given, sent, None), "orgId": org_id}
-        committed(lambda: calls.send("POST", "/v3/clients", {"client": client}))
+        calls.send_once(sent.get("once"), "/v3/clients", {"client": client})
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", given, status=error.STATUS_CODE, error=error)
     return _to_organisation(session, org_id)
@@ -55,8 +55,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
     given = _typed(sent)
-    if sent.get("tag") != tag:
-        found = settings.conflicts(_values(client), given)
+    if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
         return _page(session, org_id, client, tag, given, status=412, conflicts=found)
     try:
         _save(client_id, _change(client, given, sent, session.client_id), tag)

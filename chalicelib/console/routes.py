@@ -4,11 +4,14 @@ A view is imported when its page is asked for. What serves the API or a stream i
 and the entry point of notifications.
 """
 
+import json
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from chalice.app import Blueprint, Response
+from chalice.app import Blueprint, Request, Response
+
+from chalicelib.http import exchange
 
 routes = Blueprint(__name__)
 
@@ -59,6 +62,21 @@ _FORMS = {
     f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
     "/account": "settings.save_account",
 }
+
+
+def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware around the envelope: under `/console`, its errors are pages."""
+    response = get_response(request)
+    is_page = str(response.headers.get("Content-Type")).startswith("text/html")
+    if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
+        return response
+    pages: Any = import_module("chalicelib.console.pages")
+    with exchange.request_context(request):
+        message = json.loads(response.body)["message"]
+        shown: Response = pages.page(
+            "error.html", pages.LANGUAGES[0], response.status_code, session=None, message=message
+        )
+        return shown
 
 
 def _view(name: str) -> Callable[..., Response]:

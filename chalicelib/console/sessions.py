@@ -129,10 +129,11 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issue
 
     `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended.
     """
+    if "key" in fields:
+        sessions.count_key_attempt(workspace_id, _network(address))
+        return _sign_in_with_key(workspace_id, fields["key"])
     email = fields.get("email", "")
     sessions.count_attempt(workspace_id, email, _network(address))
-    if "key" in fields:
-        return _sign_in_with_key(workspace_id, fields["key"])
     return _sign_in_client(workspace_id, email, fields.get("password", ""))
 
 

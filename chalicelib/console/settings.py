@@ -68,8 +68,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
         raise errors.Forbidden("Your organisation is changed by the operator of the service.")
     sent, own = guard.form(), _fields(session)
     given = fields.typed(own, sent)
-    if sent.get("tag") != tag:
-        found = conflicts(fields.values(own, organisation), given)
+    if sent.get("tag") != tag and (found := conflicts(fields.values(own, organisation), given)):
         return _page(session, organisation, tag, given, status=412, conflicts=found)
     try:
         answer = _save(org_id, organisation, fields.change(own, organisation, given), tag)

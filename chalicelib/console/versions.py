@@ -8,6 +8,7 @@ from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
+from chalicelib.storage import Document
 
 _AGENT = "/v3/agents/{agent_id}"
 _VERSIONS = f"{_AGENT}/versions"
@@ -46,21 +47,25 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
     try:
         committed(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
-        return _page(session, agent_id, number, status=412)
+        if _comparison(agent_id, number)["changes"]:  # none if the form was sent twice
+            return _page(session, agent_id, number, status=412)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
-    agent, tag = calls.read(_AGENT, agent_id=agent_id)
-    version = calls.get(_VERSION, agent_id=agent_id, number=number)["data"]
     return guard.page(
         session,
         "version.html",
         "/agents",
         status,
-        agent=agent,
         number=int(number),
-        tag=tag,
-        changes=differences.between(agent, version, agent_form.read_only()),
         is_stale=status == 412,
+        **_comparison(agent_id, number),
     )
+
+
+def _comparison(agent_id: str, number: str) -> Document:
+    """The agent, its entity tag, and what restoring the version would change. Raises NotFound."""
+    agent, tag = calls.read(_AGENT, agent_id=agent_id)
+    version = calls.get(_VERSION, agent_id=agent_id, number=number)["data"]
+    return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}

@@ -74,6 +74,14 @@ def count_attempt(workspace_id: str, email: str, address: str) -> None:
     _count(storage.key(workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
 
 
+def count_key_attempt(workspace_id: str, address: str) -> None:
+    """Count an attempt to sign in with a workspace key, before it is checked. Raises TooManyAttempts. One request.
+
+    Nobody guesses a key. A limit for all addresses would only let a stranger keep all operators out.
+    """
+    _count(storage.key(workspace_id, "with a key", address), MAX_ATTEMPTS)
+
+
 def _count(what: str, most: int) -> None:
     window = clock.seconds() // WINDOW
     row = AttemptRow(tokens.fingerprint(f"attempt {window} {what}"))

@@ -226,3 +226,23 @@ def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browse
     for tag in ("", '"none"', "?"):
         assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)
     assert snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vg_initMessages." + "9" * 5_000, "Hello"), ("messagesLimit", "[" * 90_000), ("rest", "[" * 90_000)],
+    ids=["a long number", "a deep number", "deep JSON"],
+)
+def test_a_hostile_field_is_an_error_of_the_form(signed_in: Browser, workspace_api: Api, name: str, value: str) -> None:
+    page, before = signed_in.open(AGENT), stored(workspace_api)
+    answer = signed_in.post(AGENT, {**filled(page), name: value})
+    assert answer.status in (200, 400, 413)
+    assert stored(workspace_api) == before
+
+
+def test_an_agent_with_many_long_messages_can_be_saved(signed_in: Browser, workspace_api: Api) -> None:
+    messages = [f"Bonjour {number} é" for number in range(900)]
+    members = {"vg_initMessages": messages, "vg_systemPrompt": "é" * 150_000}
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": members}).status == 200
+    assert "Saved." in save(signed_in, {"vg_initMessages.900": "Au revoir"}).text
+    assert stored(workspace_api)["vg_initMessages"] == [*messages, "Au revoir"]

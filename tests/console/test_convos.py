@@ -66,6 +66,12 @@ def test_the_live_address_answers_304_until_something_happens(signed_in: Browser
     assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
 
 
+@pytest.mark.parametrize("created", ["", "%00", "x" * 3_000], ids=["none", "NUL", "long"])
+def test_the_live_address_shows_the_transcript_whatever_mark_it_is_given(signed_in: Browser, created: str) -> None:
+    answer = signed_in.open(f"{CONVO}/live?created={created}")
+    assert (answer.status, "somebody" in answer.text) == (200, True)
+
+
 def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
     workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
@@ -112,3 +118,24 @@ def test_a_refused_reply_is_shown_with_the_error_at_its_field(signed_in: Browser
     page = reply(signed_in, signed_in.open(CONVO), "  ")
     assert (page.status, "Ann Jansen" in page.text) == (400, True)
     assert 'id="wrong-text" role="alert">Write a message first.<' in page.text
+
+
+def test_pages_stay_small_whatever_a_visitor_sends(signed_in: Browser, workspace_api: Api) -> None:
+    deep: Any = [1] * 20_000
+    for _ in range(50):
+        deep = [deep]
+    messages = [{"item": {"text": f"{number} {'x' * 60_000}"}} for number in range(4)]
+    sent = [*messages, {"type": "custom", "item": {"deep": deep}}, *[{"item": {"text": "short"}}] * 100]
+    metadata = {"userName": "Ann" * 20_000, "state": "requested_chat"}
+    body = {"turns": [{"from": "human", "messages": sent}], "metadata": metadata}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    for path in ("/overview", "/convos", "/convos?inbox=true"):
+        assert len(signed_in.open(path).text) < 100_000
+    seen, path = 0, CONVO
+    while path:
+        page = signed_in.open(path)
+        assert (page.status, len(page.text) < 400_000) == (200, True)
+        seen += page.text.count("<article")
+        earlier = page.text.partition('<a href="?before=')[2].partition('"')[0]
+        path = earlier and f"{CONVO}?before={earlier}"
+    assert seen == len(sent)

@@ -1,5 +1,11 @@
 """Signing in to the console, and what ends a session."""
 
+import pytest
+
+from chalicelib import storage
+from chalicelib.console import sessions
+from chalicelib.credentials.sessions import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
+from chalicelib.workspaces.store import NewWorkspace
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 
@@ -25,3 +31,28 @@ def test_signing_out_ends_the_session(browser: Browser) -> None:
     browser.submit(page, "/sign-out", {})
     browser.cookie = cookie
     assert "Workspace key" in browser.open("/overview").text
+
+
+def attempt(workspace: NewWorkspace, fields: dict[str, str], address: str) -> None:
+    """A wrong sign-in."""
+    with pytest.raises(sessions.WrongSignIn):
+        sessions.sign_in(workspace.workspace_id, fields, address)
+
+
+def test_strangers_with_wrong_keys_keep_no_operator_out(workspace: NewWorkspace) -> None:
+    for number in range(MAX_ATTEMPTS_ANYWHERE):
+        attempt(workspace, {"key": "wrong", "email": f"{number}@acme.test"}, f"192.0.2.{number // MAX_ATTEMPTS}")
+    with pytest.raises(TooManyAttempts):
+        sessions.sign_in(workspace.workspace_id, {"key": "wrong", "email": "new@acme.test"}, "192.0.2.0")
+    with storage.unit_of_work():
+        assert sessions.sign_in(workspace.workspace_id, {"key": workspace.workspace_key}, "198.51.100.1").token
+
+
+def test_an_email_has_50_attempts_from_all_networks_however_it_is_written(workspace: NewWorkspace) -> None:
+    written = ("bo@acme.test", "BO@acme.test", " Bo@ACME.test\t")
+    for number in range(MAX_ATTEMPTS_ANYWHERE):
+        fields = {"email": written[number % 3], "password": "wrong"}
+        attempt(workspace, fields, f"2001:db8:0:{number // MAX_ATTEMPTS}::{number}")
+    for address in ("2001:db8:0:0:ffff::1", "198.51.100.1", "", "unknown"):
+        with pytest.raises(TooManyAttempts):
+            sessions.sign_in(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}, address)
