@@ -22,6 +22,8 @@ _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 SHOWN, _MAX_SHOWN_BYTES = 100, 100_000
+# Requests for one page of the inbox of a person of an organisation, whose agents share it with all others.
+_MAX_INBOX_REQUESTS = 5
 
 
 @signed_in("/convos")
@@ -142,8 +144,17 @@ def _list(session: Session, asked: dict[str, Any]) -> Any:
     wanted = {name: asked[name] for name in (*_FILTERS, "inbox", "cursor")}
     if not asked["inbox"]:
         return calls.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
-    found = calls.get("/v3/convos", wanted)
-    seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+    return _waiting(session, wanted)
+
+
+def _waiting(session: Session, wanted: dict[str, Any]) -> Any:
+    """A page of what waits at the person's agents. Where only other agents have any, it looks further, up to a limit."""
+    found = {"nextCursor": wanted["cursor"]}
+    for _ in range(_MAX_INBOX_REQUESTS):
+        found = calls.get("/v3/convos", {**wanted, "cursor": found["nextCursor"]})
+        seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+        if seen or not found.get("nextCursor"):
+            break
     return {**found, "data": seen}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from chalicelib.console import sessions
 from tests.api import Answer, Api
+from tests.builders import state_body
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 
@@ -33,6 +34,16 @@ def test_the_inbox_the_list_and_the_transcript_show_a_conversation(signed_in: Br
         assert "Ann Jansen" in page.text
     assert "Can &lt;b&gt;somebody&lt;/b&gt; look?" in page.text
     assert "No conversation matches" in signed_in.open("/convos?q=nobody").text
+
+
+def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser, workspace_api: Api) -> None:
+    body = state_body("Hello?") | {"metadata": {"state": "requested_chat"}}
+    for number in range(30):
+        assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
+    assert "Ann Jansen" in signed_in.open("/convos?inbox=true").text
+    for number in range(30, 110):
+        assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
+    assert "look further with More" in signed_in.open("/convos?inbox=true").text
 
 
 def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
