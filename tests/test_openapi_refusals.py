@@ -182,6 +182,7 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
     # Without a precondition the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}
     monkeypatch.setattr(browse, "MAX_SORTED", 0)
+    monkeypatch.setattr(reports, "MAX_AGENTS", 0)
     queries = {"list_agents": "?sort=title"}
     monkeypatch.setattr(calls, "_METHODS", ())
     answering = operations_answering(
@@ -209,7 +210,6 @@ def test_413_of_a_body_is_returned_only_where_documented(stage: Stage) -> None:
 
 def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copies, "MAX_TOOLS", 0)
-    monkeypatch.setattr(reports, "MAX_AGENTS", 0)
     # A version is as large as a record may be, and the secrets of today are added.
     secret, tool = LONG[:500_000], stage.known.substitute(shared.TOOL_ID)
     stage.api.patch("/v3/agents/support", {"agent": {"chatappToken": secret}})

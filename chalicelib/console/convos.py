@@ -148,7 +148,7 @@ def _list(session: Session, asked: dict[str, Any]) -> Any:
 
 
 def _waiting(session: Session, wanted: dict[str, Any]) -> Any:
-    """A page of what waits at the person's agents. Where only other agents have any, it looks further, up to a limit."""
+    """A page of what waits at the person's agents. Where only other agents have any, it looks further."""
     found = {"nextCursor": wanted["cursor"]}
     for _ in range(_MAX_INBOX_REQUESTS):
         found = calls.get("/v3/convos", {**wanted, "cursor": found["nextCursor"]})
