@@ -31,6 +31,7 @@ _EXCLUDED = (
     "cryptography/hazmat/primitives/kdf/*", "cryptography/hazmat/primitives/twofactor/*",
     "botocore/data/*/paginators-1.*", "botocore/data/*/waiters-2.*",
     "dateutil/rrule.py", "dateutil/zoneinfo/*",
+    "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/*.zi", "tzdata/zoneinfo/leapseconds",  # `zoneinfo` reads compiled zones
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
