@@ -16,6 +16,10 @@ REASONS: dict[tuple[str, str, str], str] = {
     ("overhead", "agent read", "CPU"): (
         "bare botocore alone takes a sixth of FastAPI + Mangum, so no code on the SDK can reach 0.12x"
     ),
+    ("cold_start", "first agent read", "CPU"): (
+        "every process registers the routes of all resources: 1.14 x the floor's instructions. The CPU time of one "
+        "start varies by a tenth from run to run, on an idle machine too"
+    ),
     ("cold_start", "first agent read, compared with an idle client", "CPU"): (
         "the idle client reads nothing; CAMS looks up a credential, decrypts the data key and reads an agent"
     ),
