@@ -7,6 +7,7 @@ Run `python -m tests.reliability.competing_writers` with one of these actions:
     append TOKEN HOW THREADS       add messages to one conversation until 429; prints the number of accepted ones
     add TOKEN EACH THREADS         add EACH messages to the end of one conversation in every thread, one per request and
                                    each twice; prints `[[status, mid, start, end], …]` of each thread
+    guess TOKEN EACH THREADS       sign in to the console with EACH wrong passwords in every thread; prints the statuses
     merge TOKEN MEMBERS EACH       change the metadata of one conversation EACH times, in one thread per member;
                                    prints the statuses
 
@@ -91,6 +92,19 @@ def add(api: Api, each: int, threads: int) -> None:
             print(json.dumps(added))
 
 
+def guess(api: Api, each: int, threads: int) -> None:
+    """Try passwords of one client from all threads, from one address."""
+    path = f"/console/{api.get('/v3/workspace').data['id']}"
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+
+    def run(_: int) -> list[int]:
+        return [api.call("POST", path, b"email=bo@acme.test&password=guess", form).status for _ in range(each)]
+
+    with ThreadPoolExecutor(threads) as pool:
+        for statuses in pool.map(run, range(threads)):
+            print(*statuses)
+
+
 def merge(api: Api, members: list[str], each: int) -> None:
     """Increment one member of the metadata per thread."""
 
@@ -116,6 +130,8 @@ if __name__ == "__main__":
         save(Api(token), json.loads(what), int(threads[0]))
     elif action == "add":
         add(Api(token), int(what), int(threads[0]))
+    elif action == "guess":
+        guess(Api(token), int(what), int(threads[0]))
     elif action == "merge":
         merge(Api(token), json.loads(what), int(threads[0]))
     else:
