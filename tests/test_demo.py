@@ -188,6 +188,12 @@ def test_the_api_counts_what_was_planned(workspace: NewWorkspace, pipeline: Pipe
     fill_and_compare(workspace, pipeline, 40)
 
 
+def test_counting_again_changes_no_hour(workspace: NewWorkspace, pipeline: Pipeline, pass_time: PassTime) -> None:
+    """At a moment three days after the middle of an hour, before and after which something happened."""
+    pass_time(1_796_566_100 - clock.seconds())
+    fill_and_compare(workspace, pipeline, 40)
+
+
 @whole
 def test_the_api_counts_what_was_planned_at_length(workspace: NewWorkspace, pipeline: Pipeline) -> None:
     fill_and_compare(workspace, pipeline, 600)

@@ -26,7 +26,7 @@ from infra.demo.plan import Talk, Visit
 _DAY = 24 * 60 * 60
 # Rows between two steps of the progress bar.
 _PORTION = 100
-# The streams count changes of two days. A whole hour more, and the time of the demonstration itself.
+# The streams count changes of two days. The third is for the time of the demonstration itself.
 _RECENT = 3 * _DAY
 
 
@@ -193,8 +193,10 @@ def _count_changes(moment: int, changes: list[Happened]) -> None:
         time = clock.iso(_second(one))
         days[one.agent, time[:10]][time[11:13]].append(one)
     storage.save_many([row for key, found in days.items() for row in _day_rows(moment, *key, found)])
+    # From a whole hour on, because an hour is counted again by what is stored of it.
+    first = -(-(moment - _RECENT) // hours.SECONDS) * hours.SECONDS
     with clock_at(moment - _DAY):
-        counts.record(one for one in changes if _second(one) >= moment - _RECENT)
+        counts.record(one for one in changes if _second(one) >= first)
 
 
 def _day_rows(moment: int, agent: str, day: str, found: dict[str, list[Happened]]) -> Iterator[counts.DayRow]:
