@@ -196,7 +196,7 @@ def test_counting_again_changes_no_hour(workspace: NewWorkspace, pipeline: Pipel
 
 @whole
 def test_the_api_counts_what_was_planned_at_length(workspace: NewWorkspace, pipeline: Pipeline) -> None:
-    fill_and_compare(workspace, pipeline, 600)
+    fill_and_compare(workspace, pipeline, 300)
 
 
 def test_records_read_as_if_they_had_been_written_then(workspace: NewWorkspace, pipeline: Pipeline) -> None:

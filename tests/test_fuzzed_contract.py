@@ -27,7 +27,7 @@ from tests.selection import whole
 
 pytestmark = pytest.mark.promise("contract")
 
-FEW, CASES, MANY = 10, 100, 1_000
+FEW, CASES, MANY = 10, 50, 1_000
 # At most this many boundary cases per operation; an agent has thousands.
 EDGES = 0.7
 # Rules that a schema cannot express, by the refused member: ids in one list differ, a cursor comes from an answer, and
