@@ -34,7 +34,7 @@ class _Line(NamedTuple):
     link: str
 
 
-def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> EmailMessage:
+def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> bytes:
     """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
     language = rendering.language_of(person.organisation)
     t, lines = rendering.texts(language), _lines(workspace_id, person, waiting)
@@ -49,20 +49,20 @@ def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> Em
     name, address = parseaddr(settings.mail_sender())
     message["From"] = Address(_plain(name), addr_spec=address)
     message["To"] = Address(_plain(person.client.get("name")), addr_spec=person.client["email"])
-    message["List-Unsubscribe"] = f"<{stop}>"
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message["Auto-Submitted"] = "auto-generated"
     message.set_content(_text(subject, lines, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
-    return message
+    # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
+    return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
 
 
-def send(message: EmailMessage, address: str) -> None:
+def send(message: bytes, address: str) -> None:
     """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused."""
     sender = parseaddr(settings.mail_sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
-            Source=sender, Destinations=[address], RawMessage={"Data": message.as_bytes()}
+            Source=sender, Destinations=[address], RawMessage={"Data": message}
         )
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") in ("MessageRejected", "InvalidParameterValue"):
