@@ -254,6 +254,55 @@ def test_many_other_conversations_that_wait_hide_none(
     assert len(notified.mails) == 1
 
 
+@pytest.fixture
+def flooded(notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+    """Ann has requested a person, then more visitors of another organisation than a search examines."""
+    monkeypatch.setattr(inbox, "_PORTION", 2)
+    monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
+    monkeypatch.setattr("chalicelib.conversations.browse.MAX_EXAMINED", 4)
+    request_person(workspace_api, "ann")
+    pass_time(1)
+    for number in range(11):
+        request_person(workspace_api, f"visitor{number}", agent="other")
+    return notified
+
+
+def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen()
+    assert "/convos/support/ann" in text_of(flooded.mails[0])
+    flooded.run(3_600)
+    assert len(flooded.mails) == 1
+
+
+def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen(requested.DELAY_SECONDS - 1)
+    find_waiting, others = inbox.find_waiting, ["bob"]
+
+    def with_another_request(*arguments: Any) -> Any:
+        found = find_waiting(*arguments)
+        if others:
+            request_person(workspace_api, others.pop())
+            flooded.feed(*flooded.records())
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inbox, "find_waiting", with_another_request)
+        flooded.run(3_600)
+    assert [re.findall(r"/convos/support/(\w+)", text_of(one)) for one in flooded.mails] == [["ann"], ["bob"]]
+    assert flooded.sent_at[1] - flooded.sent_at[0] >= 300_000
+
+
+def test_a_search_ends_an_hour_before_the_request(
+    flooded: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    take_over(workspace_api, "ann")
+    flooded.happen()
+    later = clock.milliseconds() + 3_700_000
+    with metered() as meter:
+        flooded.invoke(json.dumps(["notify", workspace.workspace_id, "bo", later]))
+    assert (flooded.mails, flooded.queued, meter.requests["Query"]) == ([], [], 2)
+
+
 def test_all_clients_of_a_large_workspace_are_found(
     notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:

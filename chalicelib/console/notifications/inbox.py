@@ -8,7 +8,7 @@ from chalicelib.conversations import browse, store
 from chalicelib.storage import Document, find_many, split_key
 
 MAX_LISTED = 20
-# Entries of the inbox of a workspace that are examined, newest first, to find those of the person's agents.
+# Entries of the inbox of a workspace that one search examines, newest first, to find those of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
 _REQUESTED = "requested_chat"
@@ -23,10 +23,16 @@ class Waiting(NamedTuple):
     changed_at: int
 
 
-def find_waiting(workspace_id: str, agent_ids: Collection[str]) -> list[Waiting]:
-    """Up to 20 conversations of the agents that have requested a person and that nobody has taken, newest first."""
+def find_waiting(
+    workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
+) -> tuple[list[Waiting], str | None]:
+    """Up to 20 conversations of the agents that have requested a person and that nobody has taken, newest first.
+
+    Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
+    end of the inbox.
+    """
     found: list[Waiting] = []
-    cursor, examined, has_more = None, 0, True
+    examined, has_more = 0, True
     while has_more and examined < _MAX_EXAMINED:
         has_more = False
         for position, row, has_more in browse.inbox(workspace_id, cursor, _PORTION):  # noqa: B007
@@ -36,11 +42,15 @@ def find_waiting(workspace_id: str, agent_ids: Collection[str]) -> list[Waiting]
                 continue
             metadata = store.read_metadata(row)
             if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
-                second = int(str(row.activity).partition(".")[0])
-                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second))
+                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
             if len(found) == MAX_LISTED:
-                return found
-    return found
+                return found, cursor
+    return found, cursor if has_more else None
+
+
+def second_of(position: str) -> int:
+    """The second of the last change of the conversation at a position of the inbox."""
+    return int(position.partition(".")[0])
 
 
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:
