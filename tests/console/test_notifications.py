@@ -13,7 +13,8 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from chalicelib import clock
-from chalicelib.console.notifications import inbox, people
+from chalicelib.console import sessions
+from chalicelib.console.notifications import inbox, mail, people
 from chalicelib.conversations import requested
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -422,6 +423,64 @@ def test_a_mail_that_ses_does_not_take(
     assert notified.failures == failures
     notified.run(900)
     assert len(notified.mails) == failures
+
+
+# What a page says about mails that do not come.
+PROBLEMS = {
+    "The last mail was refused": {},
+    "email address with Latin letters": {"email": "bø@acme.test"},
+    "neither Conversations nor Overview": {"canAccess": ["/leads", "/settings"]},
+}
+
+
+def problem_of(page: str) -> list[str]:
+    """The text at the field of the notifications."""
+    return re.findall('<p class="error" id="wrong-notify">(.*)</p>', page)
+
+
+@pytest.mark.parametrize("expected", PROBLEMS)
+def test_pages_say_why_no_mail_comes(
+    expected: str, notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.sign_in(BO, PASSWORD)
+    paths = ("/account", "/settings/orgs/acme/clients/bo")
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+    workspace_api.post("/v2/clients/bo", PROBLEMS[expected])
+    request_person(workspace_api, "ann")
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.console.notifications.mail.send", refuse)
+        notified.happen()
+    sessions.clear_cache()
+    for path in paths:
+        (problem,) = problem_of(browser.open(path).text)
+        assert expected in problem
+    workspace_api.post("/v2/clients/bo", settings(None, None))
+    sessions.clear_cache()
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+
+
+def refuse(*_: Any) -> None:
+    raise mail.Refused
+
+
+def test_the_next_mail_ends_the_refusal(
+    notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.console.notifications.mail.send", refuse)
+        request_person(workspace_api, "ann")
+        notified.happen(400)
+    request_person(workspace_api, "bob")
+    notified.happen()
+    browser.sign_in(BO, PASSWORD)
+    assert (len(notified.mails), problem_of(browser.open("/account").text)) == (1, [])
+
+
+def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings())
+    browser.sign_in(BO, PASSWORD)
+    assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
 
 
 def test_of_two_processes_at_the_same_mail_one_sends_it(

@@ -149,3 +149,13 @@ def test_the_history_says_that_it_was_the_link(link: str, workspace_api: Api) ->
     keeping.history_clients({"Records": stream.read("clients")}, None)
     (entry,) = workspace_api.get("/v3/history?resource=clients/bo").data
     assert entry["by"] == {"kind": "client", "id": "bo", "name": "unsubscribe link"}
+
+
+def test_the_account_page_keeps_a_setting_that_it_does_not_know(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings("email", "assigned"))
+    browser.sign_in("bo@acme.test", PASSWORD)
+    page = browser.open("/account")
+    assert "Saved." in browser.submit(page, "/account", {}).text
+    assert setting(workspace_api) == settings("email", "assigned")["notificationsSettings"]
+    browser.submit(page, "/account", {"notify": "on"})
+    assert setting(workspace_api) == settings()["notificationsSettings"]

@@ -75,6 +75,7 @@ def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at
     try:
         mail.send(content, person.client["email"])
     except mail.Refused:
+        claimed.is_refused = True
         _log.exception("SES refuses a mail; it is not sent again: %s", claimed)
     # What came before the cursor is not in the mail, so it covers nothing.
     if cursor is None:
