@@ -12,7 +12,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.console import sessions
 from chalicelib.console.notifications import inbox, mail, people
 from chalicelib.conversations import requested
@@ -423,6 +423,17 @@ def test_a_mail_that_ses_does_not_take(
     assert notified.failures == failures
     notified.run(900)
     assert len(notified.mails) == failures
+
+
+def test_while_the_sender_is_not_verified_mails_wait(notified: Notified, workspace_api: Api) -> None:
+    ses = storage.sdk_client("ses", attempts=1)
+    ses.delete_identity(Identity="notifications@cams.test")
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert (notified.mails, notified.failures) == ([], 1)
+    ses.verify_email_identity(EmailAddress="notifications@cams.test")
+    notified.run(900)
+    assert len(notified.mails) == 1
 
 
 # What a page says about mails that do not come.

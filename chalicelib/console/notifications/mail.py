@@ -18,10 +18,11 @@ from chalicelib.console.notifications.people import Person
 from chalicelib.console.shown import moment
 
 _MAX_TEXT = 100
+_REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
 
 class Refused(Exception):
-    """SES refuses this mail for good: its sender or its recipient is not verified, or is no address."""
+    """SES refuses this mail for good: its recipient is not verified, or is no address."""
 
 
 class _Line(NamedTuple):
@@ -65,7 +66,9 @@ def send(message: bytes, address: str) -> None:
             Source=sender, Destinations=[address], RawMessage={"Data": message}
         )
     except ClientError as error:
-        if error.response.get("Error", {}).get("Code") in ("MessageRejected", "InvalidParameterValue"):
+        # The message names the addresses that are not verified. With the sender among them, no mail would leave.
+        is_about_sender = sender in str(error)
+        if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
             raise Refused from error
         raise
 
