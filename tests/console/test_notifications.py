@@ -84,7 +84,7 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(notified: Notif
     first, digest = notified.mails
     assert (first["Subject"], digest["Subject"]) == (
         "A conversation waits for a person",
-        "20+ conversations wait for a person",
+        "20 conversations wait for a person",
     )
     assert notified.sent_at[1] - notified.sent_at[0] >= 300_000
     notified.run(3_600)
@@ -93,7 +93,7 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(notified: Notif
 
 
 def test_a_digest_lists_at_most_twenty_newest_first(
-    notified: Notified, workspace_api: Api, pass_time: PassTime
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
 ) -> None:
     for number in range(23):
         request_person(workspace_api, f"visitor{number:02}")
@@ -101,6 +101,9 @@ def test_a_digest_lists_at_most_twenty_newest_first(
     notified.happen()
     listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(notified.mails[0]))
     assert listed == [f"visitor{number:02}" for number in reversed(range(3, 23))]
+    assert notified.mails[0]["Subject"] == "20+ conversations wait for a person"
+    for kind in ("plain", "html"):
+        assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(notified.mails[0], kind)
 
 
 def test_conversations_taken_over_before_the_digest_are_no_mail(notified: Notified, workspace_api: Api) -> None:
@@ -330,6 +333,30 @@ def test_who_is_gone_gets_no_mail(
     notified.happen()
     assert (notified.mails, notified.failures) == ([], 0)
     assert notified.groups == ([] if end == "sender" else notified.groups)
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["other"]}),
+        ("/v2/clients/bo", {"orgId": "rival"}),
+        ("/v2/clients/bo", {"canAccess": ["/leads"]}),
+        ("/v2/clients/bo", settings(None, None)),
+    ],
+    ids=json.dumps,
+)
+def test_who_lost_the_right_before_the_digest_gets_none(
+    path: str, change: dict[str, Any], notified: Notified, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    request_person(workspace_api, "bob")
+    notified.happen(60)
+    assert len(notified.queued) == 1
+    workspace_api.post(path, change)
+    notified.run(900)
+    assert (len(notified.mails), notified.queued) == (1, [])
 
 
 # ---- faults ----------------------------------------------------------------------------------------

@@ -26,8 +26,9 @@ class Waiting(NamedTuple):
 def find_waiting(
     workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
 ) -> tuple[list[Waiting], str | None]:
-    """Up to 20 conversations of the agents that have requested a person and that nobody has taken, newest first.
+    """The conversations of the agents that have requested a person and that nobody has taken, newest first.
 
+    Up to 21, one more than a mail lists.
     Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
     end of the inbox.
     """
@@ -43,7 +44,7 @@ def find_waiting(
             metadata = store.read_metadata(row)
             if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
                 found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
-            if len(found) == MAX_LISTED:
+            if len(found) > MAX_LISTED:
                 return found, cursor
     return found, cursor if has_more else None
 
