@@ -15,7 +15,10 @@ from chalicelib.storage import Document, find_many
 # Clients that an invocation examines.
 PORTION = 100
 # One address, and nothing that a header or a list of addresses gives a meaning to. SES takes ASCII only.
-_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_ADDRESS = re.compile(
+    rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
+)
 # Where a mail leads to, the first one that the person may open.
 _PAGES = ("/convos", "/overview")
 
