@@ -497,6 +497,8 @@ def test_pages_say_why_no_mail_comes(
     for path in paths:
         (problem,) = problem_of(browser.open(path).text)
         assert expected in problem
+    is_named = "Mails go to" in browser.open("/account").text
+    assert is_named == (expected == "The last mail was refused")
     workspace_api.post("/v2/clients/bo", settings(None, None))
     sessions.clear_cache()
     assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
@@ -523,6 +525,24 @@ def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> N
     workspace_api.post("/v2/clients/bo", settings())
     browser.sign_in(BO, PASSWORD)
     assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
+
+
+def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for name in ("ann", "bob"):
+        request_person(workspace_api, name)
+    notified.feed(*notified.records())
+    key = {"conversation": storage.key(workspace.workspace_id, "support", "bob"), "item": "conversation"}
+    storage.sdk_client("dynamodb").update_item(
+        TableName="cams-conversations",
+        Key={name: {"S": value} for name, value in key.items()},
+        UpdateExpression="SET summary = :damaged",
+        ExpressionAttributeValues={":damaged": {"B": b"\x02damaged"}},
+    )
+    notified.run(requested.DELAY_SECONDS)
+    assert notified.failures == 0
+    assert re.findall(r"/convos/support/(\w+)", text_of(notified.mails[0])) == ["ann"]
 
 
 def test_of_two_processes_at_the_same_mail_one_sends_it(

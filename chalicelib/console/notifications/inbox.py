@@ -1,17 +1,20 @@
 """The conversations that wait for a person, as a mail lists them."""
 
+import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, store
-from chalicelib.storage import Document, find_many, split_key
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20
 # Entries of the inbox of a workspace that one search examines, newest first, to find those of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
 _REQUESTED = "requested_chat"
+_log = logging.getLogger(__name__)
 
 
 class Waiting(NamedTuple):
@@ -41,12 +44,21 @@ def find_waiting(
             agent_id = split_key(row.agent)[1] if row else ""
             if row is None or agent_id not in agent_ids:
                 continue
-            metadata = store.read_metadata(row)
+            metadata = _read_metadata(row)
             if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
                 found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
             if len(found) > MAX_LISTED:
                 return found, cursor
     return found, cursor if has_more else None
+
+
+def _read_metadata(row: ConversationRow) -> Document:
+    """The metadata, or nothing if it is damaged: one conversation does not hold up all mails."""
+    try:
+        return store.read_metadata(row)
+    except encryption.DecryptionError:
+        _log.exception("Cannot read a conversation; mails do not list it")
+        return {}
 
 
 def second_of(position: str) -> int:
