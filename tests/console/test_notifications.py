@@ -300,6 +300,16 @@ def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notifi
     assert flooded.sent_at[1] - flooded.sent_at[0] >= 300_000
 
 
+def test_a_search_ends_where_the_last_mail_began(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for number in range(22):
+        request_person(workspace_api, f"visitor{number}")
+    notified.happen(600)
+    notified.invoke(json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000]))
+    assert (len(notified.mails), notified.queued) == (1, [])
+
+
 def test_a_search_ends_an_hour_before_the_request(
     flooded: Notified, workspace: NewWorkspace, workspace_api: Api
 ) -> None:

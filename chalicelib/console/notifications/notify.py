@@ -21,7 +21,7 @@ from chalicelib.conversations import requested
 from chalicelib.workspaces import store as workspaces
 
 # A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.
-_SEARCHED_SECONDS = 3_600
+_SEARCHED_MILLISECONDS = 3_600_000
 _log = logging.getLogger(__name__)
 
 
@@ -65,8 +65,8 @@ def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at
 
     listed_at, since = clock.milliseconds(), row.covered_until if row else 0
     waiting, rest = inbox.find_waiting(workspace_id, person.agent_ids, cursor)
-    if not any((one.changed_at + 1) * 1000 > since for one in waiting):
-        if rest and inbox.second_of(rest) + _SEARCHED_SECONDS >= requested_at // 1000:
+    if not any(_is_after(one.changed_at, since) for one in waiting):
+        if rest and _is_after(inbox.second_of(rest), max(since, requested_at - _SEARCHED_MILLISECONDS)):
             message = _message(workspace_id, person.client_id, requested_at, rest)
             queues.send(queues.NOTIFICATIONS, [message], workspace_id)
         return
@@ -80,6 +80,10 @@ def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at
     # What came before the cursor is not in the mail, so it covers nothing.
     if cursor is None:
         notices.confirm(claimed)
+
+
+def _is_after(second: int, milliseconds: int) -> bool:
+    return (second + 1) * 1000 > milliseconds
 
 
 def _is_in_use(workspace_id: str) -> bool:
