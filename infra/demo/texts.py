@@ -50,7 +50,11 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 CLIENTS = {
-    "demo-noor": {"name": "Noor Visser", "email": "noor@harbour.example"},
+    "demo-noor": {
+        "name": "Noor Visser",
+        "email": "noor@harbour.example",
+        "notificationsSettings": {"notifyThrough": "email", "notifyIf": "all"},
+    },
     "demo-sam": {"name": "Sam Okafor", "email": "sam@harbour.example"},
 }
 
