@@ -80,6 +80,7 @@ def test_the_pages_are_in_the_language_of_the_mail(link: str, workspace_api: Api
     [
         (FORM, ONE_CLICK),
         (FORM, b""),
+        (f"{FORM}; charset=UTF-8", ONE_CLICK),
         ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\n'),
     ],
 )
