@@ -49,7 +49,7 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
         }
     ],
 }
-CLIENTS = {
+CLIENTS: dict[str, dict[str, Any]] = {
     "demo-noor": {
         "name": "Noor Visser",
         "email": "noor@harbour.example",
