@@ -11,6 +11,7 @@ from chalicelib.console import calls, fields, guard, pages, sessions, settings
 from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, TEXT, Field
 from chalicelib.console.guard import signed_in
+from chalicelib.console.notifications import people as recipients
 from chalicelib.console.sessions import Session
 from chalicelib.storage import Document
 
@@ -148,6 +149,7 @@ def _page(
         tag=tag,
         given=given,
         issues=issues,
+        problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
         message=error.message if error and not issues else None,
         conflicts=conflicts,
     )

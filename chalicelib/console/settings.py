@@ -14,11 +14,12 @@ from chalicelib.console import calls, differences, fields, guard, pages, session
 from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.console.guard import signed_in
+from chalicelib.console.notifications import people as recipients
 from chalicelib.console.sessions import Session
 from chalicelib.http import exchange
 from chalicelib.storage import Document
 
-_PATH = "/v2/orgs/{org_id}"
+_PATH, _CLIENT = "/v2/orgs/{org_id}", "/v2/clients/{client_id}"
 _FIELDS = (
     Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
 )  # fmt: skip
@@ -82,11 +83,13 @@ def save_organisation(session: Session, org_id: str) -> Response:
 @signed_in(sessions.ACCOUNT)
 def read_account(session: Session) -> Response:
     """Show the person's own notification settings."""
+    client_id, client = session.client_id, session.client
     return guard.page(
         session,
         "account.html",
         sessions.ACCOUNT,
-        is_notified=notified.by_email(session.client),
+        is_notified=notified.by_email(client),
+        problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
         saved=exchange.query_value("saved"),
     )
 
@@ -96,11 +99,12 @@ def save_account(session: Session) -> Response:
     """Save the person's own notification settings, and nothing else."""
     if session.client_id is None:
         raise errors.Forbidden("A workspace key gets no mails.")
-    client_id, settings = session.client_id, NOTIFICATIONS["on" if guard.form().get("notify") else ""]
-    # Any version, but not a client that has been deleted: the operation would create it.
-    committed(
-        lambda: calls.send("POST", "/v2/clients/{client_id}", settings, "*", client_id=client_id),
-    )
+    client_id, wanted = session.client_id, "on" if guard.form().get("notify") else ""
+    client, _ = calls.read(_CLIENT, client_id=client_id)
+    # A setting that the console does not know stays, unless the person changes it.
+    if notified.by_email(client) != bool(wanted):
+        # Any version, but not a client that has been deleted: the operation would create it.
+        committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[wanted], "*", client_id=client_id))
     sessions.clear_cache()
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 

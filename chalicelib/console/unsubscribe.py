@@ -7,10 +7,8 @@ from chalicelib.clients import notified
 from chalicelib.clients import store as clients
 from chalicelib.console import guard, pages, rendering, sessions, settings
 from chalicelib.console.calls import committed
-from chalicelib.console.notifications import unsubscribing
+from chalicelib.console.notifications import people, unsubscribing
 
-# Without a session, pages are in the first language.
-_LANGUAGE = rendering.LANGUAGES[0]
 _AUTHOR = "unsubscribe link"
 
 
@@ -18,10 +16,10 @@ def read_unsubscribe(workspace: str, token: str) -> Response:
     """Ask whether to end the mails. Programs that check links follow them, so this changes nothing."""
 
     def ask() -> Response:
-        unsubscribing.client_of(workspace, token)
-        return _page(workspace, False)
+        client_id = unsubscribing.client_of(workspace, token)
+        return _page(workspace, _language_of(workspace, client_id), False)
 
-    return guard.with_error_page(ask, _LANGUAGE)
+    return guard.with_error_page(ask, guard.language_of(None))
 
 
 def unsubscribe(workspace: str, token: str) -> Response:
@@ -29,12 +27,13 @@ def unsubscribe(workspace: str, token: str) -> Response:
 
     def end() -> Response:
         client_id = unsubscribing.client_of(workspace, token)
+        language = _language_of(workspace, client_id)
         with storage.written_by(storage.author_of("client", client_id, _AUTHOR)):
             committed(lambda: _end_mails(workspace, client_id))
         sessions.clear_cache()
-        return _page(workspace, True)
+        return _page(workspace, language, True)
 
-    return guard.with_error_page(end, _LANGUAGE)
+    return guard.with_error_page(end, guard.language_of(None))
 
 
 def _end_mails(workspace_id: str, client_id: str) -> None:
@@ -44,5 +43,11 @@ def _end_mails(workspace_id: str, client_id: str) -> None:
         clients.save(row, document, {**document, **settings.NOTIFICATIONS[""]})
 
 
-def _page(workspace: str, is_done: bool) -> Response:
-    return pages.page("unsubscribe.html", _LANGUAGE, session=None, workspace=workspace, is_done=is_done)
+def _language_of(workspace_id: str, client_id: str) -> str:
+    """The language of the mail, or the first one if the client gets no mails."""
+    person = people.find(workspace_id, client_id)
+    return rendering.language_of(person.organisation if person else {})
+
+
+def _page(workspace: str, language: str, is_done: bool) -> Response:
+    return pages.page("unsubscribe.html", language, session=None, workspace=workspace, is_done=is_done)

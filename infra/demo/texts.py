@@ -49,8 +49,12 @@ TOOLS: dict[str, list[dict[str, Any]]] = {
         }
     ],
 }
-CLIENTS = {
-    "demo-noor": {"name": "Noor Visser", "email": "noor@harbour.example"},
+CLIENTS: dict[str, dict[str, Any]] = {
+    "demo-noor": {
+        "name": "Noor Visser",
+        "email": "noor@harbour.example",
+        "notificationsSettings": {"notifyThrough": "email", "notifyIf": "all"},
+    },
     "demo-sam": {"name": "Sam Okafor", "email": "sam@harbour.example"},
 }
 

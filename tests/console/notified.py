@@ -98,8 +98,12 @@ class Notified:
     @property
     def mails(self) -> list[EmailMessage]:
         """The mails that SES has taken, oldest first."""
-        sent = ses_backends["123456789012"]["eu-west-1"].sent_messages
-        return [email.message_from_string(one.raw_data, policy=default) for one in sent]
+        return [email.message_from_string(one, policy=default) for one in self.raw_mails]
+
+    @property
+    def raw_mails(self) -> list[str]:
+        """The same as SES gets them."""
+        return [one.raw_data for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
 
     @property
     def recipients(self) -> list[str]:

@@ -12,8 +12,9 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from chalicelib import clock
-from chalicelib.console.notifications import inbox, people
+from chalicelib import clock, storage
+from chalicelib.console import sessions
+from chalicelib.console.notifications import inbox, mail, people
 from chalicelib.conversations import requested
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
@@ -83,7 +84,7 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(notified: Notif
     first, digest = notified.mails
     assert (first["Subject"], digest["Subject"]) == (
         "A conversation waits for a person",
-        "20+ conversations wait for a person",
+        "20 conversations wait for a person",
     )
     assert notified.sent_at[1] - notified.sent_at[0] >= 300_000
     notified.run(3_600)
@@ -92,7 +93,7 @@ def test_twenty_requests_in_five_minutes_are_a_mail_and_a_digest(notified: Notif
 
 
 def test_a_digest_lists_at_most_twenty_newest_first(
-    notified: Notified, workspace_api: Api, pass_time: PassTime
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api, pass_time: PassTime
 ) -> None:
     for number in range(23):
         request_person(workspace_api, f"visitor{number:02}")
@@ -100,6 +101,9 @@ def test_a_digest_lists_at_most_twenty_newest_first(
     notified.happen()
     listed = re.findall(r"/convos/support/(visitor\d\d)", text_of(notified.mails[0]))
     assert listed == [f"visitor{number:02}" for number in reversed(range(3, 23))]
+    assert notified.mails[0]["Subject"] == "20+ conversations wait for a person"
+    for kind in ("plain", "html"):
+        assert f"{CONSOLE}/{workspace.workspace_id}/convos?inbox=true" in text_of(notified.mails[0], kind)
 
 
 def test_conversations_taken_over_before_the_digest_are_no_mail(notified: Notified, workspace_api: Api) -> None:
@@ -188,6 +192,10 @@ def test_a_client_without_settings_gets_no_mail(notified: Notified, workspace_ap
         {"email": "bo@acme.test\nBcc: eve@evil.test"},
         {"email": "Bo <bo@acme.test>"},
         {"email": "bø@acme.test"},
+        {"email": "bo..smit@acme.test"},
+        {"email": ".bo@acme.test"},
+        {"email": "=?utf-8?q?bo?=@acme.test"},
+        {"email": f"{'b' * 65}@acme.test"},
         {"canAccess": []},
         {"canAccess": ["/leads"]},
     ],
@@ -254,6 +262,65 @@ def test_many_other_conversations_that_wait_hide_none(
     assert len(notified.mails) == 1
 
 
+@pytest.fixture
+def flooded(notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+    """Ann has requested a person, then more visitors of another organisation than a search examines."""
+    monkeypatch.setattr(inbox, "_PORTION", 2)
+    monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
+    monkeypatch.setattr("chalicelib.conversations.browse.MAX_EXAMINED", 4)
+    request_person(workspace_api, "ann")
+    pass_time(1)
+    for number in range(11):
+        request_person(workspace_api, f"visitor{number}", agent="other")
+    return notified
+
+
+def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen()
+    assert "/convos/support/ann" in text_of(flooded.mails[0])
+    flooded.run(3_600)
+    assert len(flooded.mails) == 1
+
+
+def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen(requested.DELAY_SECONDS - 1)
+    find_waiting, others = inbox.find_waiting, ["bob"]
+
+    def with_another_request(*arguments: Any) -> Any:
+        found = find_waiting(*arguments)
+        if others:
+            request_person(workspace_api, others.pop())
+            flooded.feed(*flooded.records())
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inbox, "find_waiting", with_another_request)
+        flooded.run(3_600)
+    assert [re.findall(r"/convos/support/(\w+)", text_of(one)) for one in flooded.mails] == [["ann"], ["bob"]]
+    assert flooded.sent_at[1] - flooded.sent_at[0] >= 300_000
+
+
+def test_a_search_ends_where_the_last_mail_began(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for number in range(22):
+        request_person(workspace_api, f"visitor{number}")
+    notified.happen(600)
+    notified.invoke(json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000]))
+    assert (len(notified.mails), notified.queued) == (1, [])
+
+
+def test_a_search_ends_an_hour_before_the_request(
+    flooded: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    take_over(workspace_api, "ann")
+    flooded.happen()
+    later = clock.milliseconds() + 3_700_000
+    with metered() as meter:
+        flooded.invoke(json.dumps(["notify", workspace.workspace_id, "bo", later]))
+    assert (flooded.mails, flooded.queued, meter.requests["Query"]) == ([], [], 2)
+
+
 def test_all_clients_of_a_large_workspace_are_found(
     notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +347,30 @@ def test_who_is_gone_gets_no_mail(
     notified.happen()
     assert (notified.mails, notified.failures) == ([], 0)
     assert notified.groups == ([] if end == "sender" else notified.groups)
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["other"]}),
+        ("/v2/clients/bo", {"orgId": "rival"}),
+        ("/v2/clients/bo", {"canAccess": ["/leads"]}),
+        ("/v2/clients/bo", settings(None, None)),
+    ],
+    ids=json.dumps,
+)
+def test_who_lost_the_right_before_the_digest_gets_none(
+    path: str, change: dict[str, Any], notified: Notified, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    request_person(workspace_api, "bob")
+    notified.happen(60)
+    assert len(notified.queued) == 1
+    workspace_api.post(path, change)
+    notified.run(900)
+    assert (len(notified.mails), notified.queued) == (1, [])
 
 
 # ---- faults ----------------------------------------------------------------------------------------
@@ -373,6 +464,95 @@ def test_a_mail_that_ses_does_not_take(
     assert notified.failures == failures
     notified.run(900)
     assert len(notified.mails) == failures
+
+
+def test_while_the_sender_is_not_verified_mails_wait(notified: Notified, workspace_api: Api) -> None:
+    ses = storage.sdk_client("ses", attempts=1)
+    ses.delete_identity(Identity="notifications@cams.test")
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert (notified.mails, notified.failures) == ([], 1)
+    ses.verify_email_identity(EmailAddress="notifications@cams.test")
+    notified.run(900)
+    assert len(notified.mails) == 1
+
+
+# What a page says about mails that do not come.
+PROBLEMS = {
+    "The last mail was refused": {},
+    "complete email address": {"email": "bø@acme.test"},
+    "neither Conversations nor Overview": {"canAccess": ["/leads", "/settings"]},
+}
+
+
+def problem_of(page: str) -> list[str]:
+    """The text at the field of the notifications."""
+    return re.findall('<p class="error" id="wrong-notify">(.*)</p>', page)
+
+
+@pytest.mark.parametrize("expected", PROBLEMS)
+def test_pages_say_why_no_mail_comes(
+    expected: str, notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.sign_in(BO, PASSWORD)
+    paths = ("/account", "/settings/orgs/acme/clients/bo")
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+    workspace_api.post("/v2/clients/bo", PROBLEMS[expected])
+    request_person(workspace_api, "ann")
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.console.notifications.mail.send", refuse)
+        notified.happen()
+    sessions.clear_cache()
+    for path in paths:
+        (problem,) = problem_of(browser.open(path).text)
+        assert expected in problem
+    is_named = "Mails go to" in browser.open("/account").text
+    assert is_named == (expected == "The last mail was refused")
+    workspace_api.post("/v2/clients/bo", settings(None, None))
+    sessions.clear_cache()
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+
+
+def refuse(*_: Any) -> None:
+    raise mail.Refused
+
+
+def test_the_next_mail_ends_the_refusal(
+    notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.console.notifications.mail.send", refuse)
+        request_person(workspace_api, "ann")
+        notified.happen(400)
+    request_person(workspace_api, "bob")
+    notified.happen()
+    browser.sign_in(BO, PASSWORD)
+    assert (len(notified.mails), problem_of(browser.open("/account").text)) == (1, [])
+
+
+def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings())
+    browser.sign_in(BO, PASSWORD)
+    assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
+
+
+def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for name in ("ann", "bob"):
+        request_person(workspace_api, name)
+    notified.feed(*notified.records())
+    key = {"conversation": storage.key(workspace.workspace_id, "support", "bob"), "item": "conversation"}
+    storage.sdk_client("dynamodb").update_item(
+        TableName="cams-conversations",
+        Key={name: {"S": value} for name, value in key.items()},
+        UpdateExpression="SET summary = :damaged",
+        ExpressionAttributeValues={":damaged": {"B": b"\x02damaged"}},
+    )
+    notified.run(requested.DELAY_SECONDS)
+    assert notified.failures == 0
+    assert re.findall(r"/convos/support/(\w+)", text_of(notified.mails[0])) == ["ann"]
 
 
 def test_of_two_processes_at_the_same_mail_one_sends_it(

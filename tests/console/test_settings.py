@@ -214,7 +214,7 @@ def test_a_deleted_person_is_not_made_again(browser: Browser, workspace_api: Api
     browser.sign_in("bo@acme.test", PASSWORD)
     page = browser.open("/account")
     workspace_api.delete("/v2/clients/bo")
-    assert browser.submit(page, "/account", {"notify": "on"}).status == 412
+    assert browser.submit(page, "/account", {"notify": "on"}).status == 404
     assert workspace_api.get("/v2/clients/bo").status == 404
 
 

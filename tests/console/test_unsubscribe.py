@@ -53,7 +53,8 @@ def test_the_link_of_a_mail_ends_mails(
     notified.happen()
     (mail,) = notified.mails
     assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
-    (found,) = re.findall(r"<https://cams\.test/prod(/console/.*)>", mail["List-Unsubscribe"])
+    # As it is sent: mail programs do not decode this header.
+    (found,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", notified.raw_mails[0], re.M)
     assert send("POST", found).status == 200
     request_person(workspace_api, "bob")
     notified.happen(900)
@@ -68,11 +69,18 @@ def test_opening_the_link_asks_and_changes_nothing(link: str, workspace_api: Api
     assert snapshot() == before
 
 
+def test_the_pages_are_in_the_language_of_the_mail(link: str, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    for method in ("GET", "POST"):
+        assert '<html lang="nl">' in send(method, link).text
+
+
 @pytest.mark.parametrize(
     ("content_type", "body"),
     [
         (FORM, ONE_CLICK),
         (FORM, b""),
+        (f"{FORM}; charset=UTF-8", ONE_CLICK),
         ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\n'),
     ],
 )
@@ -148,3 +156,13 @@ def test_the_history_says_that_it_was_the_link(link: str, workspace_api: Api) ->
     keeping.history_clients({"Records": stream.read("clients")}, None)
     (entry,) = workspace_api.get("/v3/history?resource=clients/bo").data
     assert entry["by"] == {"kind": "client", "id": "bo", "name": "unsubscribe link"}
+
+
+def test_the_account_page_keeps_a_setting_that_it_does_not_know(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings("email", "assigned"))
+    browser.sign_in("bo@acme.test", PASSWORD)
+    page = browser.open("/account")
+    assert "Saved." in browser.submit(page, "/account", {}).text
+    assert setting(workspace_api) == settings("email", "assigned")["notificationsSettings"]
+    browser.submit(page, "/account", {"notify": "on"})
+    assert setting(workspace_api) == settings()["notificationsSettings"]

@@ -1,8 +1,8 @@
 """Lambda entry point of notifications.
 
 A message is either of the stream, `["requested", workspace, ms, [agent ids], after]`: conversations of the agents have
-requested a person. It becomes a message for each client to notify, `["notify", workspace, client, ms]`. Of 100 clients
-at a time, so that each invocation does a bounded amount of work.
+requested a person. It becomes a message for each client to notify, `["notify", workspace, client, ms, cursor?]`. Of 100
+clients at a time, so that each invocation does a bounded amount of work.
 
 It imports neither `app.py` nor wire models.
 """
@@ -38,8 +38,7 @@ def _is_done(text: str) -> bool:
         if kind == requested.KIND:
             notify.request_each(workspace_id, *rest)
         else:
-            client_id, requested_at = rest
-            notify.notify(workspace_id, client_id, requested_at)
+            notify.notify(workspace_id, *rest)
     except Exception:
         _log.exception("Cannot notify people; the queue repeats the message")
         return False

@@ -1,17 +1,20 @@
 """The conversations that wait for a person, as a mail lists them."""
 
+import logging
 from collections.abc import Collection
 from typing import NamedTuple
 
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, store
-from chalicelib.storage import Document, find_many, split_key
+from chalicelib.conversations.rows import ConversationRow
+from chalicelib.storage import Document, encryption, find_many, split_key
 
 MAX_LISTED = 20
-# Entries of the inbox of a workspace that are examined, newest first, to find those of the person's agents.
+# Entries of the inbox of a workspace that one search examines, newest first, to find those of the person's agents.
 _MAX_EXAMINED = 2_000
 _PORTION = 100
 _REQUESTED = "requested_chat"
+_log = logging.getLogger(__name__)
 
 
 class Waiting(NamedTuple):
@@ -23,10 +26,17 @@ class Waiting(NamedTuple):
     changed_at: int
 
 
-def find_waiting(workspace_id: str, agent_ids: Collection[str]) -> list[Waiting]:
-    """Up to 20 conversations of the agents that have requested a person and that nobody has taken, newest first."""
+def find_waiting(
+    workspace_id: str, agent_ids: Collection[str], cursor: str | None = None
+) -> tuple[list[Waiting], str | None]:
+    """The conversations of the agents that have requested a person and that nobody has taken, newest first.
+
+    Up to 21, one more than a mail lists.
+    Examines up to 2,000 entries after the cursor. Returns also the cursor with which a search continues, None at the
+    end of the inbox.
+    """
     found: list[Waiting] = []
-    cursor, examined, has_more = None, 0, True
+    examined, has_more = 0, True
     while has_more and examined < _MAX_EXAMINED:
         has_more = False
         for position, row, has_more in browse.inbox(workspace_id, cursor, _PORTION):  # noqa: B007
@@ -34,13 +44,26 @@ def find_waiting(workspace_id: str, agent_ids: Collection[str]) -> list[Waiting]
             agent_id = split_key(row.agent)[1] if row else ""
             if row is None or agent_id not in agent_ids:
                 continue
-            metadata = store.read_metadata(row)
+            metadata = _read_metadata(row)
             if metadata.get("state") == _REQUESTED and not store.has_expired(metadata):
-                second = int(str(row.activity).partition(".")[0])
-                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second))
-            if len(found) == MAX_LISTED:
-                return found
-    return found
+                found.append(Waiting(split_key(row.conversation)[2], agent_id, metadata, second_of(position)))
+            if len(found) > MAX_LISTED:
+                return found, cursor
+    return found, cursor if has_more else None
+
+
+def _read_metadata(row: ConversationRow) -> Document:
+    """The metadata, or nothing if it is damaged: one conversation does not hold up all mails."""
+    try:
+        return store.read_metadata(row)
+    except encryption.DecryptionError:
+        _log.exception("Cannot read a conversation; mails do not list it")
+        return {}
+
+
+def second_of(position: str) -> int:
+    """The second of the last change of the conversation at a position of the inbox."""
+    return int(position.partition(".")[0])
 
 
 def titles(workspace_id: str, agent_ids: Collection[str]) -> dict[str, str]:

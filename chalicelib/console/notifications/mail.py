@@ -18,10 +18,12 @@ from chalicelib.console.notifications.people import Person
 from chalicelib.console.shown import moment
 
 _MAX_TEXT = 100
+_INBOX = "/convos?inbox=true"
+_REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
 
 class Refused(Exception):
-    """SES refuses this mail for good: its sender or its recipient is not verified, or is no address."""
+    """SES refuses this mail for good: its recipient is not verified, or is no address."""
 
 
 class _Line(NamedTuple):
@@ -34,38 +36,43 @@ class _Line(NamedTuple):
     link: str
 
 
-def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> EmailMessage:
+def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> bytes:
     """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
     language = rendering.language_of(person.organisation)
-    t, lines = rendering.texts(language), _lines(workspace_id, person, waiting)
+    t, lines = rendering.texts(language), _lines(workspace_id, person, waiting[: inbox.MAX_LISTED])
     home = f"{settings.console_url()}/{quote(workspace_id)}"
     stop = f"{home}/unsubscribe/{unsubscribing.token(workspace_id, person.client_id)}"
-    count = f"{inbox.MAX_LISTED}+" if len(lines) == inbox.MAX_LISTED else len(lines)
+    has_more = len(waiting) > len(lines)
+    count = f"{len(lines)}+" if has_more else len(lines)
     subject = t("mail.one") if count == 1 else t("mail.many", count=count)
     shown = {"t": t, "language": language, "subject": subject, "lines": lines}
-    links = {"stop": stop, "account": f"{home}/account"}
+    everything = f"{home}{_INBOX if person.page == '/convos' else person.page}" if has_more else ""
+    links = {"stop": stop, "account": f"{home}/account", "everything": everything}
     message = EmailMessage(SMTP)
     message["Subject"] = subject
     name, address = parseaddr(settings.mail_sender())
     message["From"] = Address(_plain(name), addr_spec=address)
     message["To"] = Address(_plain(person.client.get("name")), addr_spec=person.client["email"])
-    message["List-Unsubscribe"] = f"<{stop}>"
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message["Auto-Submitted"] = "auto-generated"
-    message.set_content(_text(subject, lines, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
+    more = (f"{t('mail.more')}: {everything}",) if has_more else ()
+    message.set_content(_text(subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
-    return message
+    # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
+    return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
 
 
-def send(message: EmailMessage, address: str) -> None:
+def send(message: bytes, address: str) -> None:
     """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused."""
     sender = parseaddr(settings.mail_sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
-            Source=sender, Destinations=[address], RawMessage={"Data": message.as_bytes()}
+            Source=sender, Destinations=[address], RawMessage={"Data": message}
         )
     except ClientError as error:
-        if error.response.get("Error", {}).get("Code") in ("MessageRejected", "InvalidParameterValue"):
+        # The message names the addresses that are not verified. With the sender among them, no mail would leave.
+        is_about_sender = sender in str(error)
+        if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
             raise Refused from error
         raise
 
@@ -89,12 +96,12 @@ def _link(workspace_id: str, person: Person, one: Waiting) -> str:
     return f"{settings.console_url()}/{quote(workspace_id)}{person.page}{below}"
 
 
-def _text(subject: str, lines: Sequence[_Line], closing: Sequence[str]) -> str:
+def _text(subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]) -> str:
     blocks = [
         "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at)} UTC", one.link)))
         for one in lines
     ]
-    return "\n\n".join([subject, *blocks, "-- \n" + "\n".join(closing)]) + "\n"
+    return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
 
 
 def _plain(text: str | None) -> str:

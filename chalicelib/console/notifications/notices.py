@@ -2,6 +2,7 @@
 
 A row is a lease. Whoever writes it may send one mail, and nobody else may for five minutes, whatever happens to the
 process. `is_sent` says that the mail has left; a mail of which this is not known is made again after that time.
+`is_refused` says that SES did not take it.
 """
 
 from pynamodb.attributes import BooleanAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
@@ -17,7 +18,7 @@ _NOTICES = "notices"
 
 
 class NoticeRow(storage.VersionedRow):
-    """The last mail to a client: when its conversations were listed, in ms, and whether it was sent."""
+    """The last mail to a client: when its conversations were listed, in ms, and what became of it."""
 
     class Meta:
         table_name = storage.table("workspaces")
@@ -26,6 +27,7 @@ class NoticeRow(storage.VersionedRow):
     item = UnicodeAttribute(range_key=True)
     listed_at = NumberAttribute()
     is_sent = BooleanAttribute(null=True)
+    is_refused = BooleanAttribute(null=True)
     expires_at = TTLAttribute()
 
     def covers(self, milliseconds: int) -> bool:
@@ -50,7 +52,7 @@ def find(workspace_id: str, client_id: str) -> NoticeRow | None:
 def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: int) -> NoticeRow:
     """Claim the next mail to a client whose row is `row`. Raises ConditionFailed if another process has."""
     row = row or NoticeRow(storage.key(workspace_id, _NOTICES), client_id)
-    row.listed_at, row.is_sent = listed_at, None
+    row.listed_at, row.is_sent, row.is_refused = listed_at, None, None
     row.expires_at = clock.to_datetime(listed_at // 1000 + _LIFETIME_SECONDS)
     with storage.unit_of_work():
         storage.put(row)
@@ -58,7 +60,7 @@ def claim(row: NoticeRow | None, workspace_id: str, client_id: str, listed_at: i
 
 
 def confirm(row: NoticeRow) -> None:
-    """Record that the mail of a claim has left."""
+    """Record that the mail of a claim has left, or, with `is_refused`, that it cannot."""
     row.is_sent = True
     with storage.unit_of_work():
         storage.put(row)

@@ -4,6 +4,9 @@
 - After it, the mail may or may not have left, and nobody can tell. The repeated message waits until the five minutes
   are over, then lists again what still waits. So a person gets no second mail at once, and no request is lost.
 - After the confirmation, repeats find that the mail has covered them.
+
+Each search is bounded. If visitors flood the agents of other people, it may find nothing; a message with its cursor
+continues it, up to an hour before the request.
 """
 
 import json
@@ -17,6 +20,8 @@ from chalicelib.console.notifications.people import Person
 from chalicelib.conversations import requested
 from chalicelib.workspaces import store as workspaces
 
+# A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.
+_SEARCHED_MILLISECONDS = 3_600_000
 _log = logging.getLogger(__name__)
 
 
@@ -29,19 +34,20 @@ def request_each(workspace_id: str, requested_at: int, agent_ids: list[str], aft
     queues.send(queues.NOTIFICATIONS, texts, workspace_id)
 
 
-def notify(workspace_id: str, client_id: str, requested_at: int) -> None:
+def notify(workspace_id: str, client_id: str, requested_at: int, cursor: str | None = None) -> None:
     """Send the mail that a message asks for, or send the message again for later, or do nothing.
 
-    `requested_at` is when a conversation requested a person, in ms. Raises what the database, KMS or SES fail with.
+    `requested_at` is when a conversation requested a person, in ms; `cursor` is where a search continues. Raises what
+    the database, KMS or SES fail with.
     """
-    storage.retry_on_conflict(lambda: _notify(workspace_id, client_id, requested_at))
+    storage.retry_on_conflict(lambda: _notify(workspace_id, client_id, requested_at, cursor))
 
 
-def _message(workspace_id: str, client_id: str, requested_at: int) -> str:
-    return json.dumps(["notify", workspace_id, client_id, requested_at])
+def _message(workspace_id: str, client_id: str, requested_at: int, *cursor: str) -> str:
+    return json.dumps(["notify", workspace_id, client_id, requested_at, *cursor])
 
 
-def _notify(workspace_id: str, client_id: str, requested_at: int) -> None:
+def _notify(workspace_id: str, client_id: str, requested_at: int, cursor: str | None) -> None:
     row = notices.find(workspace_id, client_id)
     if row and row.covers(requested_at):
         return
@@ -51,23 +57,33 @@ def _notify(workspace_id: str, client_id: str, requested_at: int) -> None:
         return
     person = people.find(workspace_id, client_id)
     if person and _is_in_use(workspace_id):
-        _send(workspace_id, person, row)
+        _send(workspace_id, person, row, requested_at, cursor)
 
 
-def _send(workspace_id: str, person: Person, row: NoticeRow | None) -> None:
+def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at: int, cursor: str | None) -> None:
     from chalicelib.console.notifications import mail
 
     listed_at, since = clock.milliseconds(), row.covered_until if row else 0
-    waiting = inbox.find_waiting(workspace_id, person.agent_ids)
-    if not any((one.changed_at + 1) * 1000 > since for one in waiting):
+    waiting, rest = inbox.find_waiting(workspace_id, person.agent_ids, cursor)
+    if not any(_is_after(one.changed_at, since) for one in waiting):
+        if rest and _is_after(inbox.second_of(rest), max(since, requested_at - _SEARCHED_MILLISECONDS)):
+            message = _message(workspace_id, person.client_id, requested_at, rest)
+            queues.send(queues.NOTIFICATIONS, [message], workspace_id)
         return
-    message = mail.compose(workspace_id, person, waiting)
+    content = mail.compose(workspace_id, person, waiting)
     claimed = notices.claim(row, workspace_id, person.client_id, listed_at)
     try:
-        mail.send(message, person.client["email"])
+        mail.send(content, person.client["email"])
     except mail.Refused:
+        claimed.is_refused = True
         _log.exception("SES refuses a mail; it is not sent again: %s", claimed)
-    notices.confirm(claimed)
+    # What came before the cursor is not in the mail, so it covers nothing.
+    if cursor is None:
+        notices.confirm(claimed)
+
+
+def _is_after(second: int, milliseconds: int) -> bool:
+    return (second + 1) * 1000 > milliseconds
 
 
 def _is_in_use(workspace_id: str) -> bool:

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from chalicelib import settings
 from chalicelib.clients import notified
 from chalicelib.clients import store as clients
+from chalicelib.console.notifications import notices
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, find_many
@@ -13,7 +15,10 @@ from chalicelib.storage import Document, find_many
 # Clients that an invocation examines.
 PORTION = 100
 # One address, and nothing that a header or a list of addresses gives a meaning to. SES takes ASCII only.
-_ADDRESS = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9-]{1,63}(\.[A-Za-z0-9-]{1,63}){1,8}")
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_ADDRESS = re.compile(
+    rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
+)
 # Where a mail leads to, the first one that the person may open.
 _PAGES = ("/convos", "/overview")
 
@@ -52,6 +57,20 @@ def find(workspace_id: str, client_id: str) -> Person | None:
     """The client as it is now, None if it is not notified. Up to two requests."""
     row = clients.find(workspace_id, client_id)
     return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
+
+
+def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
+    """Why a client who wants mails gets none: the last part of a text's key, or None. Up to one request."""
+    if not notified.by_email(client):
+        return None
+    if not (settings.mail_sender() and settings.console_url()):
+        return "stage"
+    if not _ADDRESS.fullmatch(client.get("email") or ""):
+        return "address"
+    if not Person(client_id, client, {}).page:
+        return "pages"
+    row = notices.find(workspace_id, client_id)
+    return "refused" if row and row.is_refused else None
 
 
 def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Person]:
