@@ -27,7 +27,7 @@ _SHORTEST_PASSWORD = 8
 def read_new_client(session: Session, org_id: str) -> Response:
     """Show the form of a new person."""
     settings.require_organisation(session, org_id)
-    return _page(session, org_id, {}, "", _values({}))
+    return _page(session, org_id, {}, "", _values({_ACCESS: session.client.get(_ACCESS)}))
 
 
 @signed_in("/settings")
@@ -37,7 +37,7 @@ def create_client(session: Session, org_id: str) -> Response:
     sent = guard.form()
     given = _typed(sent)
     try:
-        client = {**_change({}, given, sent, None), "orgId": org_id}
+        client = {**_change({}, given, sent, session), "orgId": org_id}
         calls.send_once(sent.get("once"), "/v3/clients", {"client": client})
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", given, status=error.STATUS_CODE, error=error)
@@ -59,7 +59,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
         return _page(session, org_id, client, tag, given, status=412, conflicts=found)
     try:
-        _save(client_id, _change(client, given, sent, session.client_id), tag)
+        _save(client_id, _change(client, given, sent, session), tag)
     except errors.ApiError as error:
         return _page(session, org_id, client, tag, given, status=error.STATUS_CODE, error=error)
     return _to_organisation(session, org_id)
@@ -97,19 +97,46 @@ def _typed(sent: dict[str, str]) -> dict[str, Any]:
     return {**fields.typed(_FIELDS + _RIGHTS, sent), **{name: "on" if sent.get(name) else "" for name in flags}}
 
 
-def _change(client: Document, given: dict[str, Any], sent: dict[str, str], own_id: str | None) -> Document:
-    """What to send to the API; `own_id` is the id of the client who saves. Raises Invalid."""
+def _change(client: Document, given: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
+    """What to send to the API. Raises Invalid."""
     changed = fields.change(_FIELDS, client, given)
     if given[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
     if password := sent.get(_PASSWORD):
-        if len(password) < _SHORTEST_PASSWORD:
-            rule = f"must have at least {_SHORTEST_PASSWORD} characters"
-            raise errors.Invalid("", [{"path": _PASSWORD, "message": rule}])
+        _require_password(client, password, session)
         changed[_PASSWORD] = password
-    if own_id is None or client.get("ID") != own_id:
+    if session.client_id is None or client.get("ID") != session.client_id:
+        _require_pages(client, given, session)
         changed |= {**fields.change(_RIGHTS, client, given), **_access(client, given)}
     return changed
+
+
+def _require_password(client: Document, password: str, session: Session) -> None:
+    """Raise Invalid for a short password, and for that of a person with pages that the administrator has not.
+
+    The administrator could sign in with it.
+    """
+    if len(password) < _SHORTEST_PASSWORD:
+        raise _wrong(session, _PASSWORD, number=_SHORTEST_PASSWORD)
+    if client and _missing(session, _values(client)):
+        raise _wrong(session, f"{_PASSWORD}.rights")
+
+
+def _require_pages(client: Document, given: dict[str, Any], session: Session) -> None:
+    """Raise Invalid for pages that the administrator has not. What the person has already may stay."""
+    had = _missing(session, _values(client)) if client else set()
+    if _missing(session, given) - had:
+        raise _wrong(session, _ACCESS)
+
+
+def _missing(session: Session, values: dict[str, Any]) -> set[str]:
+    """The pages in the values of a form that the person of the session may not open."""
+    return {page for page in pages.OPENED if values[f"{_ACCESS}.{page}"] and not session.may_open(page)}
+
+
+def _wrong(session: Session, rule: str, **values: Any) -> errors.Invalid:
+    message = pages.texts(guard.language_of(session))(f"wrong.{rule}", **values)
+    return errors.Invalid("", [{"path": rule.partition(".")[0], "message": message}])
 
 
 def _access(client: Document, given: dict[str, Any]) -> Document:

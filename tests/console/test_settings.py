@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.console import sessions
+from chalicelib.console import pages, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.console.browser import Browser
@@ -157,6 +157,28 @@ def test_nobody_changes_their_own_rights(admin: Browser, workspace_api: Api) -> 
     found = client(workspace_api, "bo")
     assert (found["name"], found["isOrgAdmin"], found["orgId"]) == ("Bo", True, "acme")
     assert "canAccess" not in found
+
+
+def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/convos", "/settings"]})
+    workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test", "canAccess": ["/leads"]})
+    sessions.clear_cache()
+    new, kim, before = admin.open(f"{ORG}/new-client"), admin.open(f"{ORG}/clients/kim"), snapshot()
+    assert opened(new).keys() == {"canAccess./convos", "canAccess./settings"}
+    everything = {f"canAccess.{page}": "on" for page in pages.OPENED}
+    for page, action in ((new, "/new-client"), (kim, "/clients/kim")):
+        for given in (everything, {"canAccess./agents": "on"}):
+            answer = admin.submit(page, action, {"email": "kim@acme.test", **given})
+            assert (answer.status, 'id="wrong-canAccess">You can give only' in answer.text) == (400, True)
+    stolen = admin.submit(kim, "/clients/kim", {"email": "kim@acme.test", "dashboardPassword": "a new password"})
+    assert (stolen.status, 'id="wrong-dashboardPassword">This person' in stolen.text) == (400, True)
+    assert snapshot() == before
+    given = {"email": "kim@acme.test", "canAccess./leads": "on", "canAccess./convos": "on"}
+    assert admin.submit(kim, "/clients/kim", given).status == 200
+    assert client(workspace_api, "kim")["canAccess"] == ["/convos", "/leads"]
+    admin.submit(new, "/new-client", {"email": "lee@acme.test", **opened(new)})
+    (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
+    assert lee["canAccess"] == ["/convos", "/settings"]
 
 
 def test_other_organisations_are_not_found_and_unchanged(admin: Browser) -> None:
