@@ -26,7 +26,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 def read_analytics(session: Session) -> Response:
     """Show the counts of a period with charts and tables, next to those of the period before."""
     given = {name: exchange.query_value(name) or "" for name in _FIELDS}
-    titles = overview.agent_titles(session)
+    titles, has_more = overview.shown_agents(session)
     try:
         shown, problem = _report(session, titles, given["agent"]), None
     except periods.Problem as error:
@@ -39,7 +39,7 @@ def read_analytics(session: Session) -> Response:
         titles=titles,
         given=given,
         problem=problem,
-        most=overview.MAX_AGENTS,
+        has_more_agents=has_more,
         query=query_string(given),
         choices={"days": periods.LAST_DAYS, "interval": series.INTERVALS, "by": hours.DIMENSIONS, "tz": periods.ZONES},
         **shown,
@@ -50,7 +50,7 @@ def read_analytics(session: Session) -> Response:
 def download(session: Session) -> Response:
     """The same as a file: a row for each interval, and for each value of the dimension."""
     wanted = periods.requested()
-    agent_ids = _agents(overview.agent_titles(session), exchange.query_value("agent"))
+    agent_ids = _agents(overview.shown_agents(session).titles, exchange.query_value("agent"))
     found = reports.report(_read(session, agent_ids, wanted), wanted)
     return pages.download("analytics.csv", files.MEDIA[files.CSV], reports.table(found, wanted.by))
 

@@ -30,7 +30,7 @@ _MAX_INBOX_REQUESTS = 5
 def list_conversations(session: Session) -> Response:
     """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
     asked = {name: exchange.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
-    titles = overview.agent_titles(session)
+    titles, has_more = overview.shown_agents(session)
     asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
     found = _list(session, asked) if titles else {"data": []}
     following = query_string({**asked, "cursor": found.get("nextCursor")}) if found.get("nextCursor") else None
@@ -42,6 +42,7 @@ def list_conversations(session: Session) -> Response:
         following=following,
         asked=asked,
         titles=titles,
+        has_more_agents=has_more,
         states=STATES,
     )
 

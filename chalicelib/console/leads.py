@@ -27,7 +27,7 @@ _MAX_EXAMINED = 20_000  # for a file: about three seconds
 def list_leads(session: Session) -> Response:
     """List the leads of an agent, newest first, or of all agents, one agent after the other."""
     given = {name: exchange.query_value(name) or "" for name in _FIELDS}
-    titles, problem = overview.agent_titles(session), None
+    (titles, has_more), problem = overview.shown_agents(session), None
     try:
         found, following = _page(session, titles, _asked(titles))
     except periods.Problem as error:
@@ -44,14 +44,14 @@ def list_leads(session: Session) -> Response:
         following=query_string({**given, "cursor": following}) if following else None,
         query=query_string(given),
         most=MAX_EXPORTED,
-        most_agents=overview.MAX_AGENTS,
+        has_more_agents=has_more,
     )
 
 
 @signed_in("/leads")
 def download(session: Session) -> Response:
     """The leads that match the filters as a file, up to 5,000."""
-    titles = overview.agent_titles(session)
+    titles = overview.shown_agents(session).titles
     found = islice(_all(session, titles, _asked(titles)._replace(after=None)), MAX_EXPORTED)
     text = files.heading(files.CSV, export.COLUMNS) + export.text(map(json.dumps, found), files.CSV)
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)

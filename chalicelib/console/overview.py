@@ -1,7 +1,7 @@
 """The overview: what happened at a person's agents in the last 30 days, and who waits for a person."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from chalice.app import Response
 
@@ -25,13 +25,20 @@ _DAYS, _DAY_SECONDS = 30, 24 * 60 * 60
 _MAX_BARS, _MAX_WAITING = 8, 5
 
 
+class Agents(NamedTuple):
+    """The titles of the first agents that a person sees, by id, and whether there are more."""
+
+    titles: dict[str, str]
+    has_more: bool
+
+
 @signed_in("/overview")
 def read_overview(session: Session) -> Response:
     """Show what happened in the last 30 days, and who waits for a person.
 
     Requests: the agents, the inbox, and two for each agent, up to 50.
     """
-    entries = agent_titles(session)
+    entries, has_more = shown_agents(session)
     period = _period()
     of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
     found, before = _all(of_agents), period.before()
@@ -50,21 +57,21 @@ def read_overview(session: Session) -> Response:
         waiting=waiting(session, _MAX_WAITING),
         drawn=periods.drawn(report["series"], period.end),
         titles=entries,
-        most=MAX_AGENTS,
+        has_more_agents=has_more,
         period=period,
     )
 
 
-def agent_titles(session: Session) -> dict[str, str]:
-    """The titles of the agents that the person sees, by id, up to 50; an untitled agent has its id."""
+def shown_agents(session: Session) -> Agents:
+    """The agents that the person sees, of the first 50; an untitled agent has its id."""
     if session.agent_ids is None:
-        found = agents.list_entries(session.workspace_id, None, MAX_AGENTS)
-        return {one.agent_id: agents.summary_of(one).get("title") or one.agent_id for one in found}
-    keyed = [
-        agents.keyed(session.workspace_id, one) for one in session.agent_ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)
-    ]
-    found_rows = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return {row.agent_id: row.open().get("title") or row.agent_id for row in found_rows}
+        entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
+        titles = [(one.agent_id, agents.summary_of(one).get("title") or one.agent_id) for one in entries]
+        return Agents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
+    ids = session.agent_ids
+    keyed = [agents.keyed(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
+    found = [row for _, row in agents.read_entries(keyed) if row is not None]
+    return Agents({row.agent_id: row.open().get("title") or row.agent_id for row in found}, len(ids) > MAX_AGENTS)
 
 
 def waiting(session: Session, limit: int) -> list[Document]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.console import overview
+from chalicelib.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.console.browser import Browser
@@ -55,10 +55,21 @@ def test_a_chart_leaves_out_the_day_that_is_not_over(path: str, drawn: int, sign
     assert ({*points(today)}, "unfinished interval" in today) == ({1}, False)
 
 
-def test_the_overview_says_that_it_shows_the_first_agents(signed_in: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "Only the first" not in signed_in.open("/overview").text
-    monkeypatch.setattr(overview, "MAX_AGENTS", 1)
-    assert "Only the first 1 agents" in signed_in.open("/overview").text
+def test_pages_say_when_they_show_only_the_first_agents(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.post("", {"key": workspace.workspace_key})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
+    sessions.clear_cache()
+    # An operator has two agents, and the organisation three ids, the first of an agent that does not exist.
+    for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
+        monkeypatch.setattr(overview, "MAX_AGENTS", most)
+        for browser, shown in ((operator, by_operator), (signed_in, by_person)):
+            for path in ("/overview", "/analytics", "/leads", "/convos"):
+                page = browser.open(path).text
+                is_said = f"Only the first {shown} agents" in page or "have no agents" in page
+                assert is_said if shown is not None else "Only the first" not in page
 
 
 def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:
