@@ -1,5 +1,6 @@
 """Conversations: the list with the filters of the API, the transcript, and what a person does there."""
 
+import json
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -76,7 +77,7 @@ def act(session: Session, agent_id: str, convo_id: str) -> Response:
         raise errors.Invalid("The form has no known action.")
     try:
         action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
-    except (errors.Invalid, errors.TooLarge) as error:
+    except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
         return _page(session, agent_id, convo_id, fields, error)
     return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}#end")
 
@@ -85,6 +86,7 @@ def _page(
     session: Session, agent_id: str, convo_id: str, typed: dict[str, str], error: errors.ApiError | None = None
 ) -> Response:
     """The page, with the error of a form and what was typed into it."""
+    shown = _transcript(session, agent_id, convo_id)
     return guard.page(
         session,
         "convo.html",
@@ -94,7 +96,8 @@ def _page(
         message=error.message if error else None,
         colleagues=_colleagues(session),
         mid=ids.new_id(),
-        **_transcript(session, agent_id, convo_id),
+        tags=json.dumps(shown["meta"].get("tags") or []),
+        **shown,
     )
 
 
@@ -173,7 +176,7 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
     """Add a message of the person. The form has its `mid`, so that a form that is sent twice adds one."""
     text = fields.get("text", "").strip()
     if not text:
-        raise errors.Invalid("Write a message first.")
+        raise errors.Invalid(guard.text(session, "wrong.text"))
     message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _said(session, text)}
     _send("POST", "/messages", {"messages": [message]}, values)
 
@@ -198,15 +201,22 @@ def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
 
 
 def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    """Replace the tags by those of the form, which are separated by commas."""
+    """Replace the tags by those of the form, which are separated by commas.
+
+    Raises PreconditionFailed for other tags than the form was shown with. New messages of the visitor do not matter.
+    """
     if session.organisation.get("disallowAnyTags"):
-        raise errors.Forbidden("Your organisation lets nobody change tags.")
+        raise errors.Forbidden(guard.text(session, "wrong.tags.disallowed"))
     tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
-    _send("PATCH", "", {"conversation": {"tags": tags}}, values)
+    found, etag = calls.read(_PATH, **values)
+    stored = found["conversation"].get("tags") or []
+    if stored != tags and json.dumps(stored) != fields.get("shown"):
+        raise errors.PreconditionFailed(guard.text(session, "wrong.tags.changed", tags=", ".join(stored) or "–"))
+    _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 
-def _send(method: str, below: str, body: Document, values: dict[str, str]) -> None:
-    calls.send(method, f"{_PATH}{below}", body, **values)
+def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
+    calls.send(method, f"{_PATH}{below}", body, if_match, **values)
 
 
 _ACTIONS = {"reply": _reply, "assign": _assign, "back": _pass_back, "end": _end, "tag": _tag}

@@ -77,6 +77,11 @@ def language_of(session: Session | None) -> str:
     return rendering.language_of(session.organisation if session else {})
 
 
+def text(session: Session, key: str, **values: Any) -> str:
+    """A text in the language of the person's pages."""
+    return pages.texts(language_of(session))(key, **values)
+
+
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
     if not session.may_open(page):
         raise errors.Forbidden("This page is not open to you; ask the administrator of your organisation.")

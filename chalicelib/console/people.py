@@ -135,8 +135,7 @@ def _missing(session: Session, values: dict[str, Any]) -> set[str]:
 
 
 def _wrong(session: Session, rule: str, **values: Any) -> errors.Invalid:
-    message = pages.texts(guard.language_of(session))(f"wrong.{rule}", **values)
-    return errors.Invalid("", [{"path": rule.partition(".")[0], "message": message}])
+    return errors.Invalid.member(rule.partition(".")[0], guard.text(session, f"wrong.{rule}", **values))
 
 
 def _access(client: Document, given: dict[str, Any]) -> Document:

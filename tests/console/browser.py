@@ -29,12 +29,19 @@ class Browser:
         return self._follow(self._send("POST", self.home + path, urlencode(fields).encode(), sent))
 
     def submit(self, page: Answer, action: str, fields: dict[str, Any]) -> Answer:
-        """Fill in the form of a page whose address ends with `action`, with its hidden fields."""
+        """Fill in the form of a page whose address ends with `action`, with its hidden fields.
+
+        Of several, it is the one with the hidden `action` of the fields, or else the first.
+        """
+        found = []
         for address, content in _FORM.findall(page.text):
             if html.unescape(address).endswith(action):
                 hidden = {name: html.unescape(value) for name, value in _HIDDEN.findall(content)}
-                return self.post(html.unescape(address).removeprefix(self.home), {**hidden, **fields})
-        raise AssertionError(f"no form for {action}")
+                found.append((html.unescape(address).removeprefix(self.home), hidden))
+        assert found, f"no form for {action}"
+        wanted = [one for one in found if one[1].get("action") and one[1]["action"] == fields.get("action")]
+        path, hidden = (wanted or found)[0]
+        return self.post(path, {**hidden, **fields})
 
     def sign_in(self, email: str, password: str) -> Answer:
         """Sign in as a client."""

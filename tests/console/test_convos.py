@@ -1,5 +1,6 @@
 """Conversations in the console: the list, the transcript, and what a person does there."""
 
+import html
 from typing import Any
 
 import pytest
@@ -114,6 +115,23 @@ def test_a_conversation_is_assigned_to_nobody_of_another_organisation(signed_in:
     for other in ("eve", "unknown"):
         assert signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "assign", "to": other}).status == 404
     assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("chatAssignedTo") is None
+
+
+def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:
+    def stored() -> Any:
+        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+
+    page = signed_in.open(CONVO)
+    assert workspace_api.post("/agents/support/interact/ann/state", state_body("Hello?")).status == 200
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "a, b"}).status == 200
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"tags": ["by", "the other"]}})
+    refused = signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine"})
+    assert (refused.status, "They are now: by, the other." in refused.text) == (412, True)
+    assert 'name="tags" value="mine"' in refused.text
+    assert stored() == ["by", "the other"]
+    hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
+    assert stored() == ["mine"]
 
 
 def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser, workspace_api: Api) -> None:
