@@ -1,14 +1,15 @@
 """The form of an agent: the members that people change most as fields, the others as JSON in one field.
 
-A save sends only what the person has changed of what they were shown. So what is hidden from them stays as it is.
+A save sends only what the person has changed of what they were shown. So what is hidden from them stays as it is: keys,
+and what is too large for a page.
 """
 
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
 from chalicelib import errors, storage
 from chalicelib.console import differences, fields, shown
-from chalicelib.console.differences import Difference
+from chalicelib.console.differences import Differences
 from chalicelib.console.fields import FLAG, LONG, NUMBER, TEXT, TEXTS, Field
 from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document
@@ -34,30 +35,65 @@ GROUPS = {
     ),
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
+# Of all fields together, escaped: an agent has up to 3 MB, and indented JSON much more. A gateway answers up to 6 MB.
+_MAX_BYTES = 600_000
+_TEXT_BYTES = 250  # the tags around each text of a list
+
+
+class Fitting(NamedTuple):
+    """The fields and the other members of an agent that fit on a page, and the paths of those that do not."""
+
+    fields: list[Field]
+    rest: Document
+    left_out: list[str]
+
+
+def fitting(agent: Document) -> Fitting:
+    """What a page shows of an agent: the fields first, then the other members, as long as they fit."""
+    found, left = Fitting([], {}, []), _MAX_BYTES
+    for field in _FIELDS:
+        value = fields.values([field], agent)[field.path]
+        size = sum(_TEXT_BYTES + shown.size(text) for text in ([value] if isinstance(value, str) else value))
+        if size <= left:
+            found.fields.append(field)
+            left -= size
+        else:
+            found.left_out.append(field.path)
+    for name, value in _rest(agent).items():
+        size = shown.size(shown.folded({name: value}, left))
+        if size <= left:
+            found.rest[name] = value
+            left -= size
+        else:
+            found.left_out.append(name)
+    return found
 
 
 def values(agent: Document) -> dict[str, Any]:
     """The values of the fields for an agent, by their names; a list of texts has a list."""
-    return {**fields.values(_FIELDS, agent), REST: shown.folded(_rest(agent))}
+    found = fitting(agent)
+    return {**fields.values(found.fields, agent), REST: shown.folded(found.rest, _MAX_BYTES)}
 
 
-def typed(sent: dict[str, str]) -> dict[str, Any]:
+def typed(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
     """The values of the fields as they were typed, in the same form."""
-    return {**fields.typed(_FIELDS, sent), REST: sent.get(REST, "").replace("\r\n", "\n")}
+    return {**fields.typed(fitting(agent).fields, sent), REST: sent.get(REST, "").replace("\r\n", "\n")}
 
 
 def change(agent: Document, given: dict[str, Any]) -> Document:
     """What to send to the API, so that an agent has what was typed. Raises Invalid."""
-    patch = fields.change(_FIELDS, agent, given)
+    found = fitting(agent)
+    patch = fields.change(found.fields, agent, given)
     if given[REST] == values(agent)[REST]:
         return patch
-    return _joined(_patch(record.AgentV3, _rest(agent), _read_rest(given[REST])), patch)
+    return _joined(_patch(record.AgentV3, found.rest, _read_rest(given[REST])), patch)
 
 
-def conflicts(agent: Document, given: dict[str, Any]) -> list[Difference]:
+def conflicts(agent: Document, given: dict[str, Any]) -> Differences:
     """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
-    in_fields = fields.values(_FIELDS, agent), {name: value for name, value in given.items() if name != REST}
-    rests = _rest(agent), _read_rest(given[REST])
+    found = fitting(agent)
+    in_fields = fields.values(found.fields, agent), {name: value for name, value in given.items() if name != REST}
+    rests = found.rest, _read_rest(given[REST])
     stored, wanted = ({**one, **rest} for one, rest in zip(in_fields, rests, strict=True))
     return differences.between(stored, wanted)
 

@@ -6,7 +6,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import agent_form, calls, guard, pages
+from chalicelib.console import agent_form, calls, guard, pages, shown
 from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
@@ -15,6 +15,9 @@ from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
 _SHOWN = 50
+_TOOL_TEXTS = ("name", "method", "serverUrl", "description")
+# Of all tools of an agent, escaped; of each, the tags around it, and the characters of a text.
+_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 150_000, 800, 1_000, 5_000
 
 
 @signed_in("/agents")
@@ -45,7 +48,7 @@ def save_agent(session: Session, agent_id: str) -> Response:
     """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
     fields = guard.form()
     agent, tag = calls.read(_PATH, agent_id=agent_id)
-    given = agent_form.typed(fields)
+    given = agent_form.typed(agent, fields)
     try:
         if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
             return _page(session, agent, tag, given, status=412, conflicts=found)
@@ -80,9 +83,10 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
 
 
 def arguments_of(tool: Document) -> str:
-    """The arguments that a test of a tool begins with, as JSON: the keys of its fields."""
+    """The arguments that a test of a tool begins with, as JSON: the keys of its fields, unless they are very many."""
     keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
-    return json.dumps({key: "" for key in keys if key}, indent=2, ensure_ascii=False)
+    text = shown.folded({key: "" for key in keys if key}, _MAX_ARGUMENTS)
+    return text if len(text) <= _MAX_ARGUMENTS else "{}"
 
 
 def _list(session: Session, asked: dict[str, str | None]) -> Any:
@@ -128,13 +132,27 @@ def _page(
         tag=tag,
         given=given,
         groups=agent_form.GROUPS,
+        left_out=agent_form.fitting(agent).left_out,
         issues=at_fields,
         others=others,
         message=error.message if error and not error.issues else None,
         conflicts=conflicts,
-        tools=[{**tool, "arguments": arguments_of(tool)} for tool in agent.get("tools") or ()],
+        **_tools(agent),
         saved=exchange.query_value("saved"),
     )
+
+
+def _tools(agent: Document) -> Document:
+    """The tools that fit on the page with the agent, and whether there are more."""
+    tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
+    found = []
+    for tool in tools:
+        texts = {name: shown.cut(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
+        found.append({**texts, "id": tool["id"], "disabled": tool.get("disabled"), "arguments": arguments_of(tool)})
+        left -= _TOOL_BYTES + sum(shown.size(str(value)) for value in found[-1].values())
+        if left < 0:
+            break
+    return {"tools": found, "has_more_tools": len(found) < len(tools)}
 
 
 def _sorted(issues: list[errors.Issue], given: dict[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:

@@ -3,9 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from chalicelib import storage
 from chalicelib.console import shown
 
 _MISSING = object()
+# What is below the deepest level is compared as one value.
+_MAX_LEVELS = 8
+# Of a path and of each text, and together, escaped. So a page has few hundred KB, whatever it compares.
+_MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 20_000, 150_000
+_ROW_BYTES = 200  # the tags around it
 
 
 class Difference(NamedTuple):
@@ -16,25 +22,39 @@ class Difference(NamedTuple):
     after: str | None
 
 
-def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> list[Difference]:
-    """The members that differ, ordered by path, without the top-level members in `ignored`."""
+class Differences(list[Difference]):
+    """Members that differ; `has_more` if these are only the first."""
+
+    has_more = False
+
+
+def between(before: Any, after: Any, ignored: frozenset[str] = frozenset()) -> Differences:
+    """The members that differ, ordered by path, without the top-level members in `ignored`: up to 150 KB of them."""
     old = {name: value for name, value in before.items() if name not in ignored}
     new = {name: value for name, value in after.items() if name not in ignored}
-    return [Difference(path, _text(one), _text(other)) for path, one, other in _compare("", old, new)]
+    found, left = Differences(), _MAX_BYTES
+    for path, one, other in _compare("", old, new, _MAX_LEVELS):
+        entry = Difference(shown.cut(path, _MAX_PATH), _text(one), _text(other))
+        left -= _ROW_BYTES + sum(shown.size(text or "") for text in entry)
+        if found and left < 0:
+            found.has_more = True
+            break
+        found.append(entry)
+    return found
 
 
-def _compare(path: str, one: Any, other: Any) -> Iterator[tuple[str, Any, Any]]:
+def _compare(path: str, one: Any, other: Any, levels: int) -> Iterator[tuple[str, Any, Any]]:
     # The members of an object that is only on one side are compared, too.
     one, other = (
         {} if this is _MISSING and that and isinstance(that, dict) else this for this, that in _both(one, other)
     )
-    if isinstance(one, dict) and isinstance(other, dict):
+    if levels and isinstance(one, dict) and isinstance(other, dict):
         for name in sorted(one.keys() | other.keys()):
             below = f"{path}.{name}" if path else name
-            yield from _compare(below, one.get(name, _MISSING), other.get(name, _MISSING))
-    elif isinstance(one, list) and isinstance(other, list) and (named := _by_id(one, other)):
-        yield from _compare(path, *named)
-    elif shown.folded(_known(one)) != shown.folded(_known(other)):
+            yield from _compare(below, one.get(name, _MISSING), other.get(name, _MISSING), levels - 1)
+    elif levels and isinstance(one, list) and isinstance(other, list) and (named := _by_id(one, other)):
+        yield from _compare(path, *named, levels)
+    elif not storage.json_equal(_known(one), _known(other)):
         yield path, one, other
 
 
@@ -52,11 +72,11 @@ def _both(one: Any, other: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     return (one, other), (other, one)
 
 
-def _known(value: Any) -> Any:
-    return ["missing"] if value is _MISSING else value
+def _known(value: Any) -> dict[str, Any]:
+    return {} if value is _MISSING else {"value": value}
 
 
 def _text(value: Any) -> str | None:
     if value is _MISSING:
         return None
-    return value if isinstance(value, str) else shown.folded(value)
+    return shown.cut(value, _MAX_TEXT) if isinstance(value, str) else shown.folded(value, _MAX_TEXT)

@@ -9,7 +9,7 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.hours import Hour
-from chalicelib.console import guard, periods
+from chalicelib.console import guard, periods, shown
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import browse, store
@@ -66,12 +66,16 @@ def shown_agents(session: Session) -> Agents:
     """The agents that the person sees, of the first 50; an untitled agent has its id."""
     if session.agent_ids is None:
         entries = agents.list_entries(session.workspace_id, None, MAX_AGENTS + 1)
-        titles = [(one.agent_id, agents.summary_of(one).get("title") or one.agent_id) for one in entries]
+        titles = [(one.agent_id, _title(one, agents.summary_of(one))) for one in entries]
         return Agents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
     keyed = [agents.keyed(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
     found = [row for _, row in agents.read_entries(keyed) if row is not None]
-    return Agents({row.agent_id: row.open().get("title") or row.agent_id for row in found}, len(ids) > MAX_AGENTS)
+    return Agents({row.agent_id: _title(row, row.open()) for row in found}, len(ids) > MAX_AGENTS)
+
+
+def _title(row: agents.AgentRow, agent: Document) -> str:
+    return shown.titled({**agent, "ID": row.agent_id})
 
 
 def waiting(session: Session, limit: int) -> list[Document]:

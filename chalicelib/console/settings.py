@@ -47,7 +47,7 @@ def at_fields(error: errors.ApiError | None) -> dict[str, str]:
     return {one["path"].removeprefix("client.").removeprefix("token."): one["message"] for one in issues}
 
 
-def conflicts(before: dict[str, Any], given: dict[str, Any]) -> list[differences.Difference]:
+def conflicts(before: dict[str, Any], given: dict[str, Any]) -> differences.Differences:
     """The changes that saving the form would make to the record as it is now stored."""
     return differences.between(before, given)
 

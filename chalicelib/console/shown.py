@@ -1,5 +1,6 @@
 """How values are shown on pages: times, numbers, links and the items of messages. Pure."""
 
+import html
 import json
 from typing import Any
 
@@ -82,9 +83,32 @@ def card(item: Any) -> dict[str, Any]:
     }
 
 
-def folded(value: Any) -> str:
-    """Any value as indented JSON."""
-    return json.dumps(value, indent=2, ensure_ascii=False)
+def cut(text: str, most: int) -> str:
+    """The text; its beginning and an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else f"{text[:most]} …"
 
 
-FILTERS = {one.__name__: one for one in (day, moment, number, short, change, link, text_of, card, folded)}
+def folded(value: Any, most: int = 20_000) -> str:
+    """Any value as indented JSON, cut.
+
+    Indentation makes deep JSON much larger, so only what is shown is made.
+    """
+    text = ""
+    for part in json.JSONEncoder(indent=2, ensure_ascii=False).iterencode(value):
+        if len(text) + len(part) > most:
+            return cut(text + part, most)
+        text += part
+    return text
+
+
+def titled(agent: dict[str, Any]) -> str:
+    """How an agent is called: its title, up to 200 characters, or its id."""
+    return str(agent.get("title") or agent["ID"])[:200]
+
+
+def size(text: str) -> int:
+    """The bytes of a text in HTML."""
+    return len(html.escape(text).encode())
+
+
+FILTERS = {one.__name__: one for one in (day, moment, number, short, change, link, text_of, card, folded, titled)}

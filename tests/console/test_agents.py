@@ -204,6 +204,52 @@ def test_secrets_are_on_no_page(signed_in: Browser, workspace_api: Api) -> None:
         assert CANARY not in page.text and key not in page.text and "unknownMember" not in page.text
 
 
+def deep(value: Any, levels: int) -> Any:
+    """A value in lists in lists."""
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+LARGE: dict[str, Any] = {
+    "deep": {"nodes": [{"id": "start", "rf": deep([0] * 70_000, 180)}]},
+    "many": {"nodes": [{"id": str(number), "name": "<"} for number in range(13_000)]},
+    "text": {"customThemeJSONString": "<" * 1_900_000},
+    "prompt": {"vg_systemPrompt": "<" * 1_900_000, "title": "'" * 90_000},
+    "messages": {"vg_initMessages": [""] * 70_000},
+    "keys": {"nodes": [{"id": "start", "rf": {f"{number}'": {"a": {"b": {"c": 1}}} for number in range(15_000)}}]},
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_the_largest_agents_make_pages_below_a_megabyte(
+    name: str, signed_in: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    page = signed_in.open(AGENT)
+    assert "Too large" not in page.text
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
+    before = stored(workspace_api)
+    sizes = [len(signed_in.open(path).text.encode()) for path in ("/agents", f"{AGENT}/versions", "/overview")]
+    shown, conflict = signed_in.open(AGENT), save(signed_in, {"description": "Mine"}, page)
+    compared = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert (shown.status, conflict.status, compared.status) == (200, 412, 200)
+    assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict, compared))) < 1_000_000
+    assert "Too large for this page" in shown.text
+    assert "Saved." in save(signed_in, {"description": "Mine"}).text
+    assert stored(workspace_api) == {**before, "description": "Mine"}
+
+
+def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) -> None:
+    fields = [{"key": f"{number}'"} for number in range(500)]
+    tool = {"name": "<" * 2_000, "serverUrl": "https://a.test", "description": "<" * 2_000, "fields": fields}
+    for _ in range(25):
+        assert workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).status == 200
+    page = signed_in.open(AGENT)
+    assert (page.status, len(page.text.encode()) < 200_000, "Only the first tools" in page.text) == (200, True, True)
+
+
 def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, workspace: NewWorkspace) -> None:
     workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
     keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
