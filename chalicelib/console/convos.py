@@ -9,6 +9,7 @@ from chalice.app import Response
 
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
 from chalicelib.console import calls, guard, overview, pages
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
@@ -25,6 +26,8 @@ STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
 SHOWN, _MAX_SHOWN_BYTES = 100, 100_000
 # Requests for one page of the inbox of a person of an organisation, whose agents share it with all others.
 _MAX_INBOX_REQUESTS = 5
+# Pages of 100 clients, or of 500 that an organisation shares with others.
+_MAX_COLLEAGUES_REQUESTS = 5
 
 
 @signed_in("/convos")
@@ -87,6 +90,7 @@ def _page(
 ) -> Response:
     """The page, with the error of a form and what was typed into it."""
     shown = _transcript(session, agent_id, convo_id)
+    colleagues, has_more = _colleagues(session)
     return guard.page(
         session,
         "convo.html",
@@ -94,7 +98,8 @@ def _page(
         error.STATUS_CODE if error else 200,
         typed=typed,
         message=error.message if error else None,
-        colleagues=_colleagues(session),
+        colleagues=colleagues,
+        has_more_colleagues=has_more,
         mid=ids.new_id(),
         tags=json.dumps(shown["meta"].get("tags") or []),
         **shown,
@@ -162,14 +167,19 @@ def _waiting(session: Session, wanted: dict[str, Any]) -> Any:
     return {**found, "data": seen}
 
 
-def _colleagues(session: Session) -> list[tuple[str, str]]:
-    """The ids and names of those to whom a conversation may be assigned, up to 100."""
-    if session.client_id is None:
-        found = calls.get("/v3/clients", {"limit": 100})["data"]
-    else:
-        query = {"orgId": session.client.get("orgId"), "limit": 100}
-        found = calls.get("/v3/clients", query)["data"]
-    return [(one["ID"], one.get("name") or one.get("email") or one["ID"]) for one in found]
+def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
+    """The ids and names of those to whom a conversation may be assigned, by name, and whether there are more."""
+    query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
+    found: list[Any] = []
+    following = None
+    for _ in range(_MAX_COLLEAGUES_REQUESTS):
+        page = calls.get("/v3/clients", {**query, "cursor": following})
+        found += page["data"]
+        following = page.get("nextCursor")
+        if not following:
+            break
+    named = [(one["ID"], one.get("name") or one.get("email") or one["ID"]) for one in found]
+    return sorted(named, key=lambda one: one[1].casefold()), bool(following)
 
 
 def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
@@ -186,10 +196,20 @@ def _said(session: Session, text: str) -> Document:
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
-    to = fields.get("to") or None
-    if to is not None and to not in dict(_colleagues(session)):
-        raise errors.NotFound.of("client")
+    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to") or None
+    if to is not None and session.client_id is not None:
+        client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
+        if client.get("orgId") != session.client.get("orgId"):
+            raise errors.NotFound.of("client")
     _send("POST", "/assign", {"assign": {"to": to}}, values)
+
+
+def _named(session: Session, email: str) -> str:
+    """The id of the client with an email, of the person's organisation. Raises Invalid."""
+    row = clients.find_by_email(session.workspace_id, email.strip())
+    if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
+        raise errors.Invalid(guard.text(session, "wrong.assignee"))
+    return row.client_id
 
 
 def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.console import sessions
+from chalicelib.console import convos, sessions
 from tests.api import Answer, Api
 from tests.builders import state_body
 from tests.console.browser import Browser
@@ -132,6 +132,27 @@ def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, work
     hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
     assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
     assert stored() == ["mine"]
+
+
+def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
+    signed_in: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(120):
+        person = {"orgId": "acme", "name": f"Person {number}.", "email": f"p{number}@acme.test"}
+        workspace_api.post(f"/v2/clients/p{number:03}", person)
+    workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
+    page = signed_in.open(CONVO)
+    assert page.text.count("<option") == 1 + 121 and 'name="email"' not in page.text
+    signed_in.submit(page, CONVO, {"action": "assign", "to": "p119"})
+    monkeypatch.setattr(convos, "_MAX_COLLEAGUES_REQUESTS", 1)
+    page = signed_in.open(CONVO)
+    assert "only the first 100 people" in page.text and '<option value="p119" selected' in page.text
+    signed_in.submit(page, CONVO, {"action": "assign", "to": "", "email": "P118@acme.test"})
+    for other in ("eve@rival.test", "nobody@acme.test", "?"):
+        refused = signed_in.submit(page, CONVO, {"action": "assign", "email": other})
+        assert (refused.status, "Nobody of your organisation" in refused.text) == (400, True)
+    found = workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+    assert found["chatAssignedTo"] == "p118"
 
 
 def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser, workspace_api: Api) -> None:
