@@ -59,7 +59,8 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     """What the page shows of the report. One request for each agent, and one more for each further MB."""
     wanted = periods.requested()
     found = [*_read(session, _agents(titles, agent_id), wanted)]
-    report, before = reports.report(found, wanted), wanted.before
+    before = wanted.before
+    report = reports.report(periods.comparable(found, wanted.period, before), wanted)
     earlier = series.build(before, before.before(), wanted.interval, [one for one in found if one.start < before.end])
     zone = wanted.period.zone
     return {

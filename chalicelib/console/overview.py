@@ -42,7 +42,7 @@ def read_overview(session: Session) -> Response:
     period = _period()
     of_agents = {one: [*counts.read(session.workspace_id, one, *_bounds(period), None)] for one in entries}
     found, before = _all(of_agents), period.before()
-    report = series.build(period, before, "day", found)
+    report = series.build(period, before, "day", periods.comparable(found, period, before))
     earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
     return guard.page(
         session,

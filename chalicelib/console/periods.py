@@ -1,11 +1,12 @@
 """Periods that a person chooses on a page: the last days, or from one date to another, in a time zone."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from chalicelib import clock, errors
 from chalicelib.analytics import asked, hours, series
+from chalicelib.analytics.hours import Hour
 from chalicelib.http import exchange
 
 LAST_DAYS = (7, 30, 90)
@@ -56,6 +57,15 @@ def labelled(entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo) -> 
     """The entries of a series with a `label` each, such as 24 Oct, and 0 for an average without conversations."""
     labels = (_label(entry["from"], interval, zone) for entry in entries)
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
+
+
+def comparable(found: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
+    """The hours without those of the period before that come later in it than now comes in the period.
+
+    So the totals of a period with an unfinished day are compared with as much of the period before.
+    """
+    end = before.end - max(0, period.end - clock.seconds())
+    return [hour for hour in found if hour.start < end or hour.start >= period.start]
 
 
 def drawn(entries: Sequence[dict[str, Any]], end: int) -> int:

@@ -10,6 +10,7 @@ from chalicelib import clock
 from chalicelib.console import overview, sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.conftest import PassTime
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 from tests.console.counted import count
@@ -37,6 +38,21 @@ def test_a_person_sees_the_counts_of_their_agents(signed_in: Browser) -> None:
         assert "<strong>7</strong>" in page.text and "<strong>84</strong>" in page.text
         assert "999" not in page.text and "Other" not in page.text
     assert "NL" in signed_in.open("/analytics?by=country").text
+
+
+def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    day = 24 * 60 * 60
+    pass_time(day + day // 2 - clock.seconds() % day)  # to noon
+    for days, hour, number in ((0, 0, 6), (30, 23, 90), (31, 0, 4)):
+        date = clock.iso(clock.seconds() - days * day)[:10]
+        count(workspace.workspace_id, "support", date, hour, "NL", conversations=number)
+    browser.sign_in("bo@acme.test", PASSWORD)
+    assert "▲ 50 %" in browser.open("/overview").text
+    assert "before: 4<" in browser.open("/analytics").text
+    since, until = (clock.iso(clock.seconds() - days * day)[:10] for days in (30, 1))
+    assert "before: 4<" in browser.open(f"/analytics?from={since}&to={until}").text
 
 
 def points(page: str) -> list[int]:
