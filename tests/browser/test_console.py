@@ -148,3 +148,30 @@ def test_a_second_browser_sees_a_reply_live(browsers: tuple[Chrome, Chrome], run
     listed = ask(run, "GET", "/v3/agents/support/convos/live/messages")["data"]
     assert [one["item"]["text"] for one in listed] == ["Reply 2", "Reply 1", "Reply 0", "Hello"]
     assert first.log() == second.log() == []
+
+
+# Slow answers, and a page that is hidden and shown five times and typed into.
+_RETURN = """
+let asked = 0;
+const real = window.fetch;
+const later = (given) => new Promise((done) => setTimeout(() => done(real(...given)), 1000));
+window.fetch = (...given) => { asked += 1; return later(given); };
+for (let times = 0; times < 5; times += 1) document.dispatchEvent(new Event("visibilitychange"));
+document.dispatchEvent(new Event("input"));
+return asked;
+"""
+
+
+def test_a_page_asks_for_news_once_at_a_time(browsers: tuple[Chrome, Chrome], run: Run) -> None:
+    converse(run, "live", {"userName": "Ann", "state": "requested_chat"}, [{"item": {"text": "Hello"}}])
+    person = Person(browsers[0], run)
+    person.be_signed_in()
+    person.open("/convos/support/live")
+    assert person.driver.execute_script(_RETURN) == 1
+    ask(
+        run,
+        "POST",
+        "/v3/agents/support/convos/live/messages",
+        {"messages": [{"from": "human", "item": {"text": "Later"}}]},
+    )
+    person.sees("Later")

@@ -5,12 +5,14 @@ const live = document.querySelector("[data-live]");
 if (live) {
   // Seconds between two requests, and how many of them: quick at first, slower while the page is idle.
   const pace = [[1.6, 56], [5, 30], [10, 15], [15, 15], [60, Infinity]];
-  let asked = 0, tag = live.dataset.tag, timer;
+  let asked = 0, tag = live.dataset.tag, timer, isAsking = false;
   const delay = () => {
     let left = asked;
     for (const [seconds, times] of pace) { if (left < times) return seconds * 1000; left -= times; }
   };
   const ask = async () => {
+    if (isAsking) return; // it waits for the next when it is answered
+    isAsking = true;
     asked += 1;
     try {
       const answer = await fetch(live.dataset.live, { headers: { "If-None-Match": tag }, cache: "no-store", redirect: "error" });
@@ -21,12 +23,12 @@ if (live) {
         if (atEnd) window.scrollTo(0, document.body.scrollHeight);
         asked = 0;
       } else if (answer.status !== 304) return;
-    } catch { /* offline: ask again */ }
+    } catch { /* offline: ask again */ } finally { isAsking = false; }
     wait();
   };
-  const wait = () => { clearTimeout(timer); if (!document.hidden) timer = setTimeout(ask, delay()); };
+  const wait = () => { clearTimeout(timer); if (!document.hidden && !isAsking) timer = setTimeout(ask, delay()); };
   const again = () => { asked = 0; wait(); };
-  document.addEventListener("visibilitychange", () => { if (!document.hidden) { asked = 0; ask(); } else clearTimeout(timer); });
+  document.addEventListener("visibilitychange", () => { clearTimeout(timer); if (!document.hidden) { asked = 0; ask(); } });
   document.addEventListener("input", again);
   wait();
 }
