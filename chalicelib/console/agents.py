@@ -135,7 +135,7 @@ def _page(
         left_out=agent_form.fitting(agent).left_out,
         issues=at_fields,
         others=others,
-        message=error.message if error and not error.issues else None,
+        message=guard.form_message(error, session) if error and not error.issues else None,
         conflicts=conflicts,
         **_tools(agent),
         saved=exchange.query_value("saved"),

@@ -62,19 +62,19 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     before = wanted.before
     report = reports.report(periods.comparable(found, wanted.period, before), wanted)
     earlier = series.build(before, before.before(), wanted.interval, [one for one in found if one.start < before.end])
-    zone = wanted.period.zone
+    zone, t = wanted.period.zone, guard.texts(session)
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
         "previous": {"averageSeconds": 0, **report["previous"]},
-        "series": periods.labelled(report["series"], wanted.interval, zone),
-        "earlier": periods.labelled(earlier["series"], wanted.interval, zone),
+        "series": periods.labelled(report["series"], wanted.interval, zone, t),
+        "earlier": periods.labelled(earlier["series"], wanted.interval, zone, t),
         "drawn": periods.drawn(report["series"], wanted.period.end),
         "counts": COUNTS,
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, wanted),
         "wanted": wanted,
-        "range": periods.labelled([{"from": wanted.period.start}, {"from": wanted.period.end - 1}], "day", zone),
+        "range": periods.labelled([{"from": wanted.period.start}, {"from": wanted.period.end - 1}], "day", zone, t),
     }
 
 

@@ -51,7 +51,8 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
     try:
         return action()
     except errors.ApiError as error:
-        return pages.page("error.html", language, error.STATUS_CODE, session=session, message=error.message, current="")
+        said, status = sentence(error, language), error.STATUS_CODE
+        return pages.page("error.html", language, status, session=session, message=said, current="")
 
 
 def form() -> dict[str, str]:
@@ -73,13 +74,23 @@ def is_from_other_site() -> bool:
 
 
 def language_of(session: Session | None) -> str:
-    """The language of a page: that of the organisation, by default English."""
-    return rendering.language_of(session.organisation if session else {})
+    """The language of a page: that of the organisation, without a session that of the browser, by default English."""
+    return rendering.language_of(session.organisation) if session else pages.browser_language()
 
 
-def text(session: Session, key: str, **values: Any) -> str:
-    """A text in the language of the person's pages."""
-    return pages.texts(language_of(session))(key, **values)
+def texts(session: Session) -> rendering.Texts:
+    """The texts in the language of the person's pages."""
+    return pages.texts(language_of(session))
+
+
+def sentence(error: errors.ApiError, language: str) -> str:
+    """What a page says of an error. Its own sentence is in English; other languages have one for each status."""
+    return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
+
+
+def form_message(error: errors.ApiError | None, session: Session) -> str | None:
+    """What the page of a form says of an error that has no field."""
+    return sentence(error, language_of(session)) if error else None
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

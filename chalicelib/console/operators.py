@@ -120,7 +120,7 @@ def _page(
         given=given,
         issued=issued,
         issues=settings.at_fields(error),
-        message=error.message if error and not error.issues else None,
+        message=guard.form_message(error, session) if error and not error.issues else None,
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,
     )

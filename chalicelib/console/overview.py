@@ -44,13 +44,14 @@ def read_overview(session: Session) -> Response:
     found, before = _all(of_agents), period.before()
     report = series.build(period, before, "day", periods.comparable(found, period, before))
     earlier = series.build(before, before.before(), "day", [one for one in found if one.start < before.end])
+    t = guard.texts(session)
     return guard.page(
         session,
         "overview.html",
         "/overview",
         report=report,
-        series=periods.labelled(report["series"], "day", period.zone),
-        earlier=periods.labelled(earlier["series"], "day", period.zone),
+        series=periods.labelled(report["series"], "day", period.zone, t),
+        earlier=periods.labelled(earlier["series"], "day", period.zone, t),
         tiles=TILES,
         charts_shown=CHARTS,
         bars={"agent": _by_agent(period, entries, of_agents), **_by_dimensions(session, period, [*entries])},

@@ -62,6 +62,11 @@ def asset(name: str) -> Response:
     raise errors.NotFound.of("file")
 
 
+def browser_language() -> str:
+    """The language that the browser asks for."""
+    return rendering.accepted(exchange.request().headers.get("accept-language", ""))
+
+
 def root() -> str:
     """The path of the console as the browser sees it, with the stage of a gateway."""
     request = exchange.request()

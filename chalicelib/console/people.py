@@ -135,7 +135,7 @@ def _missing(session: Session, values: dict[str, Any]) -> set[str]:
 
 
 def _wrong(session: Session, rule: str, **values: Any) -> errors.Invalid:
-    return errors.Invalid.member(rule.partition(".")[0], guard.text(session, f"wrong.{rule}", **values))
+    return errors.Invalid.member(rule.partition(".")[0], guard.texts(session)(f"wrong.{rule}", **values))
 
 
 def _access(client: Document, given: dict[str, Any]) -> Document:
@@ -176,6 +176,6 @@ def _page(
         given=given,
         issues=issues,
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
-        message=error.message if error and not issues else None,
+        message=guard.form_message(error, session) if error and not issues else None,
         conflicts=conflicts,
     )

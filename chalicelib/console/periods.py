@@ -1,12 +1,13 @@
 """Periods that a person chooses on a page: the last days, or from one date to another, in a time zone."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 
 from chalicelib import clock, errors
 from chalicelib.analytics import asked, hours, series
 from chalicelib.analytics.hours import Hour
+from chalicelib.console import shown
 from chalicelib.http import exchange
 
 LAST_DAYS = (7, 30, 90)
@@ -53,9 +54,11 @@ def requested_bounds() -> tuple[int | None, int | None]:
     return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
 
 
-def labelled(entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo) -> list[dict[str, Any]]:
+def labelled(
+    entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
+) -> list[dict[str, Any]]:
     """The entries of a series with a `label` each, such as 24 Oct, and 0 for an average without conversations."""
-    labels = (_label(entry["from"], interval, zone) for entry in entries)
+    labels = (_label(entry["from"], interval, zone, t) for entry in entries)
     return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
 
 
@@ -113,12 +116,9 @@ def _midnight(day: date, zone: tzinfo) -> int:
     return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
 
 
-def _label(seconds: int, interval: str, zone: tzinfo) -> str:
+def _label(seconds: int, interval: str, zone: tzinfo, t: Callable[[str], str]) -> str:
     local = datetime.fromtimestamp(seconds, zone)
-    day = f"{local.day} {_MONTHS[local.month - 1]}"
+    month = shown.month(local.month, t)
     if interval == "month":
-        return f"{_MONTHS[local.month - 1]} {local.year}"
-    return f"{day} {local:%H:%M}" if interval == "hour" else day
-
-
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+        return f"{month} {local.year}"
+    return f"{local.day} {month} {local:%H:%M}" if interval == "hour" else f"{local.day} {month}"

@@ -36,6 +36,10 @@ class Texts:
         """The text of a key."""
         return self._by_key[key].format(**values)
 
+    def of_status(self, status: int) -> str:
+        """What went wrong, by the status of the answer."""
+        return self._by_key.get(f"error.{status}", self._by_key["error.other"])
+
     def named(self, group: str, key: str) -> str:
         """The text of a key that a record has, such as a state; the key itself if there is no text for it."""
         return self._by_key.get(f"{group}.{key}", key)
@@ -45,6 +49,12 @@ def language_of(organisation: dict[str, Any]) -> str:
     """The language of an organisation's people, by default English."""
     wanted = organisation.get("preferredLanguage")
     return wanted if wanted in LANGUAGES else LANGUAGES[0]
+
+
+def accepted(header: str) -> str:
+    """The first language of an `Accept-Language` header that there are texts in, by default English."""
+    wanted = (one.strip().partition(";")[0].partition("-")[0].lower() for one in header.split(","))
+    return next((one for one in wanted if one in LANGUAGES), LANGUAGES[0])
 
 
 @cache

@@ -4,7 +4,6 @@ A view is imported when its page is asked for. What serves the API or a stream i
 and the entry point of notifications.
 """
 
-import json
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -72,10 +71,10 @@ def show_errors(request: Request, get_response: Callable[[Request], Response]) -
         return response
     pages: Any = import_module("chalicelib.console.pages")
     with exchange.request_context(request):
-        message = json.loads(response.body)["message"]
-        shown: Response = pages.page(
-            "error.html", pages.LANGUAGES[0], response.status_code, session=None, message=message
-        )
+        language, status = pages.browser_language(), response.status_code
+        # The message is for programs: it may ask for JSON.
+        message = pages.texts(language).of_status(status)
+        shown: Response = pages.page("error.html", language, status, session=None, message=message)
         return shown
 
 

@@ -160,7 +160,7 @@ def _page(
         tag=tag,
         given=given,
         issues=at_fields(error),
-        message=error.message if error and not error.issues else None,
+        message=guard.form_message(error, session) if error and not error.issues else None,
         conflicts=conflicts,
         choices=_choices(guard.language_of(session), organisation),
         people=people["data"],

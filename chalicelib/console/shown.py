@@ -2,24 +2,30 @@
 
 import html
 import json
+from collections.abc import Callable
 from typing import Any
 
 from chalicelib import clock
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_Texts = Callable[[str], str]
 
 
-def day(seconds: int) -> str:
+def month(number: int, t: _Texts) -> str:
+    """The short name of a month, 1 to 12, in the language of the texts."""
+    return t("months").split()[number - 1]
+
+
+def day(seconds: int, t: _Texts) -> str:
     """A day of UTC, such as 24 Oct."""
     date = clock.iso(int(seconds))[:10]
-    return f"{int(date[8:])} {_MONTHS[int(date[5:7]) - 1]}"
+    return f"{int(date[8:])} {month(int(date[5:7]), t)}"
 
 
-def moment(seconds: float | None) -> str:
+def moment(seconds: float | None, t: _Texts) -> str:
     """A time of UTC, such as 24 Oct 08:58; empty without one."""
     if not seconds or not 0 < seconds < 10**11:
         return ""
-    return f"{day(int(seconds))} {clock.iso(int(seconds))[11:16]}"
+    return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
 
 
 def number(value: float) -> str:

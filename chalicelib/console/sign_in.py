@@ -2,6 +2,7 @@
 
 from chalice.app import Response
 
+from chalicelib import errors
 from chalicelib.console import guard, pages, sessions
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
@@ -45,20 +46,20 @@ def read_asset(name: str) -> Response:
 
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
-        return _sign_in_page(workspace, "Open the sign-in itself, then try again.", 403)
+        return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
     fields, address = guard.form(), exchange.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, stored.TooManyAttempts) as error:
-        return _sign_in_page(workspace, error.message, error.STATUS_CODE)
+        return _sign_in_page(workspace, error)
     # From there, whoever may open no overview is led to the first page that they may.
     return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, stored.LIFETIME))
 
 
-def _sign_in_page(workspace: str, message: str | None = None, status: int = 200) -> Response:
-    return pages.page(
-        "sign_in.html", guard.language_of(None), status, session=None, workspace=workspace, message=message
-    )
+def _sign_in_page(workspace: str, error: errors.ApiError | None = None) -> Response:
+    language, status = guard.language_of(None), error.STATUS_CODE if error else 200
+    message = guard.sentence(error, language) if error else None
+    return pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message)
 
 
 def _workspace() -> str:

@@ -6,6 +6,7 @@ from chalicelib import storage
 from chalicelib.console import sessions
 from chalicelib.credentials.sessions import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
 from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 
@@ -56,3 +57,35 @@ def test_an_email_has_50_attempts_from_all_networks_however_it_is_written(worksp
     for address in ("2001:db8:0:0:ffff::1", "198.51.100.1", "", "unknown"):
         with pytest.raises(TooManyAttempts):
             sessions.sign_in(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}, address)
+
+
+def test_without_a_session_pages_are_in_the_language_of_the_browser(browser: Browser) -> None:
+    for header, said in (
+        ("nl-BE,nl;q=0.9,en;q=0.8", "Inloggen"),
+        ("fr,en,nl", "Sign in"),
+        ("", "Sign in"),
+        (";,-", "Sign in"),
+    ):
+        assert f"<h1>{said}</h1>" in browser.open("", **{"Accept-Language": header}).text
+    wrong = browser.post("", {"email": "x", "password": "y"}, **{"Accept-Language": "nl"})
+    assert (wrong.status, "De gegevens om in te loggen kloppen niet." in wrong.text) == (401, True)
+
+
+def test_a_page_asks_nobody_for_json(browser: Browser) -> None:
+    for language, said in (("en", "was not sent by a page"), ("nl", "komt niet van een pagina")):
+        headers = {"Content-Type": "text/plain", "Accept-Language": language}
+        answer = browser.post("", {"email": "x"}, **headers)
+        assert (answer.status, said in answer.text, "JSON" in answer.text) == (415, True, False)
+
+
+def test_pages_say_months_and_errors_in_the_language_of_the_organisation(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads", "/agents"]})
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "createdAt": 1_780_000_000_000}})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    months = ["jan", "feb", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"]
+    captured = browser.open("/leads").text.partition("<tbody>")[2].partition("<time>")[2]
+    assert captured.split()[1] in months
+    for path, said in (("/overview", "niet voor u open"), ("/agents/other", "bestaat niet")):
+        page = browser.open(path)
+        assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text

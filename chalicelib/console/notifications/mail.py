@@ -1,6 +1,6 @@
 """A mail: composed as plain text and HTML in the language of the organisation, and sent by SES."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -56,7 +56,7 @@ def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> by
     message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
     message["Auto-Submitted"] = "auto-generated"
     more = (f"{t('mail.more')}: {everything}",) if has_more else ()
-    message.set_content(_text(subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
+    message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
     message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
     # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
     return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
@@ -96,9 +96,11 @@ def _link(workspace_id: str, person: Person, one: Waiting) -> str:
     return f"{settings.console_url()}/{quote(workspace_id)}{person.page}{below}"
 
 
-def _text(subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]) -> str:
+def _text(
+    t: Callable[..., str], subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]
+) -> str:
     blocks = [
-        "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at)} UTC", one.link)))
+        "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at, t)} UTC", one.link)))
         for one in lines
     ]
     return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
