@@ -51,10 +51,10 @@ def save_agent(session: Session, agent_id: str) -> Response:
     given = agent_form.typed(agent, fields)
     try:
         if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
-            return _page(session, agent, tag, given, status=412, conflicts=found)
+            return _page(session, agent, tag, given, conflicts=found)
         _save(agent_id, agent_form.change(agent, given), tag)
     except errors.ApiError as error:
-        return _page(session, agent, fields.get("tag", ""), given, status=error.STATUS_CODE, error=error)
+        return _page(session, agent, fields.get("tag", ""), given, error=error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
 
 
@@ -117,26 +117,24 @@ def _page(
     agent: Document,
     tag: str,
     given: dict[str, Any],
-    status: int = 200,
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
     """The page of an agent with these values in its fields, and each error at its field."""
     at_fields, others = _sorted(error.issues if error else [], given)
-    return guard.page(
+    return guard.form_page(
         session,
         "agent.html",
         "/agents",
-        status,
+        error,
+        conflicts,
+        at_fields,
         agent=agent,
         tag=tag,
         given=given,
         groups=agent_form.GROUPS,
         left_out=agent_form.fitting(agent).left_out,
-        issues=at_fields,
         others=others,
-        message=guard.form_message(error, session) if error and not error.issues else None,
-        conflicts=conflicts,
         **_tools(agent),
         saved=exchange.query_value("saved"),
     )

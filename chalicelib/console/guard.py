@@ -46,6 +46,28 @@ def page(session: Session, template: str, current: str, status: int = 200, **val
     return pages.page(template, language_of(session), status, session=session, current=current, **values)
 
 
+def form_page(
+    session: Session,
+    template: str,
+    current: str,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+    issues: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """The page of a form: after an error, at its fields if it names any, or with the conflicts of another save."""
+    issues = at_fields(error) if issues is None else issues
+    message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
+    status = error.STATUS_CODE if error else 412 if conflicts else 200
+    return page(session, template, current, status, issues=issues, message=message, conflicts=conflicts, **values)
+
+
+def at_fields(error: errors.ApiError | None) -> dict[str, str]:
+    """The messages of an error by the field that they are about."""
+    issues = error.issues if error else []
+    return {one["path"].removeprefix("client.").removeprefix("token."): one["message"] for one in issues}
+
+
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
     """The answer of an action, or the page of the error that it raises."""
     try:
@@ -86,11 +108,6 @@ def texts(session: Session) -> rendering.Texts:
 def sentence(error: errors.ApiError, language: str) -> str:
     """What a page says of an error. Its own sentence is in English; other languages have one for each status."""
     return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
-
-
-def form_message(error: errors.ApiError | None, session: Session) -> str | None:
-    """What the page of a form says of an error that has no field."""
-    return sentence(error, language_of(session)) if error else None
 
 
 def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:

@@ -39,7 +39,7 @@ def issue_token(session: Session) -> Response:
     try:
         issued = calls.send_once(sent.get("once"), "/v3/tokens", {"token": _token(sent)})["data"]
     except errors.ApiError as error:
-        return _page(session, sent, status=error.STATUS_CODE, error=error)
+        return _page(session, sent, error=error)
     return _page(session, {}, issued=issued)
 
 
@@ -100,18 +100,17 @@ def _token(sent: dict[str, str]) -> Document:
 def _page(
     session: Session,
     given: dict[str, str],
-    status: int = 200,
     error: errors.ApiError | None = None,
     issued: Any = None,
 ) -> Response:
     get = calls.get
     found = get("/v3/tokens", {"limit": _SHOWN, "cursor": exchange.query_value("tokens")})
     organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": exchange.query_value("cursor")})
-    return guard.page(
+    return guard.form_page(
         session,
         "settings.html",
         "/settings",
-        status,
+        error,
         organisations=organisations["data"],
         following=organisations.get("nextCursor"),
         webhooks=get("/v3/webhooks")["data"],
@@ -119,8 +118,6 @@ def _page(
         more_tokens=found.get("nextCursor"),
         given=given,
         issued=issued,
-        issues=settings.at_fields(error),
-        message=guard.form_message(error, session) if error and not error.issues else None,
         lifetimes=LIFETIMES,
         scopes=scopes.ALL,
     )

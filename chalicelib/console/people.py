@@ -40,7 +40,7 @@ def create_client(session: Session, org_id: str) -> Response:
         client = {**_change({}, given, sent, session), "orgId": org_id}
         calls.send_once(sent.get("once"), "/v3/clients", {"client": client})
     except errors.ApiError as error:
-        return _page(session, org_id, {}, "", given, status=error.STATUS_CODE, error=error)
+        return _page(session, org_id, {}, "", given, error=error)
     return _to_organisation(session, org_id)
 
 
@@ -57,11 +57,11 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
     given = _typed(sent)
     if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
-        return _page(session, org_id, client, tag, given, status=412, conflicts=found)
+        return _page(session, org_id, client, tag, given, conflicts=found)
     try:
         _save(client_id, _change(client, given, sent, session), tag)
     except errors.ApiError as error:
-        return _page(session, org_id, client, tag, given, status=error.STATUS_CODE, error=error)
+        return _page(session, org_id, client, tag, given, error=error)
     return _to_organisation(session, org_id)
 
 
@@ -148,9 +148,7 @@ def _access(client: Document, given: dict[str, Any]) -> Document:
 
 
 def _issues(error: errors.ApiError | None) -> dict[str, str]:
-    if isinstance(error, clients.EmailTaken):
-        return {"email": error.message}
-    return settings.at_fields(error)
+    return {"email": error.message} if isinstance(error, clients.EmailTaken) else guard.at_fields(error)
 
 
 def _page(
@@ -159,23 +157,20 @@ def _page(
     client: Document,
     tag: str,
     given: dict[str, Any],
-    status: int = 200,
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    issues = _issues(error)
-    return guard.page(
+    return guard.form_page(
         session,
         "client.html",
         "/settings",
-        status,
+        error,
+        conflicts,
+        _issues(error),
         org_id=org_id,
         client=client,
         is_own=session.client_id is not None and client.get("ID") == session.client_id,
         tag=tag,
         given=given,
-        issues=issues,
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
-        message=guard.form_message(error, session) if error and not issues else None,
-        conflicts=conflicts,
     )

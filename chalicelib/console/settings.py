@@ -41,12 +41,6 @@ def require_organisation(session: Session, org_id: str) -> None:
         raise errors.NotFound.of("organisation")
 
 
-def at_fields(error: errors.ApiError | None) -> dict[str, str]:
-    """The messages of an error by the field that they are about."""
-    issues = error.issues if error else []
-    return {one["path"].removeprefix("client.").removeprefix("token."): one["message"] for one in issues}
-
-
 def conflicts(before: dict[str, Any], given: dict[str, Any]) -> differences.Differences:
     """The changes that saving the form would make to the record as it is now stored."""
     return differences.between(before, given)
@@ -70,11 +64,11 @@ def save_organisation(session: Session, org_id: str) -> Response:
     sent, own = guard.form(), _fields(session)
     given = fields.typed(own, sent)
     if sent.get("tag") != tag and (found := conflicts(fields.values(own, organisation), given)):
-        return _page(session, organisation, tag, given, status=412, conflicts=found)
+        return _page(session, organisation, tag, given, conflicts=found)
     try:
         answer = _save(org_id, organisation, fields.change(own, organisation, given), tag)
     except errors.ApiError as error:
-        return _page(session, organisation, tag, given, status=error.STATUS_CODE, error=error)
+        return _page(session, organisation, tag, given, error=error)
     # What the API warns of: agents that do not exist, or not yet.
     saved = "unknown_agents" if answer.get("warnings") else "saved"
     return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
@@ -144,24 +138,21 @@ def _page(
     organisation: Document,
     tag: str,
     given: dict[str, Any],
-    status: int = 200,
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
     query = {"limit": 100, "cursor": exchange.query_value("cursor")}
     people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
-    return guard.page(
+    return guard.form_page(
         session,
         "organisation.html",
         "/settings",
-        status,
+        error,
+        conflicts,
         organisation=organisation,
         may_edit=_may_edit(session, organisation),
         tag=tag,
         given=given,
-        issues=at_fields(error),
-        message=guard.form_message(error, session) if error and not error.issues else None,
-        conflicts=conflicts,
         choices=_choices(guard.language_of(session), organisation),
         people=people["data"],
         following=people.get("nextCursor"),
