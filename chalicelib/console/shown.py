@@ -28,9 +28,9 @@ def moment(seconds: float | None, t: _Texts) -> str:
     return f"{day(int(seconds), t)} {clock.iso(int(seconds))[11:16]}"
 
 
-def number(value: float) -> str:
-    """A number with thousands separated."""
-    return f"{value:,}"
+def number(value: float, t: _Texts) -> str:
+    """A number with thousands separated, as the language does."""
+    return f"{value:,}".replace(",", t("thousands"))
 
 
 def short(value: float) -> str:

@@ -78,7 +78,7 @@ def test_a_person_filters_reads_and_acts(person: Person, run: Run) -> None:
     person.fill("tags", "refund, urgent")
     person.press("Save")
     person.choose("to", "Cas Smit")
-    person.press("Assign to")
+    person.press("Assign")
     person.sees("With a person")
     found = ask(run, "GET", "/v3/agents/support/convos/ann")["data"]["conversation"]
     assert (found["tags"], found["chatAssignedTo"]) == (["refund", "urgent"], "cas")

@@ -2,13 +2,14 @@
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from chalicelib.console import sessions
 from chalicelib.credentials.sessions import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
+from tests.console.counted import count
 
 
 def test_a_client_signs_in_and_sees_the_overview(browser: Browser) -> None:
@@ -78,7 +79,9 @@ def test_a_page_asks_nobody_for_json(browser: Browser) -> None:
         assert (answer.status, said in answer.text, "JSON" in answer.text) == (415, True, False)
 
 
-def test_pages_say_months_and_errors_in_the_language_of_the_organisation(browser: Browser, workspace_api: Api) -> None:
+def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
     workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
     workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads", "/agents"]})
     workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "createdAt": 1_780_000_000_000}})
@@ -86,6 +89,13 @@ def test_pages_say_months_and_errors_in_the_language_of_the_organisation(browser
     months = ["jan", "feb", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"]
     captured = browser.open("/leads").text.partition("<tbody>")[2].partition("<time>")[2]
     assert captured.split()[1] in months
+    workspace_api.post("/v2/clients/bo", {"canAccess": None})
+    sessions.clear_cache()
+    count(workspace.workspace_id, "support", clock.iso(clock.seconds())[:10], 0, "unknown", messages=1_234)
+    page = browser.open("/overview")
+    assert "<strong>1.234</strong>" in page.text
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads", "/agents"]})
+    sessions.clear_cache()
     for path, said in (("/overview", "niet voor u open"), ("/agents/other", "bestaat niet")):
         page = browser.open(path)
         assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text
