@@ -17,7 +17,7 @@ def main() -> int:
         )
         return 0
     # The configuration leaves out this folder, so that no other run needs a browser.
-    return pytest.main(["-o", "norecursedirs=.*", "tests/browser", *sys.argv[1:]])
+    return pytest.main(["-n", "2", "--dist", "loadscope", "-o", "norecursedirs=.*", "tests/browser", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def _take_all(run: Run) -> None:
         person.sign_in(client["password"], client["email"])
         (waiting, *_) = ask(run, "GET", "/v3/convos?inbox=true")["data"]
         _take(person, "/overview", _WIDE, "light", "console-overview")
-        _take(person, "/analytics?days=90&by=country", _WIDE, "dark", "console-analytics")
+        _take(person, "/analytics?days=30&by=country", _WIDE, "dark", "console-analytics")
         _take(person, f"/convos/{waiting['agentId']}/{waiting['ID']}", NARROW, "light", "console-conversation")
 
 
