@@ -114,7 +114,7 @@ def test_filters_orders_and_pages_equal_the_model(
     """With small bounds, so that pages end at each of them."""
     monkeypatch.setattr(browse, "PORTION", 20)
     monkeypatch.setattr(browse, "MAX_EXAMINED", 60)
-    agents = any_agents(1, 130)
+    agents = any_agents(1, 80)
     fill(workspace, agents)
     api.get("/v3/tokens")
     compare(api, agents, seed=1, limits=(1, 7, 20, 100, 500))

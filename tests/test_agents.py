@@ -588,6 +588,7 @@ def test_the_second_of_two_concurrent_creations_is_an_edit(
 def test_a_change_that_always_loses_the_race_is_a_conflict(
     api: Api, agent_id: str, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(clock, "sleep", lambda _: None)
     numbers = iter(range(100))
     interrupt(monkeypatch, 99, lambda: api.post(f"/v2/agents/{agent_id}", {"vg_maxTokens": next(numbers)}))
     refused(api.post(f"/v2/agents/{agent_id}", {"title": "ours"}), 409)

@@ -17,7 +17,7 @@ from tests.api import Api
 from tests.capacity import metered
 from tests.selection import whole
 
-FEW, MANY, QUERIES_OF_MANY = 400, 20_000, 4
+FEW, MANY, QUERIES_OF_MANY = 200, 20_000, 4
 AGENTS = ("support", "sales", "quiet")
 START = 1_780_000_000
 DAY = 24 * 60 * 60

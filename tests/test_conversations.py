@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from chalicelib.conversations import received, store
 from chalicelib.conversations import turns as turns_
 from chalicelib.conversations.state import LIMIT, State
@@ -243,6 +243,7 @@ def test_a_recreated_conversation_is_not_mistaken_for_the_deleted_one(
 
 
 def test_a_merge_gives_up_after_ten_attempts(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "sleep", lambda _: None)
     api.post(STATE, {"turns": turns(message("a"))})
     interrupted(monkeypatch, 99, lambda: api.post(STATE, {"metadata": {"userPhone": os.urandom(4).hex()}}))
     assert api.post(STATE, {"metadata": {"userName": "Ann"}}).status == 409

@@ -269,7 +269,10 @@ def test_a_repeated_rotation_with_the_old_key_issues_a_key_with_full_lifetime(ap
     assert repeated["expiresAt"] == clock.iso(clock.seconds() + YEAR)
 
 
-def test_a_rotation_does_not_restore_a_concurrently_revoked_key(workspace: NewWorkspace) -> None:
+def test_a_rotation_does_not_restore_a_concurrently_revoked_key(
+    workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "sleep", lambda _: None)
     key = credentials.find_active(tokens.fingerprint(workspace.workspace_key))
     assert key
     credentials.revoke(key)
