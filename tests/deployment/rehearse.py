@@ -35,7 +35,7 @@ from tests.deployment import cloud, restored, upgraded
 from tests.described import ExampleValues, path_value
 
 _STAGE, _NAME = "rehearsal", "cams-rehearsal"
-_TIMEOUT_SECONDS = 20.0
+_TIMEOUT_SECONDS = 60.0
 _ORIGIN = "https://widgets.example"
 # The events that the examples of the operations cause: at least one for each function that reads a stream.
 _EVENT_TYPES = {
