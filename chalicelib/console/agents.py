@@ -78,7 +78,7 @@ def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
         tool={**tool, "id": tool_id},
         arguments=typed,
         tested=tested,
-        error=error and (error.message, [one["message"] for one in error.issues]),
+        wrong=guard.rules(session, error) or [("", guard.said(session, error))] if error else [],
     )
 
 
@@ -121,20 +121,20 @@ def _page(
     conflicts: Any = (),
 ) -> Response:
     """The page of an agent with these values in its fields, and each error at its field."""
-    at_fields, others = _sorted(error.issues if error else [], given)
+    rules = guard.rules(session, error)
     return guard.form_page(
         session,
         "agent.html",
         "/agents",
         error,
         conflicts,
-        at_fields,
+        {path: rule for path, rule in rules if path in given},
         agent=agent,
         tag=tag,
         given=given,
         groups=agent_form.GROUPS,
         left_out=agent_form.fitting(agent).left_out,
-        others=others,
+        others=[(path, rule) for path, rule in rules if path not in given],
         **_tools(agent),
         saved=exchange.query_value("saved"),
     )
@@ -151,16 +151,3 @@ def _tools(agent: Document) -> Document:
         if left < 0:
             break
     return {"tools": found, "has_more_tools": len(found) < len(tools)}
-
-
-def _sorted(issues: list[errors.Issue], given: dict[str, Any]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """The messages by the field that they are about; those about members of the JSON with the paths."""
-    at_fields: dict[str, str] = {}
-    others = []
-    for issue in issues:
-        path = issue["path"].removeprefix("agent.")
-        if path in given:
-            at_fields[path] = issue["message"]
-        else:
-            others.append((path, issue["message"]))
-    return at_fields, others

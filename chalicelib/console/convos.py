@@ -97,7 +97,7 @@ def _page(
         "/convos",
         error.STATUS_CODE if error else 200,
         typed=typed,
-        message=error.message if error else None,
+        message=guard.said(session, error) if error else None,
         colleagues=colleagues,
         has_more_colleagues=has_more,
         mid=ids.new_id(),
@@ -186,7 +186,7 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
     """Add a message of the person. The form has its `mid`, so that a form that is sent twice adds one."""
     text = fields.get("text", "").strip()
     if not text:
-        raise errors.Invalid(guard.texts(session)("wrong.text"))
+        raise guard.wrong(session, "text")
     message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _said(session, text)}
     _send("POST", "/messages", {"messages": [message]}, values)
 
@@ -208,7 +208,7 @@ def _named(session: Session, email: str) -> str:
     """The id of the client with an email, of the person's organisation. Raises Invalid."""
     row = clients.find_by_email(session.workspace_id, email.strip())
     if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
-        raise errors.Invalid(guard.texts(session)("wrong.assignee"))
+        raise guard.wrong(session, "assignee")
     return row.client_id
 
 
@@ -231,7 +231,7 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     found, etag = calls.read(_PATH, **values)
     stored = found["conversation"].get("tags") or []
     if stored != tags and json.dumps(stored) != fields.get("shown"):
-        raise errors.PreconditionFailed(guard.texts(session)("wrong.tags.changed", tags=", ".join(stored) or "–"))
+        raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=", ".join(stored) or "–")
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 

@@ -1,6 +1,7 @@
 """What stands before each page: the session, what it opens, the secret of each form, and error pages."""
 
 import hmac
+import re
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -16,6 +17,8 @@ from chalicelib.http import auth, exchange
 # Enough for the largest agent that can be stored, with a field for each of its first messages, percent-encoded.
 _MAX_FIELDS = 1_000
 _MAX_FORM_BYTES = 2_000_000
+# What precedes the path of a member in a request.
+_RECORD = re.compile("^(agent|client|token)[.]")
 
 _View = Callable[..., Response]
 
@@ -56,16 +59,28 @@ def form_page(
     **values: Any,
 ) -> Response:
     """The page of a form: after an error, at its fields if it names any, or with the conflicts of another save."""
-    issues = at_fields(error) if issues is None else issues
+    issues = dict(rules(session, error)) if issues is None else issues
     message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
     status = error.STATUS_CODE if error else 412 if conflicts else 200
     return page(session, template, current, status, issues=issues, message=message, conflicts=conflicts, **values)
 
 
-def at_fields(error: errors.ApiError | None) -> dict[str, str]:
-    """The messages of an error by the field that they are about."""
-    issues = error.issues if error else []
-    return {one["path"].removeprefix("client.").removeprefix("token."): one["message"] for one in issues}
+def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any) -> errors.ApiError:
+    """The error of a form with a sentence of the console, the text `wrong.` of the rule; it begins with the field."""
+    said = texts(session)(f"wrong.{rule}", **values)
+    return kind(said, [{"path": rule.partition(".")[0], "message": said}])
+
+
+def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
+    """The rules that an error names, in the language of the page, each with the path of its member in the record."""
+    issues, t = error.issues if error else [], texts(session)
+    return [(_RECORD.sub("", one["path"]), t.of_rule(one["message"])) for one in issues]
+
+
+def said(session: Session, error: errors.ApiError) -> str:
+    """What an error says in the language of the page: the rules that it names, otherwise its sentence."""
+    found = ", ".join(rule for _, rule in rules(session, error))
+    return found or sentence(error, language_of(session))
 
 
 def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:

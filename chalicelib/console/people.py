@@ -117,25 +117,21 @@ def _require_password(client: Document, password: str, session: Session) -> None
     The administrator could sign in with it.
     """
     if len(password) < _SHORTEST_PASSWORD:
-        raise _wrong(session, _PASSWORD, number=_SHORTEST_PASSWORD)
+        raise guard.wrong(session, _PASSWORD, number=_SHORTEST_PASSWORD)
     if client and _missing(session, _values(client)):
-        raise _wrong(session, f"{_PASSWORD}.rights")
+        raise guard.wrong(session, f"{_PASSWORD}.rights")
 
 
 def _require_pages(client: Document, given: dict[str, Any], session: Session) -> None:
     """Raise Invalid for pages that the administrator has not. What the person has already may stay."""
     had = _missing(session, _values(client)) if client else set()
     if _missing(session, given) - had:
-        raise _wrong(session, _ACCESS)
+        raise guard.wrong(session, _ACCESS)
 
 
 def _missing(session: Session, values: dict[str, Any]) -> set[str]:
     """The pages in the values of a form that the person of the session may not open."""
     return {page for page in pages.OPENED if values[f"{_ACCESS}.{page}"] and not session.may_open(page)}
-
-
-def _wrong(session: Session, rule: str, **values: Any) -> errors.Invalid:
-    return errors.Invalid.member(rule.partition(".")[0], guard.texts(session)(f"wrong.{rule}", **values))
 
 
 def _access(client: Document, given: dict[str, Any]) -> Document:
@@ -147,8 +143,9 @@ def _access(client: Document, given: dict[str, Any]) -> Document:
     return {_ACCESS: None if len(allowed) == len(pages.OPENED) and not others else [*allowed, *others]}
 
 
-def _issues(error: errors.ApiError | None) -> dict[str, str]:
-    return {"email": error.message} if isinstance(error, clients.EmailTaken) else guard.at_fields(error)
+def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
+    is_taken = isinstance(error, clients.EmailTaken)
+    return {"email": guard.texts(session)("wrong.email")} if is_taken else dict(guard.rules(session, error))
 
 
 def _page(
@@ -166,7 +163,7 @@ def _page(
         "/settings",
         error,
         conflicts,
-        _issues(error),
+        _issues(session, error),
         org_id=org_id,
         client=client,
         is_own=session.client_id is not None and client.get("ID") == session.client_id,

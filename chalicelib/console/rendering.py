@@ -5,6 +5,7 @@ Jinja2 and the templates are loaded when the first one is asked for, so requests
 
 import hashlib
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ _FOLDER = Path(__file__).parent
 SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 _HASH_LENGTH = 12
+_RULE = "rule."
 
 
 @cache
@@ -43,6 +45,24 @@ class Texts:
     def named(self, group: str, key: str) -> str:
         """The text of a key that a record has, such as a state; the key itself if there is no text for it."""
         return self._by_key.get(f"{group}.{key}", key)
+
+    def of_rule(self, rule: str) -> str:
+        """A rule of the API, which says it in English; unchanged if there is no text for it."""
+        for key, pattern in _rules():
+            if found := pattern.fullmatch(rule):
+                return self(key, **found.groupdict())
+        return rule
+
+
+@cache
+def _rules() -> list[tuple[str, re.Pattern[str]]]:
+    """The keys of the rules of the API that have texts, and what recognises them in English."""
+    english = json.loads((_FOLDER / "texts" / f"{LANGUAGES[0]}.json").read_text(encoding="utf-8"))
+    return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)))
 
 
 def language_of(organisation: dict[str, Any]) -> str:
