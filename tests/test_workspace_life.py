@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 from chalicelib import clock, ids, queues, settings, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
-from chalicelib.console.notifications import notices
+from chalicelib.console.notifications import allowance, notices
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
 from chalicelib.http import auth
@@ -686,6 +686,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
 ) -> None:
     for made in (full, neighbour):
         notices.claim(None, made.workspace_id, "ann", clock.milliseconds())
+        assert allowance.take(made.workspace_id)
     succeed("suspend", full.workspace_id, "--yes")
     before, untouched = of(full.workspace_id), rows_of(neighbour)
     stream = pipeline.Stream()
@@ -702,7 +703,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     }  # fmt: skip
     assert (receipt["conversation"], receipt["analytics"], receipt["webhook"]) == (5, 2, 3)
     assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
-    assert (receipt["credential"], receipt["notice"]) == (before["cams-credentials"], 1)
+    assert (receipt["credential"], receipt["notice"]) == (before["cams-credentials"], 2)
     pipeline.fan_out(stream.read())
     assert pipeline.drain() == 0, "a deletion made a webhook"
     assert of(full.workspace_id) == {}

@@ -15,7 +15,7 @@ import click
 from chalicelib import clock, storage
 from chalicelib.agents.rows import AgentRow
 from chalicelib.analytics.counts import NO_AGENT
-from chalicelib.console.notifications import notices
+from chalicelib.console.notifications import allowance, notices
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
@@ -74,7 +74,7 @@ def delete(workspace_id: str) -> Receipt:
             _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
     _delete_credentials(receipt, workspace_id)
     _delete(receipt, "erasure", erasures.list_all(workspace_id))
-    _delete(receipt, "notice", notices.list_all(workspace_id))
+    _delete(receipt, "notice", [*notices.list_all(workspace_id), *allowance.list_all(workspace_id)])
     storage.delete_many([hosts.HostsRow(workspace_id)])
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.find(workspace_id)])

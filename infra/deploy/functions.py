@@ -264,7 +264,7 @@ FUNCTIONS = (
         timeout_seconds=60,
         tables={
             **_READ_KEYRING,
-            "workspaces": "GetItem PutItem",
+            "workspaces": "GetItem PutItem UpdateItem",
             "clients": "GetItem Query",
             "organisations": "BatchGetItem",
             "agents": "BatchGetItem",

@@ -14,10 +14,11 @@ from botocore.exceptions import ClientError
 
 from chalicelib import clock, storage
 from chalicelib.console import sessions
-from chalicelib.console.notifications import inbox, mail, people
+from chalicelib.console.notifications import allowance, inbox, mail, people
 from chalicelib.conversations import requested
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
+from tests import moto_tables
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime
@@ -37,7 +38,7 @@ from tests.selection import whole
 
 BO = "bo@acme.test"
 # The position of the mail in the calls of a notification.
-SEND = 9
+SEND = 10
 
 
 @pytest.fixture
@@ -537,6 +538,26 @@ def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> N
     assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
 
 
+def test_a_workspace_sends_a_limited_number_of_mails_a_day(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_MAILS", 2)
+    for person in ("ann", "bob", "cem"):
+        request_person(workspace_api, person)
+        notified.happen(400)
+    assert (len(notified.mails), notified.failures, notified.queued) == (2, 0, [])
+    browser.sign_in(BO, PASSWORD)
+    assert "all its mails of today" in problem_of(browser.open("/account").text)[0]
+    notified.run(24 * 60 * 60)
+    request_person(workspace_api, "dan")
+    notified.happen()
+    assert all(f"/convos/support/{one}" in text_of(notified.mails[-1]) for one in ("cem", "dan"))
+    sessions.clear_cache()
+    assert problem_of(browser.open("/account").text) == []
+    days = [row for row in moto_tables.items()["cams-workspaces"] if "mails" in row]
+    assert len(days) == 2 and all("expires_at" in row for row in days)
+
+
 def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
     notified: Notified, workspace: NewWorkspace, workspace_api: Api
 ) -> None:
@@ -650,16 +671,16 @@ def test_a_batch_without_requests_costs_nothing_more(
     assert len(notified.queued) == 1
 
 
-def test_a_mail_costs_ten_requests_and_two_writes(notified: Notified, workspace_api: Api) -> None:
+def test_a_mail_costs_eleven_requests_and_three_writes(notified: Notified, workspace_api: Api) -> None:
     request_person(workspace_api, "ann")
     notified.feed(*notified.records())
     with metered() as meter:
         notified.run(requested.DELAY_SECONDS)
     assert len(notified.mails) == 1
     assert (dict(meter.requests), meter.reads, meter.writes) == (
-        {"Query": 2, "BatchGetItem": 3, "GetItem": 3, "PutItem": 2},
+        {"Query": 2, "BatchGetItem": 3, "GetItem": 3, "PutItem": 2, "UpdateItem": 1},
         7.0,
-        2,
+        3,
     )
 
 

@@ -14,7 +14,7 @@ import logging
 from math import ceil
 
 from chalicelib import clock, errors, queues, storage
-from chalicelib.console.notifications import inbox, notices, people
+from chalicelib.console.notifications import allowance, inbox, notices, people
 from chalicelib.console.notifications.notices import NoticeRow
 from chalicelib.console.notifications.people import Person
 from chalicelib.conversations import requested
@@ -71,6 +71,9 @@ def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at
             queues.send(queues.NOTIFICATIONS, [message], workspace_id)
         return
     content = mail.compose(workspace_id, person, waiting)
+    if not allowance.take(workspace_id):
+        _log.warning("A workspace has sent its mails of the day; this one is not sent: %s", workspace_id)
+        return
     claimed = notices.claim(row, workspace_id, person.client_id, listed_at)
     try:
         mail.send(content, person.client["email"])

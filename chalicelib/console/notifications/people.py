@@ -7,7 +7,7 @@ from typing import NamedTuple
 from chalicelib import settings
 from chalicelib.clients import notified
 from chalicelib.clients import store as clients
-from chalicelib.console.notifications import notices
+from chalicelib.console.notifications import allowance, notices
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document, find_many
@@ -60,7 +60,7 @@ def find(workspace_id: str, client_id: str) -> Person | None:
 
 
 def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
-    """Why a client who wants mails gets none: the last part of a text's key, or None. Up to one request."""
+    """Why a client who wants mails gets none: the last part of a text's key, or None. Up to two requests."""
     if not notified.by_email(client):
         return None
     if not (settings.mail_sender() and settings.console_url()):
@@ -70,7 +70,9 @@ def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
     if not Person(client_id, client, {}).page:
         return "pages"
     row = notices.find(workspace_id, client_id)
-    return "refused" if row and row.is_refused else None
+    if row and row.is_refused:
+        return "refused"
+    return "limit" if allowance.is_used_up(workspace_id) else None
 
 
 def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Person]:

@@ -1,0 +1,50 @@
+"""How many mails a workspace may send on a day of UTC.
+
+All workspaces share the sender's quota and reputation, and anyone with a workspace can name any address as a client's.
+One row of a day counts, and expires.
+"""
+
+from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
+
+from chalicelib import clock, storage
+
+# A tenth of what SES lets a new production account send in a day.
+MAX_MAILS = 5_000
+_DAY_SECONDS = 24 * 60 * 60
+_MAILS = "mails"
+
+
+class DayRow(storage.Row):
+    """The mails of a workspace on a day."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+    mails = NumberAttribute()
+    expires_at = TTLAttribute()
+
+
+def take(workspace_id: str) -> bool:
+    """Count a mail of today before it is sent; False if there were as many as allowed. One request."""
+    day = clock.seconds() // _DAY_SECONDS
+    row = DayRow(storage.key(workspace_id, _MAILS), str(day))
+    actions = [DayRow.mails.add(1), DayRow.expires_at.set(clock.to_datetime((day + 2) * _DAY_SECONDS))]
+    try:
+        with storage.unit_of_work():
+            storage.update(row, actions, DayRow.mails.does_not_exist() | (DayRow.mails < MAX_MAILS))
+    except storage.ConditionFailed:
+        return False
+    return True
+
+
+def is_used_up(workspace_id: str) -> bool:
+    """Whether no mail may follow today. One request."""
+    row = storage.find(DayRow, storage.key(workspace_id, _MAILS), str(clock.seconds() // _DAY_SECONDS))
+    return bool(row and row.mails >= MAX_MAILS)
+
+
+def list_all(workspace_id: str) -> list[DayRow]:
+    """All rows of a workspace, to delete them with it."""
+    return storage.query(DayRow, storage.key(workspace_id, _MAILS))
