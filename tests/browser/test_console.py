@@ -13,6 +13,13 @@ from tests.browser.console import PASSWORD, Person, ask, converse
 from tests.reliability import runs
 from tests.reliability.runs import Run
 
+# The left edges of the first and of the last character of the first message.
+_EDGES = """[0, 4].map((at) => {
+  const range = document.createRange(), text = document.querySelector(".said p").firstChild;
+  range.setStart(text, at); range.setEnd(text, at + 1);
+  return range.getBoundingClientRect().left;
+})"""
+
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
@@ -55,6 +62,16 @@ def test_a_wrong_password_is_said_at_the_form(person: Person) -> None:
     assert person.find("#password").get_attribute("aria-invalid") == "true"
     person.sign_in()
     person.sees("Acme Travel")
+
+
+def test_a_message_runs_in_the_direction_of_its_language(person: Person, run: Run) -> None:
+    text = "\u05e9\u05dc\u05d5\u05dd!"  # Hebrew for "hello!", whose mark is at the left end
+    converse(run, "dov", {"userName": "Dov"}, [{"item": {"text": text}}])
+    person.open("/convos/support/dov")
+    first, mark = person.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": _EDGES, "returnByValue": True})[
+        "result"
+    ]["value"]
+    assert mark < first
 
 
 def test_signing_out_ends_the_session(person: Person) -> None:
