@@ -1,5 +1,6 @@
 """Everything that visitors, agents and clients send, hostile: texts that would run if a page did not escape them."""
 
+from random import Random
 from typing import Any
 
 from tests.browser.console import EMAIL, PASSWORD, ask, converse, count
@@ -25,6 +26,12 @@ PAYLOADS = (
     "&lt;script&gt;window.__x=1&lt;/script&gt;",
     "\u2028window.__x=1\u2029\u202e<\u0000b>",
 )
+_FRAGMENTS = (
+    *PAYLOADS, "<", ">", '"', "'", "`", "=", "&", "/", "\\", "\0", "\n", " ", "x", "<!--", "-->", "<![CDATA[", "]]>",
+    "</p>", "</a>", "</textarea>", "</option>", "<svg>", "<math>", "<template>", "{{", "}}", "{%", "%}", "&#60;",
+    "&lt;", "%3C", "\\u003c", "javascript:", "onerror=window.__x=1 ",
+    "onfocus=window.__x=1 autofocus ", "style=color:red ",
+)  # fmt: skip
 ALL = " ".join(reversed(PAYLOADS))
 LONG = "long" * 75
 _WEBHOOK: dict[str, Any] = {"url": "https://hooks.test/x", "events": ["lead_captured"]}
@@ -53,6 +60,27 @@ def fill(run: Run) -> None:
         lead = dict.fromkeys(("name", "email", "phone"), payload)
         ask(run, "POST", "/v3/leads", {"lead": {"agentId": "support", **lead}})
     count(run, PAYLOADS[2], 123_456_789)
+
+
+def refill(run: Run, chance: Random) -> None:
+    """Replace the texts of the records by others, composed at random."""
+
+    def text() -> str:
+        return "".join(chance.choices(_FRAGMENTS, k=chance.randint(1, 8)))
+
+    agent = {"title": text(), "description": text(), "vg_systemPrompt": text(), "vg_initMessages": [text(), text()]}
+    ask(run, "PATCH", "/v3/agents/support", {"agent": {**agent, "nodes": [{"id": "start", "name": text()}]}})
+    ask(run, "POST", "/v2/orgs/acme", {"name": text(), "squarePhotoURL": text()})
+    ask(run, "POST", "/v2/clients/acme", {"name": text()})
+    metadata = {"state": "requested_chat", "tags": [text()]} | {one: text() for one in ("userName", "userEmail")}
+    items: list[Any] = [
+        {"payload": {one: text() for one in ("message", "title", "url", "image")}, "sender": text()} for _ in range(50)
+    ]
+    items += [{"text": text(), "choices": [{"name": text()}]} for _ in range(50)]
+    converse(run, "one-1", metadata, [{"item": item, "type": chance.choice(_TYPES)} for item in items])
+    for _ in range(10):
+        lead = {one: text() for one in ("name", "email", "phone")}
+        ask(run, "POST", "/v3/leads", {"lead": {"agentId": "support", **lead}})
 
 
 def _agent() -> dict[str, Any]:

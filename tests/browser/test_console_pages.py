@@ -3,6 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from tests.browser import axe, chromium, hostile
 from tests.browser.console import NARROW, WIDE, Person
 from tests.reliability import runs
 from tests.reliability.runs import Run
-from tests.selection import each_value_once, whole
+from tests.selection import each_value_once, one_of_each, whole
 
 OTHERS = (
     "/convos?inbox=true",
@@ -89,6 +90,15 @@ def test_nothing_that_was_sent_runs(path: str, person: Person) -> None:
     person.open(path)
     assert made(person) == [None]
     assert "'unsafe" not in policy(person)
+
+
+@one_of_each(lambda: None)
+@pytest.mark.parametrize("seed", range(20))
+def test_nothing_of_texts_composed_at_random_runs(seed: int, person: Person, run: Run) -> None:
+    hostile.refill(run, Random(seed))
+    for path in PAGES:
+        person.open(path)
+        assert made(person) == [None], path
 
 
 def test_nothing_that_was_sent_runs_after_a_live_update(person: Person, run: Run) -> None:
