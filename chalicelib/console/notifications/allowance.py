@@ -14,7 +14,7 @@ _DAY_SECONDS = 24 * 60 * 60
 _MAILS = "mails"
 
 
-class DayRow(storage.Row):
+class AllowanceRow(storage.Row):
     """The mails of a workspace on a day."""
 
     class Meta:
@@ -29,11 +29,11 @@ class DayRow(storage.Row):
 def take(workspace_id: str) -> bool:
     """Count a mail of today before it is sent; False if there were as many as allowed. One request."""
     day = clock.seconds() // _DAY_SECONDS
-    row = DayRow(storage.key(workspace_id, _MAILS), str(day))
-    actions = [DayRow.mails.add(1), DayRow.expires_at.set(clock.to_datetime((day + 2) * _DAY_SECONDS))]
+    row = AllowanceRow(storage.key(workspace_id, _MAILS), str(day))
+    actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(clock.to_datetime((day + 2) * _DAY_SECONDS))]
     try:
         with storage.unit_of_work():
-            storage.update(row, actions, DayRow.mails.does_not_exist() | (DayRow.mails < MAX_MAILS))
+            storage.update(row, actions, AllowanceRow.mails.does_not_exist() | (AllowanceRow.mails < MAX_MAILS))
     except storage.ConditionFailed:
         return False
     return True
@@ -41,10 +41,10 @@ def take(workspace_id: str) -> bool:
 
 def is_used_up(workspace_id: str) -> bool:
     """Whether no mail may follow today. One request."""
-    row = storage.find(DayRow, storage.key(workspace_id, _MAILS), str(clock.seconds() // _DAY_SECONDS))
+    row = storage.find(AllowanceRow, storage.key(workspace_id, _MAILS), str(clock.seconds() // _DAY_SECONDS))
     return bool(row and row.mails >= MAX_MAILS)
 
 
-def list_all(workspace_id: str) -> list[DayRow]:
+def list_all(workspace_id: str) -> list[AllowanceRow]:
     """All rows of a workspace, to delete them with it."""
-    return storage.query(DayRow, storage.key(workspace_id, _MAILS))
+    return storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
