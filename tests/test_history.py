@@ -19,6 +19,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.console.browser import Browser
 from tests.test_deletions import cascade_messages
 from tests.test_erasures import messages
 from tests.webhooks import pipeline
@@ -131,6 +132,24 @@ def test_the_use_and_the_suspension_of_a_credential_are_no_changes(history: Hist
     assert Api(token["token"]).get("/v3/agents").status == 200
     (created,) = history.of(f"tokens/{token['id']}")
     assert created["changed"] == ["expiresAt", "name", "scopes"]
+
+
+def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
+    history: History, workspace: NewWorkspace, api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sessions, and attempts to sign in, are in the table of credentials, too."""
+    api.post("/v2/agents/support", {"title": "One"})
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
+    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "right"})
+    browser = Browser(workspace.workspace_id)
+    assert [browser.sign_in("bo@x.test", password).status for password in ("wrong", "right")] == [401, 200]
+    page = browser.open("/agents/support")
+    browser.submit(page, "/agents/support", {"title": "Two"})
+    browser.submit(page, "/sign-out", {})
+    changed, *created = history.of()
+    assert (changed["resource"], by(changed)) == ("agents/support", ("session", "bo"))
+    assert sorted(one["resource"].split("/")[0] for one in created) == ["agents", "clients", "keys", "orgs"]
+    assert not [one for one in caplog.records if one.name == "chalicelib.history.functions"]
 
 
 def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -> None:

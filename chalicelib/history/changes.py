@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from chalicelib import clock, ids, storage
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
-from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.history import paths
 from chalicelib.organisations.store import OrganisationRow
@@ -136,8 +135,8 @@ def _webhook(image: Image) -> State | None:
 
 def _credential(image: Image) -> State | None:
     row = CredentialRow.from_raw_data(image)
-    if row.kind == tokens.VISITOR:
-        return None
+    if row.resource is None:
+        return None  # a visitor token, a session of the console, or the attempts to sign in
     members = {
         "name": row.name,
         "agentId": row.agent_id,
