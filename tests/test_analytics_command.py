@@ -136,6 +136,8 @@ def test_dates_are_those_of_the_zone() -> None:
     assert scale(*days, zone="Europe/Amsterdam") == "Each mark is a day, from 2026-03-27 to 2026-03-30."
     hours = "Each mark is an hour, from 2026-03-27 00:00 to 2026-03-27 01:00."
     assert scale(first, first + 3_600, zone="Europe/Amsterdam") == hours
+    nearest = first - 5 * 3_600  # 18:00 UTC; midnight in Nepal is at 18:15
+    assert scale(nearest, nearest + DAY, zone="Asia/Kathmandu") == "Each mark is a day, from 2026-03-27 to 2026-03-28."
 
 
 def test_texts_of_callers_are_no_markup_and_no_control_sequences() -> None:
