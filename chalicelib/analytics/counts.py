@@ -25,8 +25,10 @@ NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. One of another time is of an import, and happened elsewhere.
+# A stream keeps a change for a day. The rows of one of another time would have expired.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
+# From the version tag of a write to the write itself: longer than any request, with the difference of two clocks.
+_WRITE_SECONDS = 300
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
 # After it, an eventually consistent read has a row.
@@ -63,6 +65,16 @@ def record(changes: Iterable[Happened]) -> None:
     for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
         texts = [json.dumps([agent, hour, clock.seconds(), _COUNTS]) for agent, hour in of_workspace]
         queues.send(queues.TALLIES, texts, workspace_id, _DELAY_SECONDS)
+
+
+def without_imports(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records of a stream without the writes of an import: they keep the tags of their file, and happened there."""
+    for record in records:
+        change = record["dynamodb"]
+        tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
+        written = change.get("ApproximateCreationDateTime", 0)
+        if not ids.ULID.fullmatch(tag) or written - _second(tag) <= _WRITE_SECONDS:
+            yield record
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:
