@@ -374,6 +374,24 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
     assert "ann@x.test" not in json.dumps(found)
 
 
+def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
+    history: History, api: Api, pass_time: PassTime
+) -> None:
+    """An erasure leaves the agent itself. A change of an old version keeps that version longer, if it is there."""
+    pass_time(0)
+    api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
+    history.keep()
+    api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}})
+    for _ in range(2):
+        erasing.erase({"Records": messages()}, None)
+        pass_time(90)
+    pass_time(60 * DAY)
+    api.post("/v2/agents/support", {"description": "Nobody"})
+    (left,) = history.versions("agents/support")
+    assert left["changed"] == ["description"]
+    assert [row.open()["description"] for row in storage.scan(VersionRow, VersionRow.document.exists())] == ["Nobody"]
+
+
 def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(
     history: History, api: Api, pass_time: PassTime
 ) -> None:

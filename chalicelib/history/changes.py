@@ -35,11 +35,15 @@ class State(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What to write for a change: its row, the version that it wrote, and the one before it if that may be missing."""
+    """What to write for a change: its row, the version that it wrote, and the one before it if that may be missing.
+
+    `is_kept` says of the one before that it was kept, and has not expired: if it is gone, an erasure has removed it.
+    """
 
     row: HistoryRow
     version: VersionRow | None
     replaced: "Found | None" = None
+    is_kept: bool = False
 
 
 VERSIONED = frozenset({"agents", "tools"})
@@ -96,7 +100,8 @@ def _replaced(before: State | None, row: HistoryRow) -> Found | None:
         before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []}
     )
     kept.expires_at = row.expires_at
-    return Found(kept, _version(before, kept))
+    is_kept = before.author is not None and age < history.KEPT_SECONDS * 1000
+    return Found(kept, _version(before, kept), is_kept=is_kept)
 
 
 def _change_of_credential(after: State, before: State | None, stream: dict[str, Any]) -> str:
