@@ -90,7 +90,7 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
 
 def recountable(workspace_id: str, agent_id: str) -> list[int]:
     """The hours of an agent that have changes, by their first second."""
-    rows = storage.query(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
+    rows = storage.iterate(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
     return sorted({_hour_of(row) for row in rows})
 
 
