@@ -196,6 +196,8 @@ def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) ->
     assert "Page loads by country" in text and "\x1b" not in text
     assert lines(command("--agent", agent, "--last", "36h"))[0] == "Support, the last 36 hours"
     assert lines(command("--agent", agent, "--last", "90m"))[0] == "Support, the last 90 minutes"
+    ran = CliRunner().invoke(cams, ["analytics", "--agent", agent, "--tz", "Asia/Kathmandu"])
+    assert (ran.exit_code, "nearest hour" in ran.stderr, "nearest hour" in ran.stdout) == (0, True, False)
     refused = CliRunner().invoke(cams, ["analytics", "--agent", agent, "--svg", str(tmp_path / "none" / "report.svg")])
     assert refused.exit_code == 1 and isinstance(refused.exception, SystemExit)
     command("--agent", agent, "--svg", str(tmp_path / "report.svg"))

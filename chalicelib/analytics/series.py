@@ -13,6 +13,7 @@ from chalicelib.analytics import hours
 from chalicelib.analytics.hours import Hour
 
 INTERVALS = ("hour", "day", "month")
+INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
 # Groups of an answer. All other values are one more.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS

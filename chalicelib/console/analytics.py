@@ -75,6 +75,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, wanted),
         "wanted": wanted,
+        "is_exact": not wanted.warnings(),
         "range": periods.labelled([{"from": edge} for edge in edges], "day", zone, t),
     }
 
