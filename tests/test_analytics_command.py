@@ -136,6 +136,8 @@ def test_dates_are_those_of_the_zone() -> None:
     assert scale(*days, zone="Europe/Amsterdam") == "Each mark is a day, from 2026-03-27 to 2026-03-30."
     hours = "Each mark is an hour, from 2026-03-27 00:00 to 2026-03-27 01:00."
     assert scale(first, first + 3_600, zone="Europe/Amsterdam") == hours
+    nearest = first - 5 * 3_600  # 18:00 UTC; midnight in Nepal is at 18:15
+    assert scale(nearest, nearest + DAY, zone="Asia/Kathmandu") == "Each mark is a day, from 2026-03-27 to 2026-03-28."
 
 
 def test_texts_of_callers_are_no_markup_and_no_control_sequences() -> None:
@@ -194,6 +196,8 @@ def test_the_command_shows_what_the_api_answers(counted: Api, tmp_path: Path) ->
     assert "Page loads by country" in text and "\x1b" not in text
     assert lines(command("--agent", agent, "--last", "36h"))[0] == "Support, the last 36 hours"
     assert lines(command("--agent", agent, "--last", "90m"))[0] == "Support, the last 90 minutes"
+    ran = CliRunner().invoke(cams, ["analytics", "--agent", agent, "--tz", "Asia/Kathmandu"])
+    assert (ran.exit_code, "nearest hour" in ran.stderr, "nearest hour" in ran.stdout) == (0, True, False)
     refused = CliRunner().invoke(cams, ["analytics", "--agent", agent, "--svg", str(tmp_path / "none" / "report.svg")])
     assert refused.exit_code == 1 and isinstance(refused.exception, SystemExit)
     command("--agent", agent, "--svg", str(tmp_path / "report.svg"))

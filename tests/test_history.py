@@ -19,6 +19,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.conftest import PassTime
+from tests.console.browser import Browser
 from tests.test_deletions import cascade_messages
 from tests.test_erasures import messages
 from tests.webhooks import pipeline
@@ -131,6 +132,24 @@ def test_the_use_and_the_suspension_of_a_credential_are_no_changes(history: Hist
     assert Api(token["token"]).get("/v3/agents").status == 200
     (created,) = history.of(f"tokens/{token['id']}")
     assert created["changed"] == ["expiresAt", "name", "scopes"]
+
+
+def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
+    history: History, workspace: NewWorkspace, api: Api, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Sessions, and attempts to sign in, are in the table of credentials, too."""
+    api.post("/v2/agents/support", {"title": "One"})
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
+    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "right"})
+    browser = Browser(workspace.workspace_id)
+    assert [browser.sign_in("bo@x.test", password).status for password in ("wrong", "right")] == [401, 200]
+    page = browser.open("/agents/support")
+    browser.submit(page, "/agents/support", {"title": "Two"})
+    browser.submit(page, "/sign-out", {})
+    changed, *created = history.of()
+    assert (changed["resource"], by(changed)) == ("agents/support", ("session", "bo"))
+    assert sorted(one["resource"].split("/")[0] for one in created) == ["agents", "clients", "keys", "orgs"]
+    assert not [one for one in caplog.records if one.name == "chalicelib.history.functions"]
 
 
 def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -> None:
@@ -353,6 +372,24 @@ def test_an_erasure_removes_the_versions_that_have_the_person(history: History, 
     assert left["changed"] == ["description"]
     found = [row.open() for row in storage.scan(VersionRow, VersionRow.document.exists())]
     assert "ann@x.test" not in json.dumps(found)
+
+
+def test_a_change_long_after_an_erasure_does_not_bring_a_version_back(
+    history: History, api: Api, pass_time: PassTime
+) -> None:
+    """An erasure leaves the agent itself. A change of an old version keeps that version longer, if it is there."""
+    pass_time(0)
+    api.post("/v2/agents/support", {"title": "Support", "description": "ann@x.test"})
+    history.keep()
+    api.post("/v3/erasures", {"erasure": {"email": "ann@x.test"}})
+    for _ in range(2):
+        erasing.erase({"Records": messages()}, None)
+        pass_time(90)
+    pass_time(60 * DAY)
+    api.post("/v2/agents/support", {"description": "Nobody"})
+    (left,) = history.versions("agents/support")
+    assert left["changed"] == ["description"]
+    assert [row.open()["description"] for row in storage.scan(VersionRow, VersionRow.document.exists())] == ["Nobody"]
 
 
 def test_an_erasure_removes_the_changes_of_a_member_with_the_name_of_the_person(

@@ -22,6 +22,7 @@ from infra.cams import prices, request_lines
 from infra.cams.commands import cams
 from infra.local.request_log import Split
 from tests.api import Api
+from tests.console.browser import Browser
 
 DAY = 24 * 60 * 60
 
@@ -62,6 +63,18 @@ def test_requests_units_and_dollars_are_those_of_the_lines(workspace: NewWorkspa
     assert expected["write_units"] > 0
     units = prices.units(expected["read_units"], expected["write_units"])
     assert dollars == pytest.approx(units + prices.requests(2, expected["milliseconds"] / 1000), abs=1e-6)
+
+
+def test_requests_of_the_console_are_those_of_their_workspace(
+    workspace: NewWorkspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    browser, path = Browser(workspace.workspace_id), tmp_path / "requests.log"
+    assert browser.post("", {"key": workspace.workspace_key}).status == 200
+    capsys.readouterr()
+    assert browser.open("/analytics").status == 200
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    (found,) = json.loads(run("--log", str(path), "--json"))
+    assert (found["workspace_id"], found["requests"]) == (workspace.workspace_id, 1)
 
 
 def test_lines_before_the_period_do_not_count(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ import csv
 import io
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.cams.commands import cams
 from tests.api import Api
 from tests.capacity import metered
+from tests.conftest import PassTime, clear, clear_caches
 from tests.webhooks.pipeline import Stream
 from tests.writes import put_now
 
@@ -286,6 +288,42 @@ def test_a_change_of_another_time_stops_no_stream_and_does_not_count(
     counts.record(Happened(agent, ids.id_at(one * 1000, low), {"loads": 1}, {}) for one, low in own)
     pipeline.run()
     assert api.get(f"{REPORT}?to={clock.seconds() + 4 * 86_400}").data["totals"]["loads"] == 1
+
+
+def test_an_imported_workspace_begins_at_zero(
+    workspace: NewWorkspace,
+    api: Api,
+    pipeline: Pipeline,
+    pass_time: PassTime,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also if its last changes were an hour ago: an import keeps the version tags of its file."""
+    monkeypatch.setattr(clock, "sleep", lambda _: None)  # a suspension waits for its processes
+    pass_time(-3_600)
+    load, turns = {"record": "load", "countryCode": "NL"}, [message(1_000), message(1_010, "bot")]
+    assert api.post("/v2/agents/support/analytics/ann", load).status == 200
+    assert api.post(STATE.format("ann"), {"turns": turns, "metadata": {"state": "requested_chat"}}).status == 200
+    assert api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann"}}).status == 200
+    file = str(tmp_path / "file")
+    operate("suspend", workspace.workspace_id, "--yes")
+    operate("export", workspace.workspace_id, file)
+    clear()
+    pass_time(3_600)
+    pipeline.stream = Stream()
+    operate("import", file)
+    operate("resume", workspace.workspace_id)
+    clear_caches()
+    pipeline.run()
+    assert without_from(api.get(REPORT).data["totals"]) == counted()
+    assert api.post("/v2/agents/support/analytics/ann", load).status == 200
+    pipeline.run()
+    assert without_from(api.get(REPORT).data["totals"]) == counted(loads=1)
+
+
+def operate(*command: str) -> None:
+    ran = CliRunner().invoke(cams, ["workspace", *command])
+    assert ran.exit_code == 0, ran.output
 
 
 def test_a_change_costs_at_most_1_2_write_units(

@@ -29,9 +29,8 @@ class Asked(NamedTuple):
 
     def warnings(self) -> list[errors.Issue]:
         """What a response says of a zone whose days do not begin at a full hour of UTC."""
-        message = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
         is_exact = self.period.is_exact() and self.before.is_exact()
-        return [] if is_exact else [{"path": "tz", "message": message}]
+        return [] if is_exact else [{"path": "tz", "message": series.INEXACT}]
 
 
 def requested() -> Asked:

@@ -25,8 +25,10 @@ NO_AGENT = ""
 _CHANGE, _COUNTS, _GROUPS = "change", "counts", "groups"
 _DAY_SECONDS = 24 * 60 * 60
 _KEPT_SECONDS = 7 * _DAY_SECONDS
-# A stream keeps a change for a day. One of another time is of an import, and happened elsewhere.
+# A stream keeps a change for a day. The rows of one of another time would have expired.
 _RECENT_SECONDS = 2 * _DAY_SECONDS
+# From the version tag of a write to the write itself: longer than any request, with the difference of two clocks.
+_WRITE_SECONDS = 300
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
 # After it, an eventually consistent read has a row.
@@ -65,6 +67,16 @@ def record(changes: Iterable[Happened]) -> None:
         queues.send(queues.TALLIES, texts, workspace_id, _DELAY_SECONDS)
 
 
+def without_imports(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The records of a stream without the writes of an import: they keep the tags of their file, and happened there."""
+    for record in records:
+        change = record["dynamodb"]
+        tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
+        written = change.get("ApproximateCreationDateTime", 0)
+        if not ids.ULID.fullmatch(tag) or written - _second(tag) <= _WRITE_SECONDS:
+            yield record
+
+
 def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
@@ -78,7 +90,7 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
 
 def recountable(workspace_id: str, agent_id: str) -> list[int]:
     """The hours of an agent that have changes, by their first second."""
-    rows = storage.query(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
+    rows = storage.iterate(ChangeRow, storage.key(workspace_id, agent_id), ChangeRow.period.startswith(f"{_CHANGE}#"))
     return sorted({_hour_of(row) for row in rows})
 
 

@@ -38,7 +38,7 @@ _MEMBERS = {
 def tally_analytics(event: DynamoDBEvent) -> None:
     """Store each page load as a change that counts, and the first one of a conversation id as a new visitor."""
     telemetry.begin_invocation(event)
-    counts.record(_in_records(event.to_dict()["Records"]))
+    counts.record(_in_records(counts.without_imports(event.to_dict()["Records"])))
 
 
 def _in_records(records: Iterable[dict[str, Any]]) -> Iterator[Happened]:

@@ -13,6 +13,7 @@ from chalicelib.analytics import hours
 from chalicelib.analytics.hours import Hour
 
 INTERVALS = ("hour", "day", "month")
+INEXACT = "Counts are kept per full hour of UTC: days of this zone were cut at the nearest hour."
 # Groups of an answer. All other values are one more.
 MAX_GROUPS = 50
 _HOUR = hours.SECONDS
@@ -54,7 +55,7 @@ class Period(NamedTuple):
 
     def before(self) -> "Period":
         """The period before: as many months if it is of whole months, otherwise the same length on the zone's clock."""
-        first, last = (self._local(edge + _HOUR // 2).date() for edge in (self.start, self.end))
+        first, last = (day_of(edge, self.zone) for edge in (self.start, self.end))
         if first.day == last.day == 1 and (self._midnight(first), self._midnight(last)) == (self.start, self.end):
             earlier = _month(first, -((last.year - first.year) * 12 + last.month - first.month))
             return Period(min(self._midnight(earlier), self.start), self.start, self.zone)
@@ -85,6 +86,11 @@ class Period(NamedTuple):
 def widened(start: int, end: int, unit: int) -> tuple[int, int]:
     """A period, widened to whole units of so many seconds, such as hours of UTC."""
     return start - start % unit, end + -end % unit
+
+
+def day_of(start: int, zone: tzinfo) -> date:
+    """The day of the zone that begins where an interval starts: at its midnight, or at the hour nearest to it."""
+    return datetime.fromtimestamp(start + _HOUR // 2, zone).date()
 
 
 def build(period: Period, before: Period, interval: str, found: Iterable[Hour]) -> dict[str, Any]:

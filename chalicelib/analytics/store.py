@@ -14,6 +14,7 @@ from chalicelib.analytics.counts import NO_AGENT as NO_AGENT
 from chalicelib.analytics.counts import changes_to_delete as changes_to_delete
 from chalicelib.analytics.counts import record as record
 from chalicelib.analytics.counts import recount as recount
+from chalicelib.analytics.counts import without_imports as without_imports
 from chalicelib.analytics.hours import Happened as Happened
 from chalicelib.storage import Document, seal, unseal, unseal_text
 

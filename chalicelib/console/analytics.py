@@ -63,6 +63,7 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
     report = reports.report(periods.comparable(found, wanted.period, before), wanted)
     earlier = series.build(before, before.before(), wanted.interval, [one for one in found if one.start < before.end])
     zone, t = wanted.period.zone, guard.texts(session)
+    edges = wanted.period.start, wanted.period.end - 2 * hours.SECONDS  # in the first and in the last day
     return {
         "report": report,
         "totals": {"averageSeconds": 0, **report["totals"]},
@@ -74,7 +75,8 @@ def _report(session: Session, titles: dict[str, str], agent_id: str) -> Document
         "is_empty": not any(report["totals"].get(name) for name in COUNTS),
         "groups": _groups(report, wanted),
         "wanted": wanted,
-        "range": periods.labelled([{"from": wanted.period.start}, {"from": wanted.period.end - 1}], "day", zone, t),
+        "is_exact": not wanted.warnings(),
+        "range": periods.labelled([{"from": edge} for edge in edges], "day", zone, t),
     }
 
 

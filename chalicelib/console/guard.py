@@ -36,6 +36,7 @@ def signed_in(page: str) -> Callable[[_View], _View]:
             session = sessions.current(exchange.request(), workspace)
             if session is None:
                 return _lead_to_sign_in(workspace)
+            exchange.request().context["workspaceId"] = workspace  # in the request's log line, by which usage is priced
             with auth.acting_as(session.caller()):
                 return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
 

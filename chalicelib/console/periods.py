@@ -117,8 +117,9 @@ def _midnight(day: date, zone: tzinfo) -> int:
 
 
 def _label(seconds: int, interval: str, zone: tzinfo, t: Callable[[str], str]) -> str:
-    local = datetime.fromtimestamp(seconds, zone)
-    month = shown.month(local.month, t)
-    if interval == "month":
-        return f"{month} {local.year}"
-    return f"{local.day} {month} {local:%H:%M}" if interval == "hour" else f"{local.day} {month}"
+    if interval == "hour":
+        local = datetime.fromtimestamp(seconds, zone)
+        return f"{local.day} {shown.month(local.month, t)} {local:%H:%M}"
+    day = series.day_of(seconds, zone)
+    month = shown.month(day.month, t)
+    return f"{month} {day.year}" if interval == "month" else f"{day.day} {month}"

@@ -53,14 +53,9 @@ def restore_version(session: Session, agent_id: str, number: str) -> Response:
 
 
 def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
+    compared = _comparison(agent_id, number)  # first, because it refuses what is no number
     return guard.page(
-        session,
-        "version.html",
-        "/agents",
-        status,
-        number=int(number),
-        is_stale=status == 412,
-        **_comparison(agent_id, number),
+        session, "version.html", "/agents", status, number=int(number), is_stale=status == 412, **compared
     )
 
 

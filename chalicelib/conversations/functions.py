@@ -48,7 +48,7 @@ def tally_conversations(event: DynamoDBEvent) -> None:
     conversations (`happened`), and asks to notify people of those that request a person (`requested`).
     """
     telemetry.begin_invocation(event)
-    counted = [*happened.in_records(event.to_dict()["Records"])]
+    counted = [*happened.in_records(analytics.without_imports(event.to_dict()["Records"]))]
     analytics.record(counted)
     _request_notifications(counted)
     changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}

@@ -22,6 +22,7 @@ OVERLAP = DAY
 # Seconds between two updates of `lastUsedAt`: at most one small write per credential in ten minutes.
 _USE_INTERVAL = 600
 _ENTRY = "credential"
+_RESOURCES = {tokens.ACCESS: "tokens", tokens.WORKSPACE: "keys", tokens.AGENT: "keys"}
 
 
 class CredentialEntry(storage.Row):
@@ -85,9 +86,9 @@ class CredentialRow(storage.AuthoredRow):
         return self.granted is not None and self.granted <= scopes.READ
 
     @property
-    def resource(self) -> str:
-        """Its resource in the history: access tokens are tokens, the others keys."""
-        return "tokens" if self.kind == tokens.ACCESS else "keys"
+    def resource(self) -> str | None:
+        """Its resource in the history, which keeps tokens and keys: None for a visitor token and a session."""
+        return _RESOURCES.get(self.kind)
 
     @property
     def ends_at(self) -> int | None:
@@ -202,7 +203,8 @@ def revoke(row: CredentialRow) -> None:
     storage.delete(_entry(row))
     unchanged = CredentialRow.credential_id == row.credential_id
     storage.delete(row, unchanged | CredentialRow.credential_id.does_not_exist())
-    history.stage_deletion(row.workspace, row.resource, row.credential_id)
+    if row.resource is not None:
+        history.stage_deletion(row.workspace, row.resource, row.credential_id)
 
 
 @storage.in_unit_of_work

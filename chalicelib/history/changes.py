@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from chalicelib import clock, ids, storage
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
-from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.history import paths
 from chalicelib.organisations.store import OrganisationRow
@@ -36,11 +35,15 @@ class State(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What to write for a change: its row, the version that it wrote, and the one before it if that may be missing."""
+    """What to write for a change: its row, the version that it wrote, and the one before it if that may be missing.
+
+    `is_kept` says of the one before that it was kept, and has not expired: if it is gone, an erasure has removed it.
+    """
 
     row: HistoryRow
     version: VersionRow | None
     replaced: "Found | None" = None
+    is_kept: bool = False
 
 
 VERSIONED = frozenset({"agents", "tools"})
@@ -97,7 +100,8 @@ def _replaced(before: State | None, row: HistoryRow) -> Found | None:
         before.workspace_id, before.resource, before.record_id, before.version_tag, {**by, "changed": []}
     )
     kept.expires_at = row.expires_at
-    return Found(kept, _version(before, kept))
+    is_kept = before.author is not None and age < history.KEPT_SECONDS * 1000
+    return Found(kept, _version(before, kept), is_kept=is_kept)
 
 
 def _change_of_credential(after: State, before: State | None, stream: dict[str, Any]) -> str:
@@ -136,8 +140,8 @@ def _webhook(image: Image) -> State | None:
 
 def _credential(image: Image) -> State | None:
     row = CredentialRow.from_raw_data(image)
-    if row.kind == tokens.VISITOR:
-        return None
+    if row.resource is None:
+        return None  # a visitor token, a session of the console, or the attempts to sign in
     members = {
         "name": row.name,
         "agentId": row.agent_id,

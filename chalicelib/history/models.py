@@ -13,7 +13,11 @@ ChangeOperation = TypeAliasType("ChangeOperation", Literal["create", "update", "
 
 
 class Author(Wire):
-    """The credential that made a change: `workspace`, `access` or `agent`, or the command of an `operator`."""
+    """Who made a change: the kind, id and name of a credential.
+
+    The kinds are `workspace`, `access`, `agent` and `session` (of the console), and without a credential `operator` (a
+    command) and `client` (the link in a mail).
+    """
 
     kind: str
     id: str

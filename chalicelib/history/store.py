@@ -1,6 +1,7 @@
 """The history in the database: reading the changes and versions of records, and writing those of a stream."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from chalicelib import ids, storage
 from chalicelib.history.changes import Found
@@ -17,7 +18,9 @@ def save(found: Iterable[Found]) -> None:
     storage.save_many(rows)
     for one in changes.values():
         if one.replaced and one.replaced.version:
-            _keep_again(one.replaced.row, one.replaced.version)
+            # Not repeated: an erased version stays erased.
+            with suppress(storage.ConditionFailed), storage.unit_of_work():
+                _keep_again(one.replaced.row, one.replaced.version, is_kept=one.replaced.is_kept)
 
 
 def list_of_record(
@@ -70,10 +73,13 @@ def span(first: int, last: int) -> tuple[str, str]:
     return ids.id_at(first, 0), ids.id_at(last, _HIGHEST)
 
 
-@storage.in_unit_of_work
-def _keep_again(row: HistoryRow, version: VersionRow) -> None:
-    """Store a version, unless it is there, and let it expire later."""
+def _keep_again(row: HistoryRow, version: VersionRow, *, is_kept: bool) -> None:
+    """Stage that a version expires later, and is stored if it is not there.
+
+    The commit raises ConditionFailed if it should be there, because `is_kept`, and is not.
+    """
     expiry = HistoryRow.expires_at.set(row.expires_at)
     workspace = HistoryRow.workspace.set(row.workspace)
-    storage.update(row, [HistoryRow.entry.set(HistoryRow.entry | row.entry), workspace, expiry])
+    actions = [HistoryRow.entry.set(HistoryRow.entry | row.entry), workspace, expiry]
+    storage.update(row, actions, HistoryRow.change.exists() if is_kept else None)
     storage.update(version, [VersionRow.document.set(VersionRow.document | version.document), expiry])

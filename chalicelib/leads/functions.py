@@ -31,7 +31,7 @@ _WINDOW_SECONDS = 60
 def tally_leads(event: DynamoDBEvent) -> None:
     """Store each new lead as a change that counts. Its channel is its origin."""
     telemetry.begin_invocation(event)
-    analytics.record(_in_records(event.to_dict()["Records"]))
+    analytics.record(_in_records(analytics.without_imports(event.to_dict()["Records"])))
 
 
 def _in_records(records: Iterable[dict[str, Any]]) -> Iterator[analytics.Happened]:

@@ -69,6 +69,8 @@ def analytics(
     agent = agents.read(workspace_id, agent_id)
     period = series.Period(*series.widened(clock.seconds() - last, clock.seconds(), hours.SECONDS), zone)
     report = _report(workspace_id, agent_id, period, None)
+    if not (period.is_exact() and period.before().is_exact()):
+        click.echo(series.INEXACT, err=True)
     groups = {one: _report(workspace_id, agent_id, period, one)["groups"] for one in dimensions}
     if as_json:
         click.echo(json.dumps({**report, "groups": groups}, indent=2))

@@ -19,6 +19,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from chalicelib.analytics.series import day_of
+
 Report = dict[str, Any]
 
 WIDTH = 80
@@ -152,9 +154,13 @@ def _scale(series: Sequence[Report], per_mark: int, zone: tzinfo) -> str:
     if len(series) == 1:
         return "Each mark is the whole period."
     is_hourly = series[-1]["from"] - series[-2]["from"] <= 3_600  # a day has 23 to 25 hours
-    one, many, form = ("an hour", "hours", "%Y-%m-%d %H:%M") if is_hourly else ("a day", "days", "%Y-%m-%d")
-    first, last = (datetime.fromtimestamp(entry["from"], zone).strftime(form) for entry in (series[0], series[-1]))
+    one, many = ("an hour", "hours") if is_hourly else ("a day", "days")
+    first, last = (_moment(entry["from"], zone, is_hourly) for entry in (series[0], series[-1]))
     return f"Each mark is {one if per_mark == 1 else f'{per_mark} {many}'}, from {first} to {last}."
+
+
+def _moment(start: int, zone: tzinfo, is_hourly: bool) -> str:
+    return f"{datetime.fromtimestamp(start, zone):%Y-%m-%d %H:%M}" if is_hourly else str(day_of(start, zone))
 
 
 def _text(value: str, style: str = "") -> Text:

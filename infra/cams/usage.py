@@ -34,7 +34,7 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
     """Show what each workspace used, and what its requests cost.
 
     Counts of conversations and so on are of full days of UTC; requests are those of the same days. The dollars are
-    those of API requests at list prices: the gateway, the function, its log and the database. Webhooks, storage and
+    those of requests at list prices: the gateway, the function, its log and the database. Webhooks, storage and
     traffic are not in them.
     """
     end = clock.seconds() + 1

@@ -2,8 +2,9 @@
 
 A service counts at the time of a write, so the history of 90 days cannot come from requests of today. As in an import,
 each record is an absolute write with ids and version tags of its own time, and no webhook follows from it. What the
-streams would have counted is added up by the same functions, hour by hour. The streams count the last two days again,
-so their changes are stored, too: both sums are the same. Writing a plan again changes nothing.
+streams would have counted is added up by the same functions, hour by hour. The hour of the demonstration is counted
+again with what happens in it, and `tallies recount` counts the last days, so their changes are stored, too: both sums
+are the same. Writing a plan again changes nothing.
 """
 
 import json
@@ -26,7 +27,7 @@ from infra.demo.plan import Talk, Visit
 _DAY = 24 * 60 * 60
 # Rows between two steps of the progress bar.
 _PORTION = 100
-# The streams count changes of two days. The third is for the time of the demonstration itself.
+# The changes that can be counted again: those of the two days in which a change is stored, and one to spare.
 _RECENT = 3 * _DAY
 
 

@@ -181,6 +181,11 @@ def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, works
     assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400
 
 
+@pytest.mark.parametrize("number", ["x", "1.5", "0", "99999999999999999999"])
+def test_an_unknown_version_is_not_found(number: str, signed_in: Browser) -> None:
+    assert signed_in.open(f"{AGENT}/versions/{number}").status == 404
+
+
 def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser, workspace_api: Api) -> None:
     tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "T", "serverUrl": "https://a.test"}}).data
     fields, before = filled(signed_in.open(AGENT)), snapshot()
