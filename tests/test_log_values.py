@@ -7,13 +7,16 @@ decrypt, and with errors whose messages contain the request. The tests read all 
 import json
 import logging
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
+from chalice.app import DynamoDBEventConfig
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from app import app
 from chalicelib import storage
 from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
@@ -97,13 +100,27 @@ def test_no_line_of_an_operation_has_a_value_of_its_path(
     assert ('"exception"' in lines) == (500 in statuses)
 
 
+def table_of(name: str) -> str:
+    """The table that an event function watches, such as `history_agents`."""
+    return name.rpartition("_")[2]
+
+
+# Every event function of a stream, by its name.
+WATCHING: dict[str, Callable[[Any, Any], Any]] = {
+    one.name: getattr(import_module(one.handler_string.rpartition(".")[0]), one.name)
+    for one in app.event_sources
+    if isinstance(one, DynamoDBEventConfig)
+}
+WATCHED = sorted({table_of(name) for name in WATCHING})
+
+
 @pytest.fixture
 def records(api: Api, workspace: NewWorkspace, stream: Stream, inbox: Inbox) -> list[Any]:  # noqa: F811
     """The stream records of one record of each kind, with an endpoint that subscribes to their events."""
     api.post("/v3/webhooks", webhook_body(inbox.url(), "agent_created", "message_received", "client_created"))
     headers = {"Authorization": f"Bearer {workspace.workspace_key}"}
     populate(headers, "mark", CHOSEN)
-    return stream.read()
+    return stream.read(*WATCHED)
 
 
 def invoke(event_function: Callable[[Any, Any], Any], event_records: list[Any]) -> str:
@@ -138,10 +155,10 @@ def test_no_line_of_an_event_function_has_an_id_of_a_path(
     else:
         FAULTS[fault](monkeypatch)
     raised = []
-    for table in pipeline.WATCHED:
-        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
-        raised.append(invoke(getattr(functions, f"fan_out_{table}"), own))
-        raised.append(invoke(counting.tally_conversations, own))
+    for name, event_function in WATCHING.items():
+        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table_of(name))]
+        assert own, name
+        raised.append(invoke(event_function, own))
     for one in held:
         raised.append(invoke(functions.deliver, one.records))
     for message in messages:

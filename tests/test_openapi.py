@@ -157,6 +157,12 @@ def test_every_enumeration_is_a_component_of_its_own_without_null() -> None:
     assert [one for one in named if None in one["enum"] or one["type"] != "string"] == []
 
 
+def test_no_pattern_lists_the_values_of_an_enumeration() -> None:
+    patterns = [one["pattern"] for one in schemas_in(document()) if isinstance(one.get("pattern"), str)]
+    assert patterns
+    assert [one for one in patterns if re.fullmatch(r"\^\(?\w+(\|\w+)+\)?\$", one)] == []
+
+
 def test_every_moment_in_text_has_its_format() -> None:
     """`createdAt` and the like are ISO 8601 where they are text, otherwise Unix time."""
     moments = {

@@ -1,5 +1,6 @@
 """The errors in the OpenAPI document: every operation returns each documented error, and no other."""
 
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -23,8 +24,9 @@ from chalicelib.webhooks import endpoints
 from chalicelib.workspaces import store as workspaces
 from tests.api import Answer, Api
 from tests.builders import webhook_body
-from tests.described import ExampleValues, Operation, broken_rules, operations, resolved
+from tests.described import ExampleValues, Operation, broken_rules, document, operations, resolved
 from tests.operations import body_of
+from tests.selection import one_of_each
 from tests.versions import NUMBER, keep_versions
 
 OPERATIONS = {one.name: one for one in operations()}
@@ -40,6 +42,19 @@ def raising(error: type[errors.ApiError]) -> set[str]:
 
 
 CONFLICTING = raising(errors.Conflict)
+
+
+@pytest.mark.parametrize("name", sorted(CONFLICTING))
+@one_of_each(lambda: None)
+def test_an_operation_describes_each_of_its_conflicts_by_a_known_code(name: str) -> None:
+    one, whole = OPERATIONS[name], document()
+    declared = app.routes[one.path][one.method].view_function.operation.raises
+    codes = {error.code for error in declared if issubclass(error, errors.Conflict)}
+    description = whole["paths"][one.path][one.method.lower()]["responses"]["409"]["description"]
+    described = set(re.findall(r"`([A-Z_]+)`: ", description))
+    assert described - {"IDEMPOTENCY_KEY_REUSED"} == codes
+    assert described <= set(whole["components"]["schemas"]["Error"]["properties"]["code"]["examples"])
+
 
 # Too large for one item, even compressed.
 LONG = secrets.token_urlsafe(500_000)

@@ -278,12 +278,16 @@ def test_an_access_token_is_warned_of_what_outlives_it(api: Api, workspace: NewW
     webhook = f"/v3/webhooks/{api.post('/v3/webhooks', webhook_body()).data['id']}"
     found = {
         "agent": warned(caller.post("/v3/agents", {"agent": {}})),
+        "client": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": "correct horse"}})),
+        "client without a password": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": ""}})),
         "webhook": warned(caller.post("/v3/webhooks", webhook_body())),
         "change": warned(caller.patch(webhook, {"webhook": {"enabled": False}})),
         "rotation": warned(caller.post(f"{webhook}/rotate")),
     }
     lasting = {
         "agent": ["agent.SECRET_API_KEY"],
+        "client": ["client.dashboardPassword"],
+        "client without a password": [],
         "webhook": ["webhook", "webhook.signingSecret"],
         "change": ["webhook"],
         "rotation": ["webhook.signingSecret"],

@@ -136,7 +136,8 @@ def list_organisation_clients(org_id: str) -> Response:
 def create_client() -> Response:
     """Create a client. The service generates its id. An email address can belong to only one client of a workspace.
 
-    `warnings` says if `orgId` names no organisation.
+    `warnings` says if `orgId` names no organisation. With `dashboardPassword` a client can sign in to the console, so
+    `warnings` names it to an access token.
     """
     body: models.ClientIn = messages.body()
     return _create(body.client, "client.")
@@ -163,8 +164,10 @@ def _search(limit: int, cursor: str | None, organisation: str | None, text: str)
 def _create(given: "models.Client", path: str) -> Response:
     row, document = store.new(auth.caller().workspace_id, ids.new_id()), given.merge_into({})
     store.save(row, {}, document)
-    success = messages.success("Client created successfully", _render(row, document), _warnings(given, path))
-    return etag.tagged(success, row)
+    warnings = _warnings(given, path)
+    if given.dashboardPassword:
+        warnings = [*warnings, *privileges.warn_of_lasting(f"{path}dashboardPassword")]
+    return etag.tagged(messages.success("Client created successfully", _render(row, document), warnings), row)
 
 
 def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:

@@ -55,7 +55,7 @@ def require_known_query(names: Sequence[str]) -> None:
     """Raise Invalid if the query has a parameter that is not one of these."""
     for name in request().query_params or ():
         if name not in names:
-            rule = f"is not a query parameter of this route; it has {' and '.join(names) or 'none'}"
+            rule = f"is not a query parameter of this route; it has {', '.join(names) or 'none'}"
             raise errors.Invalid.member(name[:64] or '""', rule)
 
 

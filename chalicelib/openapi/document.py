@@ -87,7 +87,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             "schemas": {
                 **built.components,
                 **_envelopes(views, built),
-                **error_responses.schemas(),
+                **error_responses.schemas(view.operation for view in views),
                 **parameters.SCHEMAS,
                 **events.SCHEMAS,
             },

@@ -3,6 +3,7 @@
 A test provokes every documented error of every operation.
 """
 
+from collections.abc import Iterable
 from typing import Any, get_origin
 
 from chalicelib import errors
@@ -25,8 +26,6 @@ _HEADERS = {
 _SCHEMAS = ("Error", "InteractionError")
 # Codes that only Chalice and the gateway use; no operation raises them.
 _GATEWAY_CODES = frozenset({"METHOD_NOT_ALLOWED", "THROTTLED"})
-# The causes of a 409, each with its own code.
-_CONFLICTS = (errors.Stale, AgentBeingDeleted, EmailTaken, KeyTaken, idempotency.KeyReused)
 
 _ISSUE: Schema = {
     "description": "An issue of an error, or a warning of a success.",
@@ -144,7 +143,9 @@ def responses(path: str, possible: list[int], declared: operation, *, repeatable
     schema_name = _SCHEMAS[_is_interaction(path)]
     answers = {str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in possible}
     if "409" in answers:
-        causes = [one for one in _CONFLICTS if one in declared.raises or (repeatable and one is idempotency.KeyReused)]
+        causes = _conflicts(declared)
+        if repeatable:
+            causes.append(idempotency.KeyReused)
         answers["409"]["description"] = " ".join(f"`{one.code}`: {one.sentence}" for one in causes)
     return answers
 
@@ -159,13 +160,18 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
     return {name: response for name, response in built.items() if f"#/components/responses/{name}" in used}
 
 
-def schemas() -> dict[str, Schema]:
-    """The two schemas of the error envelope, and those of their members."""
+def _conflicts(declared: operation) -> list[type[errors.ApiError]]:
+    """The causes of a 409 of an operation, each with its own code."""
+    return [one for one in declared.raises if issubclass(one, errors.Conflict)]
+
+
+def schemas(operations: Iterable[operation]) -> dict[str, Schema]:
+    """The two schemas of the error envelope of these operations, and those of their members."""
     codes = sorted(
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES
-        | {errors.WorkspaceSuspended.code}
-        | {one.code for one in _CONFLICTS} - {errors.Conflict.code}
+        | {errors.WorkspaceSuspended.code, idempotency.KeyReused.code}
+        | {one.code for declared in operations for one in _conflicts(declared)}
     )
     error = {
         "description": "The envelope of every error. It never repeats values from the request.",

@@ -8,7 +8,7 @@ from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
 from chalicelib.history.browse import RESOURCES
-from chalicelib.http import etag, idempotency, messages, queries
+from chalicelib.http import etag, files, idempotency, messages, queries
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
 from chalicelib.leads import browse as leads
 from chalicelib.openapi.examples import shared
@@ -21,7 +21,16 @@ SCHEMAS: dict[str, Schema] = {
         "minLength": 1,
         "maxLength": 128,
         "pattern": rf"^(?!\.\.?$){IDENTIFIER.pattern}$",
-    }
+    },
+    **{
+        name: {"description": about, "type": "string", "enum": list(values)}
+        for name, about, values in (
+            ("AgentOrder", "An order of agents, the latest first for times.", agents.ORDERS),
+            ("Dimension", "What a report can be grouped by.", hours.DIMENSIONS),
+            ("ExportFormat", "The format of a file.", files.MEDIA),
+            ("Interval", "The length of an interval.", series.INTERVALS),
+        )
+    },
 }
 
 # Ids that the caller chooses have an example. A generated id has none: viewers send the example as it is, but there is
@@ -76,7 +85,7 @@ _QUERY: dict[str, Schema] = {
     },
     "by": {
         "description": "Also `groups`: the same for each value of this dimension.",
-        "schema": {"type": "string", "pattern": f"^({'|'.join(hours.DIMENSIONS)})$"},
+        "schema": reference("Dimension"),
     },
     "cursor": _cursor(IDENTIFIER),
     "deployed": {"description": "`true`: only what is deployed. `false`: only what is not.", "schema": _FLAG},
@@ -86,11 +95,11 @@ _QUERY: dict[str, Schema] = {
     },
     "inbox": {
         "description": "`true`: only what waits for a person, latest activity first.",
-        "schema": {"type": "string", "pattern": "^(true|false)$", "default": "false"},
+        "schema": _FLAG,
     },
     "interval": {
-        "description": "The length of the intervals of the series.",
-        "schema": {"type": "string", "pattern": f"^({'|'.join(series.INTERVALS)})$", "default": "day"},
+        "description": "The length of the intervals of the series; `day` by default.",
+        "schema": reference("Interval"),
     },
     "leadCursor": _cursor(leads.POSITION),
     "limit": {
@@ -119,7 +128,7 @@ _QUERY: dict[str, Schema] = {
         "required": True,
         "description": "`ndjson`: a JSON object per line. `csv`: a table for a spreadsheet.",
         "example": "ndjson",
-        "schema": {"type": "string", "pattern": "^(csv|ndjson)$"},
+        "schema": reference("ExportFormat"),
     },
     "requiredFrom": {
         "name": "from",
@@ -165,7 +174,7 @@ _QUERY: dict[str, Schema] = {
     },
     "sort": {
         "description": "`title`: by the title. `created`, `lastModified`: the latest first. By default, by the id.",
-        "schema": {"type": "string", "pattern": f"^({'|'.join(agents.ORDERS)})$"},
+        "schema": reference("AgentOrder"),
     },
     "sortedCursor": {
         "name": "cursor",

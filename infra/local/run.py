@@ -124,6 +124,7 @@ def _publish(port: int, directory: Path, credentials: Credentials, seconds: floa
     state.write(directory / "curlrc", f'header = "Authorization: Bearer {credentials.workspace_key}"\n')
     members = {"base_url": url, "edge_url": url, **credentials._asdict()}
     state.write(directory / "credentials.json", json.dumps(members, indent=2) + "\n")
+    (directory / mail.FOLDER).mkdir(mode=0o700, exist_ok=True)  # it is shown before the first mail
     shown = directory.relative_to(Path.cwd()) if directory.is_relative_to(Path.cwd()) else directory
     print(
         f"CAMS is ready at {url} ({seconds:.1f} s).\n\n"

@@ -63,7 +63,8 @@ def pages() -> None:
         assert len(requested) == read == 10
         assert len(list(iterate(list_leads.sync, client, "pages", limit=7))) == 1_000
         assert len(requested) == 10 + 143
-        exported = list(export(export_leads.sync_detailed, client, agent_id="pages", format_="ndjson"))
+        ndjson = models.ExportFormat.NDJSON
+        exported = list(export(export_leads.sync_detailed, client, agent_id="pages", format_=ndjson))
         lines = "".join(exported).splitlines()
         assert len(exported) >= 10
         assert Counter(json.loads(line)["id"] for line in lines) == listed
@@ -88,7 +89,8 @@ async def _create_and_list(number: int) -> tuple[set[object], Counter[object], i
 
         await asyncio.gather(*(create() for _ in range(8)))
         client.event_hooks = {"response": [note]}
-        pages = [page async for page in export_async(export_leads.asyncio_detailed, client, format_="csv")]
+        csv = models.ExportFormat.CSV
+        pages = [page async for page in export_async(export_leads.asyncio_detailed, client, format_=csv)]
         assert len("".join(pages).splitlines()) == number + 1
         requested.clear()
         listed = Counter[object]([lead.id async for lead in iterate_async(list_leads.asyncio, client, "pages")])

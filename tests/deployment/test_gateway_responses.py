@@ -9,9 +9,9 @@ import pytest
 from botocore.loaders import Loader
 from moto import mock_aws
 
-from chalicelib.openapi import error_responses
 from infra.deploy import gateway_responses
 from infra.tables import declared
+from tests.described import document
 from tests.selection import one_of_each
 
 STAGE = "prod"
@@ -51,7 +51,7 @@ def test_every_response_type_of_api_gateway_has_a_response() -> None:
 
 
 def test_a_response_is_the_envelope_and_echoes_nothing_from_the_request(api_id: str) -> None:
-    codes = error_responses.schemas()["Error"]["properties"]["code"]["examples"]
+    codes = document()["components"]["schemas"]["Error"]["properties"]["code"]["examples"]
     for response_type, response in put(api_id).items():
         assert list(response["responseTemplates"]) == ["application/json"]
         template = response["responseTemplates"]["application/json"]

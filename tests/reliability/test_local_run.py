@@ -104,6 +104,8 @@ def test_the_banner_is_what_a_newcomer_needs(run: Run) -> None:
         "\n"
         f"Ctrl-C stops it. The data stays in {directory}.\n"
     )
+    for name in ("credentials.json", "curlrc", "mail"):
+        assert (directory / name).exists()
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")

@@ -1,15 +1,18 @@
-"""Fan-out and delivery repeat what a newer version has stored: nothing is skipped, and nothing is a dead letter."""
+"""Functions behind streams and queues repeat what a newer version has stored: none is skipped or a dead letter."""
 
 from contextlib import nullcontext
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.storage.layouts import UnknownLayout
 from chalicelib.webhooks import functions, hosts, queue
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import state_body, webhook_body
+from tests.operations import populate
 from tests.test_layouts import STATE, newer_version
+from tests.test_log_values import CHOSEN, WATCHED, WATCHING, table_of
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out, take, waiting
 
 EVENTS = ("organisation_created", "message_received")
@@ -36,6 +39,21 @@ def test_fan_out_repeats_a_record_until_a_newer_version_reads_it(
         fan_out(records)
         drain()
     assert sorted(post.body["type"] for post in inbox.posts) == sorted(EVENTS)
+    assert waiting(queue.DEAD_LETTER) == []
+
+
+# What they read of their tables is in plain attributes.
+PLAIN = {"tally_deliveries", "history_credentials"}
+
+
+def test_every_function_of_a_stream_repeats_records_of_a_newer_version(stream: Stream, workspace: NewWorkspace) -> None:
+    with newer_version():
+        populate({"Authorization": f"Bearer {workspace.workspace_key}"}, "mark", CHOSEN)
+    records = stream.read(*WATCHED)
+    for name in WATCHING.keys() - PLAIN:
+        own = [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table_of(name))]
+        with pytest.raises(UnknownLayout):
+            WATCHING[name]({"Records": own}, None)
     assert waiting(queue.DEAD_LETTER) == []
 
 

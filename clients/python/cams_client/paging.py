@@ -55,7 +55,10 @@ async def iterate_async(
 
 
 def export(operation: Callable[P, Answer[str]], *args: P.args, **kwargs: P.kwargs) -> Iterator[str]:
-    """The pages of an export, which are one file: `export(export_leads.sync_detailed, client, format_="csv")`."""
+    """The pages of an export, which are one file.
+
+    Such as `export(export_leads.sync_detailed, client, format_=ExportFormat.CSV)`.
+    """
     arguments = _first_page(operation, kwargs)
     while True:
         page = operation(*args, **arguments)

@@ -110,9 +110,12 @@ class People(Said):
 
         def expected(workspace: Workspace) -> Expected:
             self.require_free_email(workspace, record)
-            warnings = missing_of_client(workspace, given, path)
+            missing = missing_of_client(workspace, given, path).get("warnings", [])
+            lasting = self.lasting(at, caller, f"{path}dashboardPassword") if given.get("dashboardPassword") else {}
+            warnings = [*missing, *lasting.get("warnings", [])]
             shown = self.client(workspace, MADE, record)
-            return Expected(success("Client created successfully", shown, **warnings), record)
+            said = {"warnings": warnings} if warnings else {}
+            return Expected(success("Client created successfully", shown, **said), record)
 
         answer = self.ask(name, at, caller, expected, body)
         if answer.status == 200:
