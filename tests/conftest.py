@@ -27,7 +27,7 @@ from chalicelib.http import auth
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from tests import direct_moto, moto_tables
+from tests import direct_moto, moto_backups, moto_tables
 from tests.api import Api
 from tests.prepared import prepared
 from tests.sockets import audited, empty_cache, names, private, public_only, watch  # noqa: F401 - fixtures
@@ -35,6 +35,7 @@ from tests.sockets import audited, empty_cache, names, private, public_only, wat
 PassTime = Callable[[int], None]
 
 _cloud = mock_aws()
+moto_backups.use()
 direct_moto.attach(storage.sdk_client("dynamodb"))
 
 

@@ -36,7 +36,7 @@ def restore(taken: bytes) -> None:
 
 
 def drop_history() -> None:
-    """Empty the streams, which moto copies for every transaction, and its list of all copies."""
+    """Empty the streams, and the list that moto keeps of all records."""
     for table in tables().values():
         if table.stream_shard is not None:
             table.stream_shard.items.clear()
