@@ -18,7 +18,7 @@ def state_body(*texts: str, sender: str = "human", **members: Any) -> Body:
     return {"turns": [{"from": sender, "messages": [message(text, **members)]} for text in texts]}
 
 
-def webhook_body(url: str = "https://example.com/hooks", *events: str, **members: Any) -> Body:
+def webhook_body(url: Any = "https://example.com/hooks", *events: str, **members: Any) -> Body:
     """A webhook for these event types, by default for leads."""
     return {"webhook": {"url": url, "events": list(events or ["lead_captured"]), **members}}
 

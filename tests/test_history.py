@@ -18,9 +18,9 @@ from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.capacity import metered
+from tests.cascades import cascade_messages
 from tests.conftest import PassTime
 from tests.console.browser import Browser
-from tests.test_deletions import cascade_messages
 from tests.test_erasures import messages
 from tests.webhooks import pipeline
 

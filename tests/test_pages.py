@@ -1,6 +1,6 @@
 """Clients, organisations and tools: lists that are complete by default, and come in pages with `limit` or `cursor`.
 
-`tests/test_bad_input.py` tests invalid values of `limit` and `cursor` for every list.
+`tests/bad_input/test_query_values.py` tests invalid values of `limit` and `cursor` for every list.
 """
 
 import random

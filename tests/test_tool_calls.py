@@ -21,21 +21,10 @@ from tests.moto_tables import snapshot
 from tests.selection import one_of_each
 from tests.sockets import Resolve, Watch
 from tests.webhooks import receivers
+from tests.webhooks.hostile_receivers import EARLY, HANGING, MISBEHAVING, NOT_HTTP, TOO_LONG, TOO_MUCH
+from tests.webhooks.private_addresses import MIXED, RESOLVED, SPELLINGS, way_of_spelling
 from tests.webhooks.receivers import Behaviour, Receiver, answers, receiver
-from tests.webhooks.test_sender import (
-    DEADLINE,
-    EARLY,
-    HANGING,
-    MISBEHAVING,
-    MIXED,
-    NOT_HTTP,
-    RESOLVED,
-    SLACK,
-    SPELLINGS,
-    TOO_LONG,
-    TOO_MUCH,
-    way_of_spelling,
-)
+from tests.webhooks.sending import DEADLINE, SLACK
 
 pytestmark = pytest.mark.usefixtures("public_only", "empty_cache")
 

@@ -1,6 +1,7 @@
 """The bounded resources of a process that a delivery uses: threads, lookups, connections, system calls, instructions.
 
-`tests/webhooks/test_costs.py` counts its database requests; `tests/webhooks/test_sender.py` checks what it sends.
+`tests/webhooks/test_costs.py` counts its database requests; `tests/webhooks/test_sender_request.py` checks what it
+sends.
 """
 
 import json

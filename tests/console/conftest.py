@@ -1,11 +1,13 @@
-"""An organisation with people who sign in."""
+"""An organisation with people who sign in, and get mails."""
 
 import pytest
 
 from chalicelib.console import sessions
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.conftest import PassTime
 from tests.console.browser import Browser
+from tests.console.notified import Notified, settings
 
 PASSWORD = "correct horse"
 
@@ -34,3 +36,10 @@ def workspace_api(workspace: NewWorkspace) -> Api:
 def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
     """The browser of the client, not signed in."""
     return Browser(workspace.workspace_id)
+
+
+@pytest.fixture
+def notified(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+    """The functions, with a client who wants mails."""
+    assert workspace_api.post("/v2/clients/bo", settings()).status == 200
+    return Notified(monkeypatch, pass_time)

@@ -18,8 +18,8 @@ from tests.conftest import PassTime
 from tests.webhooks.pipeline import Record, Stream
 
 SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"
-
-
+# The address of the client who wants mails.
+BO = "bo@acme.test"
 # The visibility timeout of the queue: when a message of a process that has ended comes again.
 AGAIN_MILLISECONDS = 360_000
 

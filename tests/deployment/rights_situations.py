@@ -29,8 +29,8 @@ from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
+from tests.cascades import cascade_messages, fill
 from tests.requests import refuse_operation
-from tests.test_deletions import cascade_messages, fill
 from tests.test_erasures import ZARA, messages
 from tests.test_erasures import fill as fill_person
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of

@@ -9,6 +9,7 @@ import pytest
 from infra.deploy import event_sources
 from infra.deploy.functions import FUNCTIONS
 from tests.deployment import cloud, gateway, rehearse
+from tests.deployment.rehearsal import Failed
 
 pytestmark = [pytest.mark.engine, pytest.mark.long]
 
@@ -87,5 +88,5 @@ def test_a_failed_deployment_is_completed_and_a_replaced_stream_followed(
     [("policy", "no webhook arrived for"), ("stream", "The table cams-rehearsal-leads has no stream")],
 )
 def test_the_rehearsal_fails_if_something_is_broken(tmp_path: Path, broken: str, reason: str) -> None:
-    with pytest.raises(rehearse.Failed, match=reason):
+    with pytest.raises(Failed, match=reason):
         rehearse.rehearse(tmp_path, broken)

@@ -1,12 +1,18 @@
-"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty."""
+"""Fixtures of the pipeline: private receivers are allowed, and streams and queues start empty.
+
+The sender's tests use none of these, but an authority of their own for TLS.
+"""
 
 from collections.abc import Iterator
 
 import pytest
 
+from chalicelib.sending import connection
 from chalicelib.webhooks import hosts
-from tests.webhooks import pipeline
+from tests.webhooks import pipeline, receivers
 from tests.webhooks.crashes import make_atomic
+from tests.webhooks.receivers import Certificates
+from tests.webhooks.sending import HOST
 
 
 @pytest.fixture
@@ -23,3 +29,17 @@ def inbox() -> Iterator[pipeline.Inbox]:
     """A receiver that acknowledges everything."""
     with pipeline.inbox() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    return receivers.certificates(tmp_path_factory.mktemp("certificates"), HOST)
+
+
+@pytest.fixture
+def trusted(certificates: Certificates, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Only the authority of the tests is trusted."""
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates.authority))
+    connection.tls_context.cache_clear()
+    yield
+    connection.tls_context.cache_clear()

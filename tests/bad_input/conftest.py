@@ -1,0 +1,35 @@
+"""The API with one record of each kind."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from chalicelib.workspaces import store as workspaces
+from tests.api import Api
+from tests.bad_input.service import WITH_BODY, Service
+from tests.engine import shared_engine
+from tests.operations import BODIES, CHOSEN, body_of
+from tests.test_history import keep
+from tests.webhooks.pipeline import HISTORY, Stream
+
+
+@pytest.fixture(scope="module")
+def service() -> Iterator[Service]:
+    """One service for all tests, since none of them changes it. Every valid body is accepted first."""
+    with shared_engine():
+        api, stream = Api(workspaces.create("Test").workspace_key), Stream()
+        names = {"agent_id": "support", "user_id": "user-1", "convo_id": "user-1", "client_id": "ann", "org_id": "acme"}
+        names["message_id"] = CHOSEN["message_id"]
+        service = Service(api, names)
+        api.post("/v2/agents/support", {})
+        tool = api.post("/v3/agents/support/tools", body_of("POST /v3/agents/{agent_id}/tools")).data
+        names["tool_id"] = tool["id"]
+        made = api.post("/v3/webhooks", body_of("POST /v3/webhooks")).data["id"]
+        names["webhook_id"], names["lead_id"] = made, api.post("/v3/leads", body_of("POST /v3/leads")).data["id"]
+        names["delivery_id"] = api.post(f"/v3/webhooks/{made}/test").data["id"]
+        names["token_id"] = api.post("/v3/tokens", {"token": {"name": "x"}}).data["id"]
+        for operation in WITH_BODY:
+            if operation.name in BODIES:
+                assert service.send(operation, body_of(operation.name)).status == 200, operation.name
+        keep(stream.read(*HISTORY))
+        yield service

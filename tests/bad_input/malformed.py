@@ -1,0 +1,75 @@
+"""What no route accepts, whatever its model: bodies, content types and path values."""
+
+from tests.bad_input.service import CANARY
+
+# Bodies that every route refuses: bytes, and the path of the wrong member, empty for the body itself.
+MALFORMED: dict[str, tuple[bytes, str]] = {
+    "not JSON": (CANARY.encode(), ""),
+    "single quotes": (b"{'title': 'canary-4f1c'}", ""),
+    "truncated": (b'{"title": "canary-4f1c"', ""),
+    "text after the JSON": (b'{} "canary-4f1c"', ""),
+    "a trailing comma": (b'{"title": "canary-4f1c",}', ""),
+    "a comment": (b"{} // canary-4f1c", ""),
+    "an array": (b'["canary-4f1c"]', ""),
+    "text": (b'"canary-4f1c"', ""),
+    "a number": (b"918273645546372819", ""),
+    "true": (b"true", ""),
+    "null": (b"null", ""),
+    "NaN": (b"NaN", ""),
+    "infinity": (b"-1e999", ""),
+    "NaN in a member": (b'{"a": "canary-4f1c", "title": NaN}', "title"),
+    "Infinity in a member": (b'{"title": {"a": [0, Infinity]}}', "title.a.1"),
+    "-Infinity in a member": (b'{"title": -Infinity}', "title"),
+    "1e999 in a member": (b'{"title": 1e999}', "title"),
+    "-1e999 in a member": (b'{"title": -1E+999}', "title"),
+    "1e999 after a string that looks like a number": (b'{"description": "1e9", "title": 1e999}', "title"),
+    "300 digits and an exponent": (b'{"title": ' + b"9" * 305 + b"e9}", "title"),
+    "50,000 arrays": (b"[" * 50_000 + b"]" * 50_000, ""),
+    "50,000 objects": (b'{"title":' * 50_000 + b"1" + b"}" * 50_000, ""),
+    "50,000 arrays in a member": (b'{"title": ' + b"[" * 50_000 + b"]" * 50_000 + b"}", ""),
+    "5,000 digits": (b'{"title": ' + b"9" * 5_000 + b"}", ""),
+    "a lone high surrogate": (b'{"title": "canary-4f1c \\ud800"}', ""),
+    "a lone low surrogate": (b'{"title": "canary-4f1c \\udc00"}', ""),
+    "surrogates in reverse order": (b'{"title": "canary-4f1c \\udc00\\ud800"}', ""),
+    "a surrogate in a name": (b'{"\\ud800": "canary-4f1c"}', ""),
+    "invalid UTF-8": (b'{"title": "canary-4f1c \xff"}', ""),
+    "truncated UTF-8": (b'{"title": "canary-4f1c \xe2\x82"}', ""),
+    "overlong UTF-8": (b'{"title": "canary-4f1c \xc0\xaf"}', ""),
+    "a surrogate encoded as UTF-8": (b'{"title": "canary-4f1c \xed\xa0\x80"}', ""),
+    "UTF-16": ('{"title": "canary-4f1c"}'.encode("utf-16"), ""),
+    "a byte order mark": (b'\xef\xbb\xbf{"title": "canary-4f1c"}', ""),
+    "a control character": (b'{"title": "canary-4f1c \x00"}', ""),
+}
+
+CONTENT_TYPES: dict[str, dict[str, str]] = {
+    "missing": {},
+    "empty": {"Content-Type": ""},
+    "text": {"Content-Type": "text/plain"},
+    "a form": {"Content-Type": "application/x-www-form-urlencoded"},
+    "nearly": {"Content-Type": "application/jsonp"},
+    "another JSON type": {"Content-Type": "application/vnd.api+json"},
+    "anything": {"Content-Type": "*/*"},
+    "a list": {"Content-Type": "text/plain, application/json"},
+}
+
+# Percent-encoded path values.
+INVALID_IDENTIFIERS = {
+    "encoded twice": "a%2540x.test",
+    "invalid UTF-8": "%ff",
+    "truncated UTF-8": "a%e2%82",
+    "a surrogate": "%ed%a0%80",
+    "a byte that is not hexadecimal": "a%zz",
+    "a lone percent sign": "a%",
+    "129 characters": "a" * 129,
+    "a slash": "a%2Fb",
+    "a number sign": "a%23b",
+    "a question mark": "a%3Fb",
+    "a space": "%20",
+    "blanks around": "%20a%20",
+    "a zero byte": "a%00",
+    "a line break": "a%0A",
+    "a letter beyond ASCII": "caf%C3%A9",
+    "invisible": "%E2%80%8B",
+    "quotes": "%22a%22",
+    "a backslash": "a%5Cb",
+}

@@ -1,0 +1,64 @@
+"""What tests of deletion share: the stored items, an agent with every kind of record, and runs of the cascade."""
+
+import os
+from typing import Any
+
+from moto.sqs.models import sqs_backends
+
+from chalicelib import storage
+from chalicelib.deletion import functions
+from tests.api import Api
+from tests.builders import lead_body
+from tests.conftest import PassTime
+
+LIST = "/v2/agents/support/convos"
+STATE = "/agents/support/interact/ann/state"
+HUMAN = [{"from": "human", "messages": [{"from": "human", "item": {"text": "Hello"}}]}]
+
+
+def items(*tables: str) -> list[dict[str, Any]]:
+    """Every item of these tables, or of all."""
+    dynamodb = storage.sdk_client("dynamodb")
+    names = [storage.table(name) for name in tables] or dynamodb.list_tables()["TableNames"]
+    return [item for name in names for item in dynamodb.scan(TableName=name)["Items"]]
+
+
+def records(*tables: str) -> list[dict[str, Any]]:
+    """Every item of these tables that is not a tombstone."""
+    return [item for item in items(*tables) if "deleted_at" not in item]
+
+
+def create(api: Api, number: int) -> list[str]:
+    """Create conversations; return their ids, newest first."""
+    made = [api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"] for _ in range(number)]
+    return made[::-1]
+
+
+def fill(api: Api) -> None:
+    """Create every kind of record that an agent can have."""
+    create(api, 25)
+    api.post("/agents/support/interact/ann/state", {"turns": [{"messages": [{"text": os.urandom(400_000).hex()}]}]})
+    api.post("/v3/agents/support/tools", {"tool": {"name": "t"}})
+    api.post("/v3/leads", lead_body(name="Ann"))
+    for kind in ("load", "convo"):
+        api.post("/v2/agents/support/analytics/ann", {"record": kind})
+
+
+def as_record(body: str) -> dict[str, str]:
+    """Return a message as the function receives it."""
+    return {"body": body, "receiptHandle": ""}
+
+
+def cascade_messages() -> list[dict[str, str]]:
+    """Take the messages of the cascade function off their queue, ignoring their delay."""
+    waiting = sqs_backends["123456789012"]["eu-west-1"].queues[storage.table("cascades")]
+    taken = [as_record(message.body) for message in waiting._messages]
+    waiting._messages = []
+    return taken
+
+
+def second_run(pass_time: PassTime) -> None:
+    """Let 90 seconds pass, and run the function with the messages of its queue."""
+    pass_time(90)
+    functions.resume_cascade({"Records": cascade_messages()}, None)
+    assert cascade_messages() == []

@@ -1,0 +1,31 @@
+"""What the steps of the rehearsal share: the names of its stage, how to run a command, and how to wait and to fail."""
+
+import time
+from collections.abc import Callable
+
+from tests.deployment import cloud
+
+STAGE, NAME = "rehearsal", "cams-rehearsal"
+ORIGIN = "https://widgets.example"
+_TIMEOUT_SECONDS = 60.0
+
+
+class Failed(Exception):
+    """The rehearsal failed, for this reason."""
+
+
+def run(here: cloud.Cloud, *arguments: str, **variables: str) -> str:
+    """Run Python with these arguments in the project; returns what it printed. Raises Failed."""
+    done = here.run(*arguments, **variables)
+    if done.returncode:
+        raise Failed(f"`python {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
+    """Wait until it holds. Raises Failed with the text of `otherwise` after a minute."""
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while not holds():
+        if time.monotonic() > deadline:
+            raise Failed(f"After {_TIMEOUT_SECONDS:.0f} s {otherwise()}.")
+        time.sleep(0.05)

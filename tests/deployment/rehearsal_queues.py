@@ -1,0 +1,97 @@
+"""The queues of the rehearsal: webhooks arrive, and every other queue is worked off."""
+
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from chalicelib import ids
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, Failed, until
+
+# The events that the examples of the operations cause: at least one for each function that reads a stream.
+EVENT_TYPES = {
+    "agent_created",
+    "agent_updated",
+    "agent_deleted",
+    "client_created",
+    "client_deleted",
+    "lead_captured",
+    "message_received",
+    "organisation_created",
+    "organisation_deleted",
+    "webhook_test",
+}
+
+
+class Receiver:
+    """A webhook receiver that keeps the posted bodies."""
+
+    def __init__(self) -> None:
+        received = self.received = list[dict[str, Any]]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                received.append({"id": self.headers.get("webhook-id"), **body})
+                self.send_response(200)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.url = f"http://127.0.0.1:{server.server_port}/hook"
+
+    def types(self) -> set[str]:
+        """The types of the received events."""
+        return {one["type"] for one in self.received}
+
+
+def await_webhooks(receiver: Receiver) -> int:
+    """Wait for one webhook of each event type; returns the number of received webhooks."""
+    until(
+        lambda: receiver.types() >= EVENT_TYPES,
+        lambda: f"no webhook arrived for {sorted(EVENT_TYPES - receiver.types())}",
+    )
+    seen = [one["id"] for one in receiver.received]
+    if len(seen) != len(set(seen)):
+        raise Failed("An event was delivered twice.")
+    return len(seen)
+
+
+def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
+    """Check the functions that the examples do not invoke: those of the other queues."""
+    sqs = here.sdk("sqs")
+    received = len(receiver.received)
+    sent = here.sdk("dynamodb").scan(TableName=f"{NAME}-deliveries")["Items"][0]
+    workspace_id, webhook_id, _ = sent["webhook"]["S"].split("#")
+    again = json.dumps([workspace_id, webhook_id, sent["type"]["S"], [sent["event_id"]["S"]], ids.new_id()])
+    others = {
+        "deliveries-slow": again,
+        "fan-out": json.dumps([workspace_id, sent["type"]["S"], [[sent["event_id"]["S"]]]]),  # sent already
+        "cascades": json.dumps([workspace_id, "unknown"]),
+        "erasures": json.dumps(["erase", workspace_id, "unknown"]),
+        "tallies": json.dumps([f"{workspace_id}#support", "2026-11-22", 0]),
+    }
+    for queue, text in others.items():
+        sqs.send_message(QueueUrl=sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"], MessageBody=text)
+    until(lambda: len(receiver.received) > received, lambda: "the slow queue has delivered nothing")
+    for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "erasures", "tallies"):
+        _until_empty(sqs, queue)
+    for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead", "notifications-dead"):
+        if _waiting(sqs, queue):
+            raise Failed(f"There are messages on {queue}.")
+
+
+def _until_empty(sqs: Any, queue: str) -> None:
+    until(lambda: _waiting(sqs, queue) == 0, lambda: f"messages stay on {queue}")
+
+
+def _waiting(sqs: Any, queue: str) -> int:
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
+    url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
+    return sum(
+        int(number) for number in sqs.get_queue_attributes(QueueUrl=url, AttributeNames=names)["Attributes"].values()
+    )

@@ -1,0 +1,71 @@
+"""The responses of the gateway in the rehearsal: errors, throttling and preflights."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tests.deployment import cloud
+from tests.deployment.rehearsal import ORIGIN, STAGE, Failed
+from tests.deployment.rehearsal_client import Gateway, Response
+
+
+def check_gateway_responses(here: cloud.Cloud, api: Gateway) -> int:
+    """Check gateway responses and responses of the function; returns the number of cases.
+
+    The emulator sends the gateway responses of the stage's deployment, so this checks that they are put and deployed.
+    It does not limit the size or duration of a request, so it never sends 413 or 504. Unlike AWS, it does not parse
+    the bearer token of a request to an unknown route as a signature (403).
+    """
+    anonymous, origin = Gateway(api.address), {"Origin": ORIGIN}
+    no_route = "There is no such route, or the route does not support this method."
+    for method, path in (("GET", "/nowhere"), ("DELETE", "/v3/agents"), ("GET", "/v3/agents/a/b/c/d")):
+        _check_error(anonymous.ask(method, path, headers=origin), 404, "NOT_FOUND", no_route)
+    with _throttled(here, "/openapi.json"):
+        throttled = anonymous.ask("GET", "/openapi.json", headers=origin)
+    _check_error(throttled, 429, "THROTTLED", "Too many requests; try again after the seconds in Retry-After.")
+    if throttled.headers.get("retry-after") != "1":
+        raise Failed(f"The response with 429 has no Retry-After: {throttled.headers}")
+    unauthorized, unknown = anonymous.ask("GET", "/v2/agents/unknown"), api.ask("GET", "/v2/agents/unknown")
+    _check_error(unauthorized, 401, "UNAUTHORIZED", "A valid bearer token is required.", ORIGIN)
+    _check_error(unknown, 404, "NOT_FOUND", "There is no such agent.", ORIGIN)
+    page = anonymous.ask("GET", "/")  # follows the redirect
+    if b"<title>CAMS API" not in page.body:
+        raise Failed(f"The root does not lead to the documentation page: {page}")
+    for path, allowed in (("/v2/agents/a", ORIGIN), ("/agents/a/interact/b/state", "*")):  # a visitor's route
+        _check_preflight(anonymous, path, allowed)
+    return 9
+
+
+def _check_preflight(anonymous: Gateway, path: str, origin: str) -> None:
+    asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "authorization"}
+    preflight = anonymous.ask("OPTIONS", path, headers={"Origin": ORIGIN, **asked})
+    wanted = {"origin": origin, "methods": "post", "headers": "authorization"}
+    allowed = {name: preflight.headers.get(f"access-control-allow-{name}", "").lower() for name in wanted}
+    if preflight.status != 200 or any(part not in allowed[name] for name, part in wanted.items()):
+        raise Failed(f"The preflight of {path} was answered with {preflight.status}: {preflight.headers}")
+
+
+def _check_error(answer: Response, status: int, code: str, message: str, origin: str = "*") -> None:
+    """Check the envelope and the headers. Pages of `origin` can read it: any page, if the gateway itself answers."""
+    envelope = {"success": False, "message": message, "code": code}
+    if answer.status != status or json.loads(answer.body) != envelope:
+        raise Failed(f"Expected {status} with {envelope}, got {answer.status} with {answer.body.decode()}")
+    wanted = {"content-type": "application/json", "access-control-allow-origin": origin}
+    if not answer.headers.get("x-request-id") or any(answer.headers.get(name) != wanted[name] for name in wanted):
+        raise Failed(f"A response with {status} lacks the headers of an error response: {answer.headers}")
+
+
+@contextmanager
+def _throttled(here: cloud.Cloud, path: str) -> Iterator[None]:
+    """Throttle every GET of `path` inside the block."""
+    gateway, place = here.sdk("apigateway"), path.replace("/", "~1")
+    (api,) = gateway.get_rest_apis()["items"]
+    changes = [
+        {"op": "replace", "path": f"/{place}/GET/throttling/{limit}", "value": "0"}
+        for limit in ("rateLimit", "burstLimit")
+    ]
+    gateway.update_stage(restApiId=api["id"], stageName=STAGE, patchOperations=changes)
+    yield
+    gateway.update_stage(
+        restApiId=api["id"], stageName=STAGE, patchOperations=[{"op": "remove", "path": f"/{place}/GET"}]
+    )

@@ -1,0 +1,137 @@
+"""A cascade that another one overtakes deletes nothing of a new agent with the same id."""
+
+import json
+from itertools import count
+from typing import Any
+
+import pytest
+
+from chalicelib.agents import store as agents
+from chalicelib.analytics import store as analytics
+from chalicelib.conversations import store as conversations
+from chalicelib.deletion import cascade, routes
+from chalicelib.http import auth
+from chalicelib.leads import store as leads
+from chalicelib.tools import store as tools
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.cascades import fill, items
+from tests.conftest import PassTime
+
+TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
+# Each resource, with the function that reads its next batch to delete.
+BATCHES = [(agents, "list_keys"), *((one, "batch_to_delete") for one in (tools, leads, analytics, conversations))]
+
+
+def interrupt_deletion(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delete the agent; its cascade has no time for any record."""
+    with monkeypatch.context() as patch:
+        patch.setattr(routes, "_CASCADE_SECONDS", -1.0)
+        api.delete("/v3/agents/support")
+
+
+def create_again(api: Api) -> list[dict[str, Any]]:
+    """Complete the cascade and use the id again; return the items of the new agent."""
+    assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+    assert api.post("/v2/agents/support", {}).status == 200
+    fill(api)
+    return items(*TABLES)
+
+
+@pytest.mark.parametrize(("module", "function"), BATCHES, ids=[module.__name__.split(".")[1] for module, _ in BATCHES])
+@pytest.mark.parametrize("overtaken", ["before", "after"])
+def test_a_cascade_that_another_one_overtakes_deletes_nothing_of_a_new_agent(
+    overtaken: str,
+    module: Any,
+    function: str,
+    api: Api,
+    agent_id: str,
+    workspace: NewWorkspace,
+    pass_time: PassTime,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A run pauses before or after it reads a batch. Then another completes the cascade; the id is used again."""
+    fill(api)
+    interrupt_deletion(api, monkeypatch)
+    pass_time(90)
+    read, pauses, new = getattr(module, function), iter([1]), []
+
+    def overtake() -> None:
+        for _ in pauses:
+            new.append(create_again(api))
+
+    def paused(*place: Any) -> Any:
+        if overtaken == "before":
+            overtake()
+            return read(*place)
+        rows = read(*place)
+        overtake()
+        return rows
+
+    monkeypatch.setattr(module, function, paused)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    assert [items(*TABLES)] == new
+
+
+@pytest.mark.parametrize("check", range(1, 7))
+def test_a_cascade_that_is_overtaken_before_a_deletion_deletes_nothing_of_a_new_agent(
+    check: int, api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run pauses between its check of the tombstone and the deletion of a batch."""
+    fill(api)
+    interrupt_deletion(api, monkeypatch)
+    pass_time(90)
+    is_stored, checks, new = cascade._is_stored, count(1), []
+
+    def paused(tombstone: agents.AgentRow) -> bool:
+        stored = is_stored(tombstone)
+        if next(checks) == check:
+            monkeypatch.setattr(cascade, "_is_stored", is_stored)
+            new.append(create_again(api))
+        return stored
+
+    monkeypatch.setattr(cascade, "_is_stored", paused)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    assert [items(*TABLES)] == new
+
+
+def test_the_last_step_of_an_overtaken_cascade_leaves_a_new_agent(
+    api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.delete("/v3/agents/support")
+    pass_time(90)
+    stage, pauses = agents.delete_tombstone, iter([1])
+
+    def overtaken(row: agents.AgentRow) -> None:
+        for _ in pauses:
+            assert api.delete("/v3/agents/support").status == 200
+            assert api.post("/v2/agents/support", {}).status == 200
+        stage(row)
+
+    monkeypatch.setattr(agents, "delete_tombstone", overtaken)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    assert api.get("/v3/agents/support").status == 200
+
+
+def test_a_late_run_of_the_cascade_leaves_the_reused_key_of_a_new_agent(
+    api: Api, agent_id: str, workspace: NewWorkspace, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The late run has read the keys; then another run completes the deletion, and the agent is created again."""
+    key = api.get("/v3/agents/support").data["SECRET_API_KEY"]
+    with monkeypatch.context() as patch:
+        patch.setattr(cascade, "_run", lambda *_: False)
+        api.delete("/v3/agents/support")
+    pass_time(90)
+    is_stored = cascade._is_stored
+
+    def paused(tombstone: Any) -> bool:
+        monkeypatch.setattr(cascade, "_is_stored", is_stored)
+        found = is_stored(tombstone)
+        assert api.delete("/v3/agents/support").json["message"] == "Agent deleted successfully"
+        assert api.post("/v2/agents/support", {"SECRET_API_KEY": key}).status == 200
+        return found
+
+    monkeypatch.setattr(cascade, "_is_stored", paused)
+    cascade.resume(json.dumps([workspace.workspace_id, "support"]), 10)
+    auth.clear_cache()
+    assert Api(key).get("/v2/agents/support").status == 200
