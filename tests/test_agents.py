@@ -1,6 +1,6 @@
 """Agents over HTTP in both forms, and their stored rows (§2.4, §2.5, §4.1, §4.2).
 
-`contract/test_members.py` tests the members of each form; `test_workspaces.py` tests credentials.
+`contract/test_members.py` tests the members of each form; `test_agent_keys.py` tests the key.
 """
 
 import json
