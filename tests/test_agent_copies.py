@@ -8,11 +8,11 @@ import pytest
 
 from chalicelib.agents import copies
 from chalicelib.workspaces.store import NewWorkspace
+from tests.agents.records import without
 from tests.api import Api
 from tests.capacity import metered
 from tests.contract.test_members import document, members
 from tests.evidence import refused
-from tests.test_agents import without
 
 Document = dict[str, Any]
 

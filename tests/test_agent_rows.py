@@ -14,10 +14,10 @@ from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests import capacity
+from tests.agents.records import row_of, without
 from tests.api import Api
 from tests.capacity import metered
 from tests.evidence import refused
-from tests.test_agents import row_of, without
 
 SALES, SUPPORT = "/v3/agents/sales/tools", "/v3/agents/support/tools"
 INDEX_QUERY, PORTION = {"Query": 1}, {"BatchGetItem": 1}

@@ -3,10 +3,11 @@
 The sender's tests use none of these, but an authority of their own for TLS.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
+from chalicelib import clock
 from chalicelib.sending import connection
 from chalicelib.webhooks import hosts
 from tests.webhooks import pipeline, receivers
@@ -29,6 +30,18 @@ def inbox() -> Iterator[pipeline.Inbox]:
     """A receiver that acknowledges everything."""
     with pipeline.inbox() as running:
         yield running
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Advance the clock by a number of seconds."""
+    real, offset = clock.milliseconds, [0]
+
+    def advance(seconds: int) -> None:
+        offset[0] += seconds * 1000
+        monkeypatch.setattr(clock, "milliseconds", lambda: real() + offset[0])
+
+    return advance
 
 
 @pytest.fixture(scope="session")

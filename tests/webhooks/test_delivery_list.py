@@ -13,6 +13,8 @@ from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
 from tests.selection import whole
+from tests.webhooks.delivered import listen
+from tests.webhooks.pipeline import Inbox, Stream
 
 FAILURES = 5
 
@@ -132,3 +134,42 @@ def test_only_failed_deliveries_of_the_endpoint_are_listed(api: Api, workspace: 
     other = api.post("/v3/webhooks", webhook_body()).data["id"]
     own, _ = fill(workspace, webhook_id, 4, (3,))[:1], fill(workspace, other, 4, (0, 1))
     assert pages(api, webhook_id, "status=failed") == [own]
+
+
+def test_the_pages_of_a_long_list_have_every_delivery_once(
+    stream: Stream, api: Api, workspace: NewWorkspace, inbox: Inbox, later: Callable[[int], None]
+) -> None:
+    webhook = listen(api, inbox.url())
+    later(120)
+    start = clock.milliseconds() - 90_000
+    rows = []
+    for number in range(1_150):
+        event_id = ids.id_at(start + number, number)
+        row = ledger.new(workspace.workspace_id, webhook["id"], event_id, "organisation_created", event_id)
+        row.claim, row.outcome = ids.id_at(start, number), ledger.DELIVERED
+        if number % 1_000 == 0:
+            row.outcome = None  # claimed 90 seconds ago
+        if number % 1_000 == 1:
+            row.outcome = ledger.FAILED
+        row.version_tag = event_id
+        rows.append(row)
+    storage.save_many(rows)
+    newest_first = [row.delivery_id for row in reversed(rows)]
+
+    def pages(query: str, most: int = 100) -> list[list[str]]:
+        found, cursor = [], ""
+        while len(found) < most:
+            answer = api.get(f"/v3/webhooks/{webhook['id']}/deliveries?limit=100{query}{cursor}")
+            found.append([one["id"] for one in answer.data])
+            if "nextCursor" not in answer.json:
+                break
+            cursor = f"&cursor={answer.json['nextCursor']}"
+        return found
+
+    whole = pages("")
+    assert [len(page) for page in whole] == [100] * 11 + [50]
+    assert [one for page in whole for one in page] == newest_first
+    # A page of one status searches 1,000 deliveries, so it may be short although more pages follow.
+    assert pages("&status=unknown") == [[newest_first[149]], [newest_first[1_149]]]
+    others = [one for one in newest_first if one not in (newest_first[148], newest_first[149])]
+    assert pages("&status=delivered", 1) == [others[:100]]

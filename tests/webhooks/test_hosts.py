@@ -29,18 +29,6 @@ def new_hosts_are_slow(stream: Stream, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Advance the clock by a number of seconds."""
-    real, offset = clock.milliseconds, [0]
-
-    def advance(seconds: int) -> None:
-        offset[0] += seconds * 1000
-        monkeypatch.setattr(clock, "milliseconds", lambda: real() + offset[0])
-
-    return advance
-
-
-@pytest.fixture
 def hangs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Inbox]:
     """A receiver that never answers a second request before the delivery counts as a hang."""
     monkeypatch.setattr(delivery, "SLOW_SECONDS", 0.2)

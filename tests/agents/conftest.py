@@ -1,0 +1,22 @@
+"""A clock that can be stopped, and changes of an agent through v3."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from tests.agents.records import Hold
+from tests.api import Api
+
+
+@pytest.fixture
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> Hold:
+    """Stop the clock at a Unix second."""
+    return lambda seconds: monkeypatch.setattr(clock, "milliseconds", lambda: seconds * 1000)
+
+
+@pytest.fixture
+def v3(api: Api, agent_id: str) -> Callable[[dict[str, Any]], Any]:
+    """Change the agent through v3; returns the answered record."""
+    return lambda change: api.patch(f"/v3/agents/{agent_id}", {"agent": change}).data

@@ -1,0 +1,39 @@
+"""Messages, turns and stored items of one conversation."""
+
+import os
+from typing import Any
+
+from chalicelib.storage import encode_json
+from tests.api import Answer
+from tests.evidence import stored
+
+STATE = "/agents/support/interact/user-1/state"
+
+
+def message(mid: str, sender: str = "human", **rest: Any) -> dict[str, Any]:
+    """A message with this id."""
+    return {"mid": mid, "from": sender, "type": "text", "item": {"payload": {"message": "hello"}}, **rest}
+
+
+def turns(*messages: dict[str, Any], sender: str = "human") -> list[dict[str, Any]]:
+    """One turn of these messages, as a request has it."""
+    return [{"from": sender, "messages": list(messages)}]
+
+
+def mids(answer: Answer, member: str = "turns") -> list[str]:
+    """The ids of the messages of an answer."""
+    return [turn["messages"]["mid"] for turn in answer.json[member]]
+
+
+def items() -> list[dict[str, Any]]:
+    """Every stored item of conversations."""
+    return stored()["cams-conversations"]
+
+
+def long_turns(size: int, seed: str = "") -> list[dict[str, Any]]:
+    """Return turns of exactly `size` bytes of JSON, most of it incompressible."""
+    sent = turns(*(message(f"{seed}{number}", text=os.urandom(400).hex()) for number in range(size // 1000)))
+    sent[0]["messages"][0]["fill"] = ""
+    sent[0]["messages"][0]["fill"] = "x" * (size - len(encode_json(sent)))
+    assert len(encode_json(sent)) == size
+    return sent

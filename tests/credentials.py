@@ -1,0 +1,41 @@
+"""What tests of credentials share: issue a token, use it, and find its two rows."""
+
+from typing import Any
+
+from chalicelib.credentials import tokens
+from tests.api import Api
+from tests.evidence import stored
+
+MINUTE, DAY = 60, 24 * 60 * 60
+MONTH, YEAR = 30 * DAY, 365 * DAY
+
+
+def credential_item(token: str) -> dict[str, Any]:
+    """The stored item of a token."""
+    (found,) = [one for one in stored()["cams-credentials"] if one["token_hash"]["S"] == tokens.fingerprint(token)]
+    return found
+
+
+def entry_item(token: str) -> dict[str, Any]:
+    """The item that lists a token in its workspace."""
+    (found,) = [
+        one for one in stored()["cams-workspaces"] if one.get("token_hash", {}).get("S") == tokens.fingerprint(token)
+    ]
+    return found
+
+
+def issue(api: Api, **members: Any) -> dict[str, Any]:
+    """Issue an access token through the API; returns its description, with the token."""
+    issued: dict[str, Any] = api.post("/v3/tokens", {"token": {"name": "ci", **members}}).data
+    return issued
+
+
+def agent_key(api: Api, agent_id: str = "support") -> str:
+    """The key of an agent, as the API shows it."""
+    key: str = api.get(f"/v3/agents/{agent_id}").data["SECRET_API_KEY"]
+    return key
+
+
+def status_with(token: str, path: str = "/v3/agents") -> int:
+    """The status of a request with this token."""
+    return Api(token).get(path).status

@@ -1,0 +1,30 @@
+"""The tools that tests create, and a call that must meet its deadline."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib.tools import calls
+from tests.api import Api
+from tests.webhooks.sending import SLACK
+
+Create = Callable[..., str]
+
+
+def field(place: str | None, key: str, **members: Any) -> dict[str, Any]:
+    """A field of a tool: an argument with this key, sent in this place."""
+    return {"key": key, **({"in": place} if place else {}), **members}
+
+
+def tried(api: Api, path: str) -> dict[str, Any]:
+    """Call a tool; checks that the call met its deadline."""
+    start = time.monotonic()
+    answer = api.post(path, {"arguments": {}})
+    took = time.monotonic() - start
+    assert answer.status == 200, answer.text
+    data: dict[str, Any] = answer.data
+    sys.stdout.write(f"{took:.3f} s: {data['error']}\n")
+    assert took <= calls.DEADLINE_SECONDS + SLACK
+    assert data["durationMs"] <= took * 1000 + 1
+    return data

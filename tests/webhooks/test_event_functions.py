@@ -1,0 +1,38 @@
+"""The functions of events run without the application: they import neither it nor the models of its bodies."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+IMPORTED = """
+import sys
+from chalicelib.webhooks import functions
+edge = {"app", "pydantic", "chalicelib.http.wire", "chalicelib.http.messages", "chalicelib.http.auth"}
+print(sorted(edge & set(sys.modules)))
+"""
+RUN = """
+import sys
+from moto import mock_aws
+from chalicelib import storage
+from chalicelib.webhooks import functions
+from infra import tables
+with mock_aws():
+    tables.create_missing(storage.sdk_client)
+    for name in ("agents", "conversations", "clients", "organisations", "leads"):
+        getattr(functions, "fan_out_" + name)({"Records": [{"eventID": "1", "dynamodb": {}}]}, None)
+    for name in ("deliver", "deliver_slow"):
+        getattr(functions, name)({"Records": [{"body": "junk"}, {"body": '["w","e","t",["i"],""]'}]}, None)
+    functions.continue_fan_out({"Records": [{"body": "junk"}, {"body": '["w","t",[["0"]]]'}]}, None)
+    sqs = storage.sdk_client("sqs")
+    url = sqs.get_queue_url(QueueName="cams-deliveries-dead")["QueueUrl"]
+    print(len(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]), "app" in sys.modules)
+"""
+
+
+def test_the_event_functions_import_neither_the_application_nor_wire_models() -> None:
+    for code, printed in ((IMPORTED, "[]"), (RUN, "8 False")):
+        ran = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        assert ran.stdout.splitlines()[-1] == printed

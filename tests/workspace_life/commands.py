@@ -1,0 +1,26 @@
+"""Run `python -m infra.cams workspace`, and see which credentials still open the API."""
+
+from click.testing import CliRunner, Result
+
+from infra.cams.commands import cams
+from tests.api import Api
+
+SUSPENDED = (403, "WORKSPACE_SUSPENDED")
+
+
+def run(*arguments: str, answer: str | None = None) -> Result:
+    """Run a command."""
+    return CliRunner().invoke(cams, ["workspace", *arguments], input=answer)
+
+
+def succeed(*arguments: str) -> Result:
+    """Run a command that must succeed."""
+    ran = run(*arguments)
+    assert ran.exit_code == 0, ran.output
+    return ran
+
+
+def answer_to(token: str, path: str = "/v3/agents") -> tuple[int, str | None]:
+    """The status of a request with this credential, and its error code."""
+    answer = Api(token).get(path)
+    return answer.status, answer.json.get("code")

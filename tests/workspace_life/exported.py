@@ -1,0 +1,32 @@
+"""Write exports, and imitate another account to import them into."""
+
+from pathlib import Path
+
+from chalicelib import settings, storage
+from chalicelib.storage import keyring
+from infra.cams import exports
+from tests.conftest import clear
+from tests.workspace_life.commands import succeed
+
+
+def other_account() -> None:
+    """Empty tables and another KMS key."""
+    clear()
+    kms = storage.sdk_client("kms")
+    key = kms.create_key()["KeyMetadata"]["KeyId"]
+    kms.update_alias(AliasName=settings.encryption_key(), TargetKeyId=key)
+    keyring.ensure_data_key()
+
+
+def suspended_export(workspace_id: str, path: Path) -> bytes:
+    """Suspend a workspace and export it; returns the export."""
+    succeed("suspend", workspace_id, "--yes")
+    succeed("export", workspace_id, str(path))
+    return path.read_bytes()
+
+
+def resumed_export(workspace_id: str, path: Path, prefix: bytes) -> bytes:
+    """The export that continues a file with these bytes."""
+    path.write_bytes(prefix)
+    exports.export(workspace_id, path)
+    return path.read_bytes()

@@ -1,0 +1,167 @@
+"""The deletion of a workspace: nothing is left or counted later, and no neighbour is touched."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from chalicelib import clock, ids, queues, storage
+from chalicelib.analytics import counts
+from chalicelib.analytics.hours import Happened
+from chalicelib.console.notifications import allowance, notices
+from chalicelib.deletion import cascade
+from chalicelib.erasures import store as erasures
+from chalicelib.webhooks import functions as webhooks
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import removal
+from infra.deploy.functions import API, FUNCTIONS
+from tests.api import Api
+from tests.moto_tables import items
+from tests.webhooks import pipeline
+from tests.workspace_life.commands import run, succeed
+from tests.workspace_life.filled import of, rows_of
+from tests.workspace_life.interruptions import crashes, each_crash
+
+
+def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
+    full: NewWorkspace, neighbour: NewWorkspace, no_waiting: list[float]
+) -> None:
+    for made in (full, neighbour):
+        notices.claim(None, made.workspace_id, "ann", clock.milliseconds())
+        assert allowance.take(made.workspace_id)
+    succeed("suspend", full.workspace_id, "--yes")
+    before, untouched = of(full.workspace_id), rows_of(neighbour)
+    stream = pipeline.Stream()
+    no_waiting.clear()
+    ran = succeed("delete", full.workspace_id, "--yes", "--json")
+    timeout = max(one.timeout_seconds for one in FUNCTIONS if "webhooks" in one.tables and one.name != API)
+    assert no_waiting == [timeout + webhooks.TALLY_SECONDS + 10]
+    assert of(full.workspace_id) == {}
+    assert rows_of(neighbour) == untouched
+    receipt = json.loads(ran.stdout)
+    assert receipt.pop("workspace_id") == full.workspace_id
+    assert {name: receipt[name] for name in ("workspace", "agent", "tool", "client", "organisation", "lead")} == {
+        "workspace": 1, "agent": 2, "tool": 2, "client": 2, "organisation": 2, "lead": 2,
+    }  # fmt: skip
+    assert (receipt["conversation"], receipt["analytics"], receipt["webhook"]) == (5, 2, 3)
+    assert (receipt["event"], receipt["delivery"]) == (before["cams-events"], before["cams-deliveries"])
+    assert (receipt["credential"], receipt["notice"]) == (before["cams-credentials"], 2)
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 0, "a deletion made a webhook"
+    assert of(full.workspace_id) == {}
+    assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
+
+
+def test_a_deletion_includes_visitor_tokens(full: NewWorkspace, neighbour: NewWorkspace) -> None:
+    for made in (full, neighbour):
+        issued = Api(made.workspace_key).post("/agents/support/interact/ann/visitor-tokens", {"token": {}})
+        assert issued.status == 200
+    succeed("suspend", full.workspace_id, "--yes")
+    before, untouched = of(full.workspace_id), rows_of(neighbour)
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert (of(full.workspace_id), receipt["credential"]) == ({}, before["cams-credentials"])
+    assert rows_of(neighbour) == untouched
+
+
+def test_a_deletion_includes_the_index_of_messages_and_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:
+    for made in (full, neighbour):
+        api = Api(made.workspace_key)
+        long = {"messages": [{"item": {"text": "x" * 1_000}} for _ in range(50)]}
+        for _ in range(3):
+            assert api.post("/agents/support/interact/ann/messages", long).status == 200
+        assert any(row["item"]["S"].startswith("mid#") for row in rows_of(made)["cams-conversations"])
+        erasure = erasures.read(made.workspace_id, api.post("/v3/erasures", {"erasure": {"userID": "ann"}}).data["id"])
+        erasures.remember(erasure, [erasures.Conversation("support", "ann", "01m7zd9ja0p900000000000000")])
+    succeed("suspend", full.workspace_id, "--yes")
+    untouched, own = rows_of(neighbour), rows_of(full)["cams-workspaces"]
+    kinds = [kind for row in own if (kind := row["item"]["S"].partition("#")[0]).startswith("eras")]
+    assert {*kinds} == {"erasure", "erased", "erasing"}
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert (of(full.workspace_id), receipt["erasure"]) == ({}, len(kinds))
+    assert rows_of(neighbour) == untouched
+
+
+def test_a_deletion_includes_an_agent_whose_cascade_has_failed(
+    full: NewWorkspace, neighbour: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cascade, "_run", lambda *_: True)
+    for made in (full, neighbour):
+        assert Api(made.workspace_key).delete("/v3/agents/support").status == 200
+    untouched = rows_of(neighbour)
+    succeed("suspend", full.workspace_id, "--yes")
+    receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
+    assert of(full.workspace_id) == {}
+    assert rows_of(neighbour) == untouched
+    assert (receipt["agent"], receipt["conversation"]) == (2, 5)
+
+
+def test_a_refused_write_is_an_error_in_one_line(full: NewWorkspace) -> None:
+    succeed("suspend", full.workspace_id, "--yes")
+    refusal = {"Error": {"Code": "AccessDeniedException", "Message": "You may not write."}, "ResponseMetadata": {}}
+
+    def refuse(model: Any, **_: Any) -> Any:
+        return (SimpleNamespace(status_code=400), refusal) if model.name == "BatchWriteItem" else None
+
+    database = storage.sdk_client("dynamodb").meta.events
+    database.register_first("before-call.dynamodb", refuse)
+    try:
+        ran = run("delete", full.workspace_id, "--yes")
+    finally:
+        database.unregister("before-call.dynamodb", refuse)
+    assert (ran.exit_code, ran.stderr.count("\n")) == (1, 1)
+    assert "You may not write" in ran.stderr
+
+
+def test_a_deletion_needs_a_suspension_and_the_id(workspace: NewWorkspace) -> None:
+    before = items()
+    assert "active" in run("delete", workspace.workspace_id, "--yes").stderr
+    assert run("delete", workspace.workspace_id, answer="Test\n").exit_code == 1
+    assert items() == before
+    succeed("suspend", workspace.workspace_id, "--yes")
+    assert run("delete", workspace.workspace_id, answer=f"{workspace.workspace_id}\n").exit_code == 0
+    assert of(workspace.workspace_id) == {}
+
+
+def test_nothing_is_counted_after_a_deletion(workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What belongs to no agent has no agent whose absence a count would see. A count is 15 minutes late."""
+    wanted: list[str] = []
+    monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
+    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    for number in range(2):
+        counts.record([Happened(agent, ids.new_id(), {"deliveries": 1}, {})])
+        if number == 0:
+            counts.recount(*json.loads(wanted[0])[:3])
+    assert of(workspace.workspace_id)["cams-tallies"] == 2 + 2  # changes, and rows of the day
+    succeed("suspend", workspace.workspace_id, "--yes")
+    succeed("delete", workspace.workspace_id, "--yes")
+    for text in wanted:
+        counts.recount(*json.loads(text)[:3])
+    assert of(workspace.workspace_id) == {}
+
+
+def test_a_deletion_waits_until_the_last_deliveries_are_counted(
+    workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
+    agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
+    timeout = max(one.timeout_seconds for one in FUNCTIONS if one.name in ("deliver", "deliver_slow"))
+    pauses: list[float] = []
+
+    def last_count(seconds: float) -> None:
+        pauses.append(seconds)
+        counts.record([Happened(agent, ids.new_id(), {"deliveries": 1}, {})])
+
+    succeed("suspend", workspace.workspace_id, "--yes")
+    monkeypatch.setattr(clock, "sleep", last_count)
+    succeed("delete", workspace.workspace_id, "--yes")
+    assert sum(pauses) > timeout + webhooks.TALLY_SECONDS
+    assert of(workspace.workspace_id) == {}
+
+
+@each_crash
+def test_an_interrupted_deletion_is_repeated(points: slice, full: NewWorkspace) -> None:
+    succeed("suspend", full.workspace_id, "--yes")
+    for _ in crashes(lambda: removal.delete(full.workspace_id), points):
+        succeed("delete", full.workspace_id, "--yes")
+        assert of(full.workspace_id) == {}

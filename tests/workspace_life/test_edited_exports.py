@@ -1,0 +1,208 @@
+"""Imports of exports that were edited by hand: each wrong line is refused by its number and its rule."""
+
+import json
+import random
+import string
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chalicelib.webhooks import hosts
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import exports, shapes
+from tests.conftest import clear_caches
+from tests.moto_tables import items, restore, snapshot
+from tests.selection import whole
+from tests.workspace_life.commands import run, succeed
+from tests.workspace_life.exported import other_account, suspended_export
+
+CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "x"}}
+
+SETTINGS = {
+    "kind": "workspace",
+    "key": "workspace",
+    "record": {"document": {"name": "Copied", "createdAt": 1, "workspaceSecret": "x"}},
+}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{**SETTINGS, "key": "workspacf"}, CLIENT],
+        [CLIENT, SETTINGS],
+        [SETTINGS, SETTINGS],
+        [SETTINGS, {**CLIENT, "kind": "delivery"}],
+        [SETTINGS, {**CLIENT, "kind": ["client"]}],
+        [SETTINGS, {**CLIENT, "key": 1}],
+        [SETTINGS, {**CLIENT, "key": ""}],
+        [SETTINGS, {**CLIENT, "record": []}],
+        [SETTINGS, {**CLIENT, "agent": 1}],
+        [SETTINGS, {**CLIENT, "kind": "tool", "agent": "support", "key": "agent#support"}],
+        [SETTINGS, {**CLIENT, "kind": "webhook", "key": hosts.SORT_KEY}],
+        [SETTINGS, {**CLIENT, "key": "x" * shapes.MAX_LINE}],
+        [SETTINGS, "client"],
+        [SETTINGS, None],
+        [SETTINGS, CLIENT, CLIENT],
+        [SETTINGS, {**CLIENT, "key": "bo"}, CLIENT],
+    ],
+)
+def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
+    lines: list[Any], workspace: NewWorkspace, tmp_path: Path
+) -> None:
+    """The workspace exists: its own line must lead to it, whatever the file says."""
+    path, end = tmp_path / "export", {"kind": "end", "records": len(lines)}
+    write_lines(path, [exports.header(workspace.workspace_id), *lines, end])
+    before = items()
+    assert "is no record of an export" in run("import", str(path)).stderr
+    assert items() == before
+
+
+# A path in the first line of a kind, what is written there (nothing: the member is removed), and the rule.
+EDITS: list[tuple[str, str, Any, str]] = [
+    ("workspace", "record.document", 7, "record.document must be an object"),
+    ("workspace", "record.document.createdAt", "1", "record.document.createdAt must be a whole number of seconds"),
+    ("workspace", "record.document.retentionDays", 0, "must be a whole number of days from 1 to 3,650"),
+    ("workspace", "record.document.name", ..., "record.document.name is missing"),
+    ("credential", "record.token_hash", ..., "record.token_hash is missing"),
+    ("credential", "record.kind", "visitor", "record.kind must be workspace, access or agent"),
+    ("credential", "record.kind", "agent", "record.agent_id is missing"),
+    ("credential", "record.scopes", [], "record.scopes must be a list of one or more texts"),
+    ("credential", "record.scope", ["x"], "record may have only the members agent_id, "),
+    ("credential", "record.expires_at", 1e300, "record.expires_at must be a whole number of seconds"),
+    ("credential", "record.read_only", 1, "record.read_only must be true or false"),
+    ("client", "record", None, "record must be an object"),
+    ("client", "record.version_tag", ..., "record.version_tag is missing"),
+    ("client", "record.document.title", float("nan"), "record.document must have no NaN"),
+    ("client", "record.document.title", "\ud800", "record.document must have no NaN, no infinity, no half"),
+    ("client", "key", ["x"], "key must be the key of a record of the kind client"),
+    ("client", "agent", "support", "it may have only the members kind, key, record"),
+    ("email", "record.owner", 5, "record.owner must be a text"),
+    ("organisation", "record.document", "{}", "record.document must be an object"),
+    ("agent", "record.document", ..., "record.document is missing"),
+    ("agent", "record.deleted_at", 1, "record may have only the members document, summary, version_tag"),
+    ("tool", "agent", ..., "agent is missing"),
+    ("tool", "agent", "a#b", "agent must be 1 to 128 of the characters"),
+    ("lead", "record.document", [], "record.document must be an object"),
+    ("analytics", "record.convo", 3, "record.convo must be an object"),
+    ("conversation", "key", "x", "key must be a ULID"),
+    ("conversation", "record.conversation", "a#b", "record.conversation must be 1 to 128 of the characters"),
+    ("conversation", "record.metadata", None, "record.metadata must be an object"),
+    ("conversation", "record.metadata.lastModified", None, "record.metadata.lastModified must be a whole number of"),
+    ("conversation", "record.seen.gone", "xyz", "record.seen.gone must be up to 30,000 times 12 hexadecimal digits"),
+    ("conversation", "record.seen.messages", -1, "record.seen.messages must be a whole number from 0 to"),
+    ("conversation", "record.seen.more", 1, "record.seen may have only the members interactions, messages, gone"),
+    ("conversation", "record.turns", {}, "record.turns must be a list"),
+    ("conversation", "record.turns.0", None, "record.turns.0 must be an object"),
+    ("conversation", "record.turns.0.messages", [], "record.turns.0.messages must be an object"),
+    ("conversation", "record.turns.0.messages.mid", ..., "record.turns.0.messages.mid is missing"),
+    ("conversation", "record.turns.0.ts", "now", "record.turns.0.ts must be a number"),
+    ("webhook", "record.document.secrets", [{}], "record.document.secrets.0.secret is missing"),
+    ("webhook", "record.document.events", ["x"], "record.document.events must be a list of types of events"),
+]
+
+
+def write_lines(path: Path, lines: list[Any]) -> None:
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def edited(line: Any, path: str, value: Any) -> Any:
+    """The line with another value at a path, or without its last member for `...`."""
+    copy = json.loads(json.dumps(line))
+    *parents, last = [int(name) if name.isdigit() else name for name in path.split(".")]
+    parent = copy
+    for name in parents:
+        parent = parent[name]
+    if value is ...:
+        del parent[last]
+    else:
+        parent[last] = value
+    return copy
+
+
+def test_an_export_edited_by_hand_is_refused_with_the_line_the_member_and_the_rule(
+    full: NewWorkspace, tmp_path: Path
+) -> None:
+    path = tmp_path / "export"
+    exported = [json.loads(line) for line in suspended_export(full.workspace_id, path).splitlines()]
+    other_account()
+    before = items()
+    for kind, member, value, rule in EDITS:
+        number = next(index for index, line in enumerate(exported) if line["kind"] == kind)
+        changed = [*exported]
+        changed[number] = edited(exported[number], member, value)
+        write_lines(path, changed)
+        ran = run("import", str(path))
+        assert ran.stderr.startswith(f"Error: Line {number + 1} of the file is no record of an export: "), (
+            kind,
+            member,
+        )
+        assert (ran.exit_code, ran.stderr.count("\n"), rule in ran.stderr) == (1, 1, True), ran.stderr
+        assert items() == before
+
+
+def test_a_record_that_is_too_large_to_import_is_named_by_its_line(workspace: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    large = edited(CLIENT, "record.document", {"title": "".join(random.Random(1).choices(string.printable, k=600_000))})
+    write_lines(path, [exports.header(workspace.workspace_id), SETTINGS, large, {"kind": "end", "records": 2}])
+    other_account()
+    ran = run("import", str(path))
+    assert ran.stderr.endswith("Error: Line 3 of the file cannot be imported: The record is too large to store.\n")
+    write_lines(path, [exports.header(workspace.workspace_id), SETTINGS, CLIENT, {"kind": "end", "records": 2}])
+    assert "or delete the workspace" in run("import", str(path)).stderr
+    succeed("delete", workspace.workspace_id, "--yes")
+    succeed("import", str(path))
+
+
+def paths_of(value: Any, path: str) -> Iterator[str]:
+    """The paths of the members of a value, four levels deep; of a list, those of its first element."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for name, one in inner:
+        if "." not in str(name) and path.count(".") < 4:
+            yield f"{path}.{name}".removeprefix(".")
+            yield from paths_of(one, f"{path}.{name}")
+
+
+@whole
+def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_path: Path) -> None:
+    """Each is refused in one sentence, or imported and exported again."""
+    path = tmp_path / "export"
+    header, settings_line, *exported, _ = map(json.loads, suspended_export(full.workspace_id, path).splitlines())
+    other_account()
+    empty, outcomes = snapshot(), Counter[int]()
+    firsts = {line["kind"]: line for line in reversed(exported)} | {"workspace": settings_line}
+    for kind, line in firsts.items():
+        for member in paths_of(line, ""):
+            for value in (
+                ...,
+                None,
+                7,
+                -1.5,
+                True,
+                "Canary",
+                [],
+                ["Canary"],
+                {},
+                {"Canary": None},
+                float("inf"),
+                "\ud800",
+            ):
+                one = edited(line, member, value)
+                lines = [one, exported[0]] if kind == "workspace" else [settings_line, one]
+                write_lines(path, [header, *lines, {"kind": "end", "records": 2}])
+                restore(empty)
+                clear_caches()
+                ran = run("import", str(path))
+                what = f"{kind} {member} {value!r}: {ran.output}"
+                outcomes[ran.exit_code] += 1
+                if ran.exit_code:
+                    assert ran.stderr.startswith("Error: Line "), what
+                    assert "Canary" not in ran.stderr, what
+                    assert ran.stderr.count("\n") == 1, what
+                else:
+                    assert (
+                        run("export", full.workspace_id, str(tmp_path / f"again {outcomes.total()}")).exit_code == 0
+                    ), what
+    assert outcomes.keys() == {0, 1}

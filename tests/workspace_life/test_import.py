@@ -1,0 +1,80 @@
+"""Imports: an equal workspace elsewhere, and the files and workspaces that are refused."""
+
+from pathlib import Path
+
+from chalicelib.http import auth
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams import imports
+from tests.api import Api
+from tests.conftest import clear_caches
+from tests.moto_tables import items
+from tests.webhooks import pipeline
+from tests.workspace_life.commands import SUSPENDED, answer_to, run, succeed
+from tests.workspace_life.exported import other_account, resumed_export, suspended_export
+from tests.workspace_life.filled import of
+from tests.workspace_life.interruptions import crashes, each_crash
+
+
+def test_an_import_elsewhere_gives_an_equal_export(full: NewWorkspace, tmp_path: Path) -> None:
+    api = Api(full.workspace_key)
+    shown = {
+        path: (api.get(path).json, api.get(path).headers.get("etag"))
+        for path in ("/v2/agents/support", "/v3/agents/support-2", "/v2/clients", "/v2/agents/support/convos")
+    }
+    state = "/agents/support/interact/{}/state"
+    states = {name: api.post(state.format(name), {}).text for name in ("ann", "odd", "long", "kept")}
+    before = suspended_export(full.workspace_id, tmp_path / "one")
+    other_account()
+    stream = pipeline.Stream()
+    succeed("import", str(tmp_path / "one"))
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 0, "an import made a webhook"
+    assert not of(full.workspace_id).keys() & {"cams-events", "cams-deliveries"}
+    assert answer_to(full.workspace_key) == SUSPENDED
+    succeed("export", full.workspace_id, str(tmp_path / "two"))
+    assert (tmp_path / "two").read_bytes() == before
+    succeed("resume", full.workspace_id)
+    clear_caches()
+    assert {path: (api.get(path).json, api.get(path).headers.get("etag")) for path in shown} == shown
+    assert {name: api.post(state.format(name), {}).text for name in states} == states
+    # A change after the import makes an event.
+    api.post("/v2/agents/support", {"title": "Changed"})
+    pipeline.fan_out(stream.read())
+    assert pipeline.drain() == 1
+
+
+def test_an_import_into_an_existing_workspace_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
+    suspended_export(full.workspace_id, tmp_path / "export")
+    before = items()
+    assert "exists already" in run("import", str(tmp_path / "export")).stderr
+    assert items() == before
+
+
+def test_an_import_of_an_incomplete_or_changed_file_is_refused(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    lines = suspended_export(full.workspace_id, path).splitlines(keepends=True)
+    other_account()
+    for damaged in (lines[:-1], lines[:-2] + lines[-1:], [*lines[:-1], lines[-1][:9]], [lines[0], lines[-1]]):
+        path.write_bytes(b"".join(damaged))
+        assert "incomplete" in run("import", str(path)).stderr
+    assert not of(full.workspace_id)
+
+
+def test_an_import_does_not_take_a_credential_of_another_workspace(full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    suspended_export(full.workspace_id, path)
+    path.write_text(path.read_text().replace(full.workspace_id, "01arz3ndektsv4rrffq69g5fav"))
+    assert "belongs to another workspace" in run("import", str(path)).stderr
+    succeed("resume", full.workspace_id)
+    auth.clear_cache()
+    assert answer_to(full.workspace_key) == (200, None)
+
+
+@each_crash
+def test_an_interrupted_import_is_repeated(points: slice, full: NewWorkspace, tmp_path: Path) -> None:
+    path = tmp_path / "export"
+    complete = suspended_export(full.workspace_id, path)
+    other_account()
+    for _ in crashes(lambda: imports.import_file(path), points):
+        succeed("import", str(path))
+        assert resumed_export(full.workspace_id, tmp_path / "again", b"") == complete
