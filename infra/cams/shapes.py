@@ -114,7 +114,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     },
     "conversation": {
         "conversation": _IDENTIFIER,
-        "version_tag": _ANY_TEXT,
+        "version_tag": _ULID,
         "metadata": {"lastModified?": _SECONDS, "retentionDays?": _DAYS},
         "seen": Only(zip(received.Seen._fields, (_COUNT, _COUNT, _DIGESTS), strict=True)),
         "turns": [{"ts": _NUMBER, "messages?": {"mid": _ANY_TEXT}}],
@@ -159,6 +159,8 @@ def _of_row(name: str) -> dict[str, Shape]:
     for member, attribute in exports.members(name).items():
         is_optional = (attribute.null or attribute.default is not None) and member not in _MEMBERS.get(name, {})
         shape = next(shape for class_, shape in _ATTRIBUTES if isinstance(attribute, class_))
+        # Functions and later saves read the time of a write in its tag.
+        shape = _ULID if member == "version_tag" else shape
         shapes[f"{member}{'?' * is_optional}"] = shape
     return shapes
 

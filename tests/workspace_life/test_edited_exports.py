@@ -19,7 +19,7 @@ from tests.selection import whole
 from tests.workspace_life.commands import run, succeed
 from tests.workspace_life.exported import other_account, suspended_export
 
-CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "x"}}
+CLIENT = {"kind": "client", "key": "ann", "record": {"document": {}, "version_tag": "01m81xw1qwnd4azmp4bg1x6t97"}}
 
 SETTINGS = {
     "kind": "workspace",
@@ -75,6 +75,7 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("credential", "record.read_only", 1, "record.read_only must be true or false"),
     ("client", "record", None, "record must be an object"),
     ("client", "record.version_tag", ..., "record.version_tag is missing"),
+    ("client", "record.version_tag", "1", "record.version_tag must be a ULID"),
     ("client", "record.document.title", float("nan"), "record.document must have no NaN"),
     ("client", "record.document.title", "\ud800", "record.document must have no NaN, no infinity, no half"),
     ("client", "key", ["x"], "key must be the key of a record of the kind client"),
@@ -89,6 +90,7 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("analytics", "record.convo", 3, "record.convo must be an object"),
     ("conversation", "key", "x", "key must be a ULID"),
     ("conversation", "record.conversation", "a#b", "record.conversation must be 1 to 128 of the characters"),
+    ("conversation", "record.version_tag", "1", "record.version_tag must be a ULID"),
     ("conversation", "record.metadata", None, "record.metadata must be an object"),
     ("conversation", "record.metadata.lastModified", None, "record.metadata.lastModified must be a whole number of"),
     ("conversation", "record.seen.gone", "xyz", "record.seen.gone must be up to 30,000 times 12 hexadecimal digits"),
