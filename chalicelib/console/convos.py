@@ -14,6 +14,7 @@ from chalicelib.console import calls, guard, overview, pages
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
+from chalicelib.console.shown import called
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations import transcript, turns
 from chalicelib.conversations.answer import render_v3
@@ -122,7 +123,9 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "meta": render_v3(row, metadata),
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
-        "agent": agents.confirm(agent, session.workspace_id, agent_id).open().get("title") or agent_id,
+        "agent": called(
+            {**agents.confirm(agent, session.workspace_id, agent_id).open(), "ID": agent_id}, "title", "ID"
+        ),
         "created": row.created,
         "tag": conversations.mark(row),
     }
@@ -178,7 +181,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         following = page.get("nextCursor")
         if not following:
             break
-    named = [(one["ID"], one.get("name") or one.get("email") or one["ID"]) for one in found]
+    named = [(one["ID"], called(one, "name", "email", "ID")) for one in found]
     return sorted(named, key=lambda one: one[1].casefold()), bool(following)
 
 

@@ -20,6 +20,8 @@ SOURCES, COMPILED = "templates", "compiled"
 LANGUAGES = ("en", "nl")
 _HASH_LENGTH = 12
 _RULE = "rule."
+# A longer one names something that a person sent. Patterns take very long with some texts of 100 KB.
+_MAX_RULE = 2_000
 
 
 @cache
@@ -49,7 +51,7 @@ class Texts:
     def of_rule(self, rule: str) -> str:
         """A rule of the API, which says it in English; unchanged if there is no text for it."""
         for key, pattern in _rules():
-            if found := pattern.fullmatch(rule):
+            if len(rule) <= _MAX_RULE and (found := pattern.fullmatch(rule)):
                 return self(key, **found.groupdict())
         return rule
 

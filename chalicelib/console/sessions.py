@@ -15,6 +15,7 @@ from chalice.app import Request
 from chalicelib import clock, errors
 from chalicelib.clients import store as clients
 from chalicelib.console.pages import OPENED
+from chalicelib.console.shown import called
 from chalicelib.credentials import sessions, store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.http import auth
@@ -57,7 +58,7 @@ class Session(NamedTuple):
     @property
     def name(self) -> str:
         """How the person is called on the pages."""
-        return self.client.get("name") or self.client.get("email") or self.row.name
+        return called(self.client, "name", "email") or self.row.name
 
     @property
     def agent_ids(self) -> list[str] | None:

@@ -8,6 +8,7 @@ from typing import Any
 from chalicelib import clock
 
 _Texts = Callable[[str], str]
+_MAX_NAME = 200
 
 
 def month(number: int, t: _Texts) -> str:
@@ -107,9 +108,19 @@ def folded(value: Any, most: int = 20_000) -> str:
     return text
 
 
+def called(record: dict[str, Any], *members: str) -> str:
+    """How a record is called: the first of these members that shows anything, up to 200 characters; empty for none."""
+    texts = (str(record.get(one) or "") for one in members)
+    return next((cut(text, _MAX_NAME) for text in texts if _shows_anything(text)), "")
+
+
 def titled(agent: dict[str, Any]) -> str:
-    """How an agent is called: its title, up to 200 characters, or its id."""
-    return str(agent.get("title") or agent["ID"])[:200]
+    """How an agent is called: its title or its id."""
+    return called(agent, "title", "ID")
+
+
+def _shows_anything(text: str) -> bool:
+    return any(one.isprintable() and not one.isspace() for one in text)
 
 
 def size(text: str) -> int:
@@ -117,4 +128,5 @@ def size(text: str) -> int:
     return len(html.escape(text).encode())
 
 
-FILTERS = {one.__name__: one for one in (day, moment, number, short, change, link, text_of, card, folded, titled)}
+_SHOWN = (day, moment, number, short, change, link, text_of, card, folded, called, titled)
+FILTERS = {one.__name__: one for one in _SHOWN}

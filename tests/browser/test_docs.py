@@ -51,9 +51,11 @@ def browser() -> Iterator[Chrome]:
 
 @pytest.fixture
 def page(browser: Chrome, service: Run) -> Page:
-    """The page as a reader sees it who enters the address of the service."""
+    """The page as a reader sees it who enters the address of the service for the first time."""
     chromium.resize(browser, *SIZES[0])
-    return Page(browser, f"http://127.0.0.1:{service.port}").open()
+    address = f"http://127.0.0.1:{service.port}"
+    browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": address, "storageTypes": "local_storage"})
+    return Page(browser, address).open()
 
 
 def errors_of(driver: Chrome) -> list[str]:

@@ -189,3 +189,17 @@ def test_pages_stay_small_whatever_a_visitor_sends(signed_in: Browser, workspace
         earlier = page.text.partition('<a href="?before=')[2].partition('"')[0]
         path = earlier and f"{CONVO}?before={earlier}"
     assert seen == len(sent)
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\u200b\u202e"], ids=["empty", "spaces", "invisible"])
+def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
+    blank: str, signed_in: Browser, workspace_api: Api
+) -> None:
+    named = {"metadata": {"userName": blank, "userEmail": "ann@example.com"}}
+    workspace_api.post("/agents/support/interact/ann/state", named)
+    workspace_api.post("/v2/agents/support", {"title": blank})
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": blank, "email": "lea@example.com"}})
+    assert "<strong>ann@example.com</strong>" in signed_in.open("/convos").text
+    assert "<h1>ann@example.com</h1>" in signed_in.open(CONVO).text
+    assert "<strong>support</strong>" in signed_in.open("/agents").text
+    assert '<th scope="row">No name</th>' in signed_in.open("/leads").text

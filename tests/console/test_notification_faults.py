@@ -12,7 +12,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from chalicelib import clock, storage
-from chalicelib.console.notifications import inbox
+from chalicelib.console.notifications import allowance, inbox
 from chalicelib.conversations import requested
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -111,6 +111,20 @@ def test_a_mail_that_ses_does_not_take(
     assert notified.failures == failures
     notified.run(900)
     assert len(notified.mails) == failures
+
+
+def test_an_outage_of_ses_does_not_use_up_the_mails_of_the_day(
+    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_MAILS", 1)
+    ses = storage.sdk_client("ses", attempts=1)
+    ses.delete_identity(Identity="notifications@cams.test")
+    request_person(workspace_api, "ann")
+    notified.happen(1_800)
+    assert (notified.mails, notified.failures > 2) == ([], True)
+    ses.verify_email_identity(EmailAddress="notifications@cams.test")
+    notified.run(900)
+    assert len(notified.mails) == 1
 
 
 def test_while_the_sender_is_not_verified_mails_wait(notified: Notified, workspace_api: Api) -> None:

@@ -4,6 +4,8 @@ All workspaces share the sender's quota and reputation, and anyone with a worksp
 One row of a day counts, and expires.
 """
 
+from contextlib import suppress
+
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
 from chalicelib import clock, storage
@@ -28,23 +30,37 @@ class AllowanceRow(storage.Row):
 
 def take(workspace_id: str) -> bool:
     """Count a mail of today before it is sent; False if there were as many as allowed. One request."""
-    day = clock.seconds() // _DAY_SECONDS
-    row = AllowanceRow(storage.key(workspace_id, _MAILS), str(day))
-    actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(clock.to_datetime((day + 2) * _DAY_SECONDS))]
+    end = clock.to_datetime((_today() + 2) * _DAY_SECONDS)
+    actions = [AllowanceRow.mails.add(1), AllowanceRow.expires_at.set(end)]
     try:
         with storage.unit_of_work():
-            storage.update(row, actions, AllowanceRow.mails.does_not_exist() | (AllowanceRow.mails < MAX_MAILS))
+            storage.update(
+                AllowanceRow(storage.key(workspace_id, _MAILS), str(_today())),
+                actions,
+                AllowanceRow.mails.does_not_exist() | (AllowanceRow.mails < MAX_MAILS),
+            )
     except storage.ConditionFailed:
         return False
     return True
 
 
+def give_back(workspace_id: str) -> None:
+    """Take a mail of today back that SES has not sent; else an outage would use up the day. One request."""
+    row = AllowanceRow(storage.key(workspace_id, _MAILS), str(_today()))
+    with suppress(storage.ConditionFailed), storage.unit_of_work():
+        storage.update(row, [AllowanceRow.mails.add(-1)], AllowanceRow.mails > 0)
+
+
 def is_used_up(workspace_id: str) -> bool:
     """Whether no mail may follow today. One request."""
-    row = storage.find(AllowanceRow, storage.key(workspace_id, _MAILS), str(clock.seconds() // _DAY_SECONDS))
+    row = storage.find(AllowanceRow, storage.key(workspace_id, _MAILS), str(_today()))
     return bool(row and row.mails >= MAX_MAILS)
 
 
 def list_all(workspace_id: str) -> list[AllowanceRow]:
     """All rows of a workspace, to delete them with it."""
     return storage.query(AllowanceRow, storage.key(workspace_id, _MAILS))
+
+
+def _today() -> int:
+    return clock.seconds() // _DAY_SECONDS

@@ -26,6 +26,10 @@ class Refused(Exception):
     """SES refuses this mail for good: its recipient is not verified, or is no address."""
 
 
+class NotSent(Exception):
+    """SES does not take mails now; it may take this one later."""
+
+
 class _Line(NamedTuple):
     """A conversation as the mail shows it."""
 
@@ -63,7 +67,7 @@ def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> by
 
 
 def send(message: bytes, address: str) -> None:
-    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused."""
+    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused, NotSent."""
     sender = parseaddr(settings.mail_sender())[1]
     try:
         storage.sdk_client("ses", attempts=1).send_raw_email(
@@ -74,7 +78,7 @@ def send(message: bytes, address: str) -> None:
         is_about_sender = sender in str(error)
         if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
             raise Refused from error
-        raise
+        raise NotSent from error
 
 
 def _lines(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> list[_Line]:

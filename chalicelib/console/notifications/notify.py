@@ -80,6 +80,9 @@ def _send(workspace_id: str, person: Person, row: NoticeRow | None, requested_at
     except mail.Refused:
         claimed.is_refused = True
         _log.exception("SES refuses a mail; it is not sent again: %s", claimed)
+    except mail.NotSent:
+        allowance.give_back(workspace_id)
+        raise
     # What came before the cursor is not in the mail, so it covers nothing.
     if cursor is None:
         notices.confirm(claimed)
