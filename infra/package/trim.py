@@ -30,6 +30,7 @@ _EXCLUDED = (
     "cryptography/hazmat/primitives/asymmetric/*", "cryptography/hazmat/primitives/serialization/*",
     "cryptography/hazmat/primitives/kdf/*", "cryptography/hazmat/primitives/twofactor/*",
     "botocore/data/*/paginators-1.*", "botocore/data/*/waiters-2.*",
+    "jinja2/ext.py", "jinja2/meta.py", "jinja2/nativetypes.py", "jinja2/sandbox.py",
     "dateutil/rrule.py", "dateutil/zoneinfo/*",
     "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/*.zi", "tzdata/zoneinfo/leapseconds",  # `zoneinfo` reads compiled zones
     "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*",
