@@ -68,8 +68,8 @@ def form_page(
 
 def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any) -> errors.ApiError:
     """The error of a form with a sentence of the console, the text `wrong.` of the rule; it begins with the field."""
-    said = texts(session)(f"wrong.{rule}", **values)
-    return kind(said, [{"path": rule.partition(".")[0], "message": said}])
+    message = texts(session)(f"wrong.{rule}", **values)
+    return kind(message, [{"path": rule.partition(".")[0], "message": message}])
 
 
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
@@ -89,8 +89,8 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
     try:
         return action()
     except errors.ApiError as error:
-        said, status = sentence(error, language), error.STATUS_CODE
-        return pages.page("error.html", language, status, session=session, message=said, current="")
+        message, status = sentence(error, language), error.STATUS_CODE
+        return pages.page("error.html", language, status, session=session, message=message, current="")
 
 
 def form() -> dict[str, str]:
