@@ -118,3 +118,15 @@ def pass_time(monkeypatch: pytest.MonkeyPatch) -> PassTime:
     monkeypatch.setattr(clock, "monotonic", lambda: float(passed))
     auth.clear_cache()
     return move
+
+
+@pytest.fixture
+def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each call of the clock returns a later time, so that the order of creation is unambiguous."""
+    real, last = clock.milliseconds, [0]
+
+    def tick() -> int:
+        last[0] = max(real(), last[0] + 1)
+        return last[0]
+
+    monkeypatch.setattr(clock, "milliseconds", tick)

@@ -20,16 +20,7 @@ from tests.webhooks import pipeline
 ANN = {"name": "Ann", "email": "ann@x.test", "phone": "+31 20 5550100"}
 
 
-@pytest.fixture(autouse=True)
-def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Advance the clock with each reading, so that records have a definite order."""
-    real, last = clock.milliseconds, [0]
-
-    def tick() -> int:
-        last[0] = max(real(), last[0] + 1)
-        return last[0]
-
-    monkeypatch.setattr(clock, "milliseconds", tick)
+pytestmark = pytest.mark.usefixtures("ticking")
 
 
 def capture(api: Api, agent_id: str = "support", **members: Any) -> Any:

@@ -123,9 +123,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
         "meta": render_v3(row, metadata),
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
-        "agent": called(
-            {**agents.confirm(agent, session.workspace_id, agent_id).open(), "ID": agent_id}, "title", "ID"
-        ),
+        "agent": called(agents.confirm(agent, session.workspace_id, agent_id).open(), "title") or agent_id,
         "created": row.created,
         "tag": conversations.mark(row),
     }

@@ -50,8 +50,8 @@ class Texts:
 
     def of_rule(self, rule: str) -> str:
         """A rule of the API, which says it in English; unchanged if there is no text for it."""
-        for key, pattern in _rules():
-            if len(rule) <= _MAX_RULE and (found := pattern.fullmatch(rule)):
+        for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
+            if found := pattern.fullmatch(rule):
                 return self(key, **found.groupdict())
         return rule
 
@@ -59,7 +59,7 @@ class Texts:
 @cache
 def _rules() -> list[tuple[str, re.Pattern[str]]]:
     """The keys of the rules of the API that have texts, and what recognises them in English."""
-    english = json.loads((_FOLDER / "texts" / f"{LANGUAGES[0]}.json").read_text(encoding="utf-8"))
+    english = texts(LANGUAGES[0])._by_key
     return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
 
 

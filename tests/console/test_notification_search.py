@@ -16,15 +16,20 @@ from tests.conftest import PassTime
 from tests.console.notified import Notified, request_person, take_over, text_of
 
 
-def test_many_other_conversations_that_wait_hide_none(
-    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
-) -> None:
+def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
+    """Let Ann request a person, then more visitors of another organisation than a request examines."""
     monkeypatch.setattr(inbox, "_PORTION", 2)
     monkeypatch.setattr("chalicelib.conversations.browse.MAX_EXAMINED", 4)
     request_person(workspace_api, "ann")
     pass_time(1)
     for number in range(11):
         request_person(workspace_api, f"visitor{number}", agent="other")
+
+
+def test_many_other_conversations_that_wait_hide_none(
+    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    flood(workspace_api, monkeypatch, pass_time)
     notified.happen()
     assert len(notified.mails) == 1
 
@@ -32,13 +37,8 @@ def test_many_other_conversations_that_wait_hide_none(
 @pytest.fixture
 def flooded(notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
     """Ann has requested a person, then more visitors of another organisation than a search examines."""
-    monkeypatch.setattr(inbox, "_PORTION", 2)
     monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
-    monkeypatch.setattr("chalicelib.conversations.browse.MAX_EXAMINED", 4)
-    request_person(workspace_api, "ann")
-    pass_time(1)
-    for number in range(11):
-        request_person(workspace_api, f"visitor{number}", agent="other")
+    flood(workspace_api, monkeypatch, pass_time)
     return notified
 
 
