@@ -18,7 +18,7 @@ from typing import Any
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import storage
-from infra.local import events, fair_queues, state
+from infra.local import event_filters, events, fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
@@ -27,6 +27,8 @@ Sdk = Callable[[str], Any]
 # Concurrent invocations of a function that takes one message at a time: it works, and does not wait for receivers.
 _SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
+_MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
+_MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
 
 
 class PartialFailure(Exception):
@@ -87,12 +89,14 @@ class JournalWatch:
 class StreamPoller:
     """Reads the stream of a table in order. A failed batch is retried and blocks the batches after it.
 
-    A function that reports failed records gets the batch again from the first of them on.
+    The function gets the records that match its event filter in the deployment. If it reports failed records, it gets
+    the batch again from the first of them on.
     """
 
     def __init__(self, source: DynamoDBEventConfig, sdk: Sdk, positions: Positions) -> None:
         self._source, self._sdk, self._positions = source, sdk, positions
         self._function = _import_function(source.handler_string)
+        self._passes_filter = event_filters.of_function(source.name)
         # The name of the function ends with the table. A deployment passes the stream in CAMS_STREAM_<TABLE>, which
         # must exist when the app is imported. The local run creates its tables later.
         self._table = storage.table(source.name.rpartition("_")[2])
@@ -102,25 +106,50 @@ class StreamPoller:
         self._iterator: str | None = None
 
     def step(self) -> bool:
-        """Invoke the function with the next batch. Returns False if there was none, or if its window is still open."""
+        """Invoke the function with the next batch. Returns False at the end of the stream, and in an open window.
+
+        Only the end of the stream opens a batching window, so that a function keeps up with any number of changes.
+        """
         if time.monotonic() < self._next_batch:
             return False
-        iterator = self._iterator or self._first_iterator()
+        iterator: str | None = self._iterator or self._first_iterator()
         # Cleared until the batch has been processed: after an exception, reading restarts at the saved position.
         self._iterator = None
-        answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=self._source.batch_size)
-        records = answer["Records"]
+        records, iterator, is_end = self._read(iterator)
         if records:
-            failed = _reported(self._function(events.from_records(records, self._arn), None))
-            done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
-            if done:
-                self._positions.advance(self._position, done[-1])
-            if failed:
-                raise PartialFailure
-            if len(records) < self._source.batch_size:
-                self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
-        self._iterator = answer.get("NextShardIterator")
-        return bool(records)
+            self._process(records)
+        if records and is_end:
+            self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
+        self._iterator = iterator
+        return not is_end
+
+    def _read(self, iterator: str | None) -> tuple[list[dict[str, Any]], str | None, bool]:
+        """Read pages up to a full batch. Returns the records, the next iterator, and whether the stream ends there.
+
+        Only an empty page is the end of a stream: 1 MB of records fills a page, too.
+        """
+        records: list[dict[str, Any]] = []
+        for _ in range(_MAX_PAGES):
+            limit = min(self._source.batch_size - len(records), _MAX_RECORDS)
+            answer = self._sdk("dynamodbstreams").get_records(ShardIterator=iterator, Limit=limit)
+            records += answer["Records"]
+            iterator = answer.get("NextShardIterator")
+            if not answer["Records"] or iterator is None:
+                return records, iterator, True
+            if len(records) >= self._source.batch_size:
+                break
+        return records, iterator, False
+
+    def _process(self, records: list[dict[str, Any]]) -> None:
+        """Invoke the function with the records that match its filter. Raises PartialFailure if it reports any."""
+        event = events.from_records(records, self._arn)
+        event["Records"] = [record for record in event["Records"] if self._passes_filter(record)]
+        failed = _reported(self._function(event, None)) if event["Records"] else set()
+        done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
+        if done:
+            self._positions.advance(self._position, done[-1])
+        if failed:
+            raise PartialFailure
 
     @property
     def _position(self) -> str:

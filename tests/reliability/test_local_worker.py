@@ -76,6 +76,7 @@ class FakeEngine:
         self.messages = [_message(number) for number in range(messages)]
         self.deleted: list[str] = []
         self.trimmed = self.iterators = 0
+        self.page = 1000  # of records: the engine returns at most 1,000, and at most 1 MB
         self.expired = -1
         self.client_errors: list[Exception] = []
 
@@ -106,7 +107,8 @@ class FakeEngine:
         first = int(request["ShardIterator"])
         if first == self.expired:
             raise ClientError({"Error": {"Code": "ExpiredIteratorException"}}, "GetRecords")
-        found = self.records[first : first + request["Limit"]]
+        assert request["Limit"] <= 1000
+        found = self.records[first : first + min(request["Limit"], self.page)]
         return {"Records": found, "NextShardIterator": str(first + len(found))}
 
     def get_queue_url(self, **request: str) -> Any:
@@ -258,6 +260,51 @@ def test_an_expired_iterator_is_replaced(tmp_path: Path) -> None:
 
     assert [_numbers(event) for event in invocations] == [[0, 1], [2, 3]]
     assert engine.iterators == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "page", "sizes"),
+    [
+        pytest.param(11_000, 1000, [6_000, 5_000], id="full pages"),
+        pytest.param(700, 90, [540, 160], id="pages of 1 MB"),
+        pytest.param(1, 1000, [1], id="one change"),
+    ],
+)
+def test_a_function_with_a_window_reads_all_changes_before_it_waits(
+    tmp_path: Path, changes: int, page: int, sizes: list[int]
+) -> None:
+    """Each page opened a window of 60 s, because it was smaller than a batch of 10,000."""
+    engine = FakeEngine(records=changes)
+    engine.page = page
+    stream = StreamPoller(
+        _stream_source("record_invocation", 10_000, 60), engine.client, Positions(tmp_path / "positions.json")
+    )
+
+    while stream.step():
+        pass
+
+    assert [len(event["Records"]) for event in invocations] == sizes
+    engine.records += [_record(changes)]
+    assert stream.step() is False
+    assert len(invocations) == len(sizes)  # the window is open
+
+
+def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) -> None:
+    """The agents table has tools, too: the mapping of `fan_out_agents` drops them."""
+    engine = FakeEngine(records=6)
+    for number in (0, 1, 3, 5):
+        engine.records[number]["dynamodb"]["Keys"]["item"]["S"] = "tool#1"
+    failures_to_report.extend([[], ["4"]])
+    stream = _stream(engine, tmp_path, "report_failures")
+
+    assert [stream.step(), stream.step()] == [True, True]
+    with pytest.raises(PartialFailure):
+        stream.step()
+    assert stream.step() is True
+
+    assert [_numbers(event) for event in invocations] == [[2], [4], [4]]
+    assert _stream(engine, tmp_path).step() is False
+    assert len(invocations) == 3  # a new worker does not read the records without a match again
 
 
 def test_an_unreadable_positions_file_is_ignored(tmp_path: Path) -> None:
@@ -446,8 +493,8 @@ def _stream(engine: FakeEngine, directory: Path, function: str = "record_invocat
     return StreamPoller(_stream_source(function), engine.client, Positions(directory / "positions.json"))
 
 
-def _stream_source(function: str) -> DynamoDBEventConfig:
-    return DynamoDBEventConfig("fan_out_agents", f"{__name__}.{function}", "", 2, "TRIM_HORIZON", 0)
+def _stream_source(function: str, batch_size: int = 2, window: int = 0) -> DynamoDBEventConfig:
+    return DynamoDBEventConfig("fan_out_agents", f"{__name__}.{function}", "", batch_size, "TRIM_HORIZON", window)
 
 
 def _queue(engine: FakeEngine, function: str = "record_invocation", failures: list[Any] | None = None) -> QueuePoller:
@@ -475,7 +522,8 @@ def _running(steps: dict[str, Callable[[], bool]]) -> Iterator[None]:
 
 def _record(number: int) -> dict[str, Any]:
     names = ("eventID", "eventName", "eventVersion", "eventSource", "awsRegion")
-    return {**dict.fromkeys(names, "x"), "dynamodb": {"SequenceNumber": str(number)}}
+    keys = {"item": {"S": "agent#support"}}
+    return {**dict.fromkeys(names, "x"), "dynamodb": {"SequenceNumber": str(number), "Keys": keys}}
 
 
 def _message(number: int) -> dict[str, Any]:

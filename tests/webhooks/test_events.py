@@ -1,13 +1,12 @@
 """Every event of §6: from an API request through the table's stream to the payload."""
 
-import json
 from typing import Any
 
 import pytest
 
 from chalicelib.webhooks import events, queue
 from chalicelib.workspaces.store import NewWorkspace
-from infra.deploy.functions import FUNCTIONS
+from infra.local import event_filters
 from tests.api import Api
 from tests.builders import lead_body
 from tests.conftest import PassTime
@@ -62,12 +61,12 @@ def test_a_tool_makes_no_event_and_no_dead_letter(stream: Stream, api: Api, agen
 
 
 def test_the_function_of_the_stream_is_invoked_for_agents_only(stream: Stream, api: Api, agent_id: str) -> None:
-    (function,) = (one for one in FUNCTIONS if one.name == "fan_out_agents")
-    (declared,) = function.mapping_settings["FilterCriteria"]["Filters"]
-    assert json.loads(declared["Pattern"]) == {"dynamodb": {"Keys": {"item": {"S": [{"prefix": "agent#"}]}}}}
+    passes_filter = event_filters.of_function("fan_out_agents")
     api.post("/v3/agents/support/tools", {"tool": {"name": "Look up"}})
-    keys = [record["dynamodb"]["Keys"]["item"]["S"] for record in stream.read("agents")]
+    records = stream.read("agents")
+    keys = [record["dynamodb"]["Keys"]["item"]["S"] for record in records]
     assert [key.partition("#")[0] for key in keys] == ["agent", "tool"]
+    assert [passes_filter(record) for record in records] == [True, False]
 
 
 def test_an_organisation_is_created_updated_and_deleted(stream: Stream, api: Api) -> None:

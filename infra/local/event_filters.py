@@ -1,0 +1,69 @@
+"""Applies the event filters of the deployment in the local run. Pure.
+
+`infra/deploy/functions.py` declares the filters as patterns in Lambda's language. This module implements the part of it
+that they use: exact strings, `prefix`, and `exists` with the value true. It refuses every other rule.
+https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html documents the language.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from infra.deploy.functions import FUNCTIONS
+
+Pattern = Mapping[str, Any]
+Filter = Callable[[Mapping[str, Any]], bool]
+
+
+def of_function(name: str) -> Filter:
+    """Return a function that tells whether Lambda passes a record to the function `name`.
+
+    Raises ValueError for an unknown function, and for a rule that this module does not implement.
+    """
+    declared = [one.mapping_settings.get("FilterCriteria", {}) for one in FUNCTIONS if one.name == name]
+    if not declared:
+        raise ValueError(f"{name} is not in FUNCTIONS of infra/deploy/functions.py.")
+    patterns = [json.loads(one["Pattern"]) for one in declared[0].get("Filters", [])]
+    for pattern in patterns:
+        require_supported(pattern, name)
+    return lambda record: not patterns or any(matches(pattern, record) for pattern in patterns)
+
+
+def require_supported(pattern: Pattern, function: str) -> None:
+    """Raise ValueError if a pattern has a rule that this module does not implement."""
+    for member, rules in pattern.items():
+        if isinstance(rules, dict):
+            require_supported(rules, function)
+        elif not (isinstance(rules, list) and rules and all(map(_is_supported, rules))):
+            raise ValueError(
+                f"The filter of {function} has a rule for {member} that infra/local/event_filters.py does not "
+                "implement: implement it there."
+            )
+
+
+def matches(pattern: Pattern, event: Any) -> bool:
+    """Whether an event has every member of the pattern, with a value that one of the member's rules accepts."""
+    return isinstance(event, Mapping) and all(
+        matches(rules, event.get(member))
+        if isinstance(rules, dict)
+        else member in event and any(_accepts(rule, event[member]) for rule in rules)
+        for member, rules in pattern.items()
+    )
+
+
+def _is_supported(rule: Any) -> bool:
+    if not isinstance(rule, dict):
+        return isinstance(rule, str)
+    is_prefix = rule.keys() == {"prefix"} and isinstance(rule["prefix"], str)
+    return is_prefix or (rule.keys() == {"exists"} and rule["exists"] is True)
+
+
+def _accepts(rule: Any, value: Any) -> bool:
+    """Whether a rule accepts the value of an existing member. `exists` accepts every value but an object."""
+    if isinstance(rule, str):
+        return bool(value == rule)
+    if "prefix" in rule:
+        return isinstance(value, str) and value.startswith(rule["prefix"])
+    return not isinstance(value, Mapping)
