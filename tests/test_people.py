@@ -422,7 +422,7 @@ def test_an_export_as_csv_runs_nothing(api: Api, monkeypatch: pytest.MonkeyPatch
         "agentName": "'=title()",
         "name": '\'=HYPERLINK("x")',
         "email": "'@sum, a\nb",
-        "phone": "+31 (20) 551",
+        "phone": "'+31 (20) 551",
         "channel": "web-chat",
         "createdAt": clock.iso(START),
     }

@@ -86,6 +86,7 @@ HOMES = {
     ),
     "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"storage.client"}),
     "translation of pydantic's errors": (r"\.errors\(", {"http.messages"}),
+    "CSV, which a spreadsheet may run": (r"^(import|from) csv\b", {"http.files"}),
     "token recognition": (r"cams_\(|fullmatch\(token", {"credentials.tokens"}),
 }
 

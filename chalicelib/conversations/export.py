@@ -18,8 +18,6 @@ _MAX_PAGE = 5_900_000
 _MAX_READ = 6_000_000
 _DESCRIPTION = ("title", "state", "userID", "userName", "userEmail", "userPhone", "origin", "tags", "chatAssignedTo")
 _COLUMNS = ("ID", "created", "lastModified", *_DESCRIPTION, "messagesNum", "interactionsNum", "transcript")
-# Characters that a spreadsheet keeps of a cell.
-_MAX_CELL = 32_000
 
 
 class Page(NamedTuple):
@@ -73,7 +71,7 @@ def _row(one: Transcript) -> str:
         "created": clock.iso(ids.timestamp_of(one.position) // 1000),
         "lastModified": clock.iso(conversation["lastModified"]),
         "tags": ", ".join(conversation.get("tags", ())),
-        "transcript": "\n".join(spoken)[:_MAX_CELL],
+        "transcript": "\n".join(spoken),
     }
     return files.csv_line(cells.get(name) for name in _COLUMNS)
 

@@ -13,11 +13,19 @@ from chalicelib.http import exchange, operation
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
-# A spreadsheet runs a cell that begins like this as a formula, unless it is a number or a telephone number. In one with
-# a hyphen inside, it subtracts.
-_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
+# Characters that a spreadsheet keeps of a cell.
+_MAX_CELL = 32_000
+# Characters that may begin a cell: those that separate cells or lines for any reader, and quotation marks.
+_BOUNDARY = r',;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029"'
+# Characters that a reader may leave out at the beginning of a cell: spaces, control characters and invisible ones.
+_IGNORED = (
+    r"[ \x00-\x08\x0e-\x1b\x1f\x7f-\x84\x86-\xa0\xad\u1680\u180e\u2000-\u200f\u202a-\u202f\u205f-\u206f\u3000\ufeff]*"
+)
+# A formula at the beginning of a cell, and the end of a text whose closing quotation mark would begin a cell.
+_FORMULA = rf"(?:^|[{_BOUNDARY}]){_IGNORED}(?=[=+\-@\t\r\uff1d\uff0b\uff0d\uff20])"
+_OPEN_END = rf"[;\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]{_IGNORED}\Z"
+_UNSAFE = re.compile(f"{_FORMULA}|{_OPEN_END}")
 _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
-_NUMBER = re.compile(r"[+-]?[0-9 ().]*")
 
 
 def requested_format() -> str:
@@ -56,16 +64,20 @@ def heading(form: str, columns: Iterable[str]) -> str:
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """A line of a CSV. A cell that a spreadsheet would run as a formula begins with an apostrophe."""
+    """A line of a CSV. Whatever separates cells for the reader, no cell begins like a formula of a spreadsheet."""
     line = io.StringIO()
-    csv.writer(line).writerow([_cell(value) for value in cells])
+    csv.writer(line).writerow(["" if value is None else _cell(str(value)) for value in cells])
     return line.getvalue()
 
 
-def _cell(value: object) -> object:
-    if isinstance(value, str) and _FORMULA.match(value) and not _NUMBER.fullmatch(value):
-        return f"'{value}"
-    return value
+def _cell(text: str) -> str:
+    """A text with an apostrophe before each formula that it would begin or contain, up to 32,000 characters.
+
+    Spreadsheets separate cells as the country does. Quotation marks protect nothing from a reader that expects `;`: for
+    this reader, the line `Ann,"x;=1+1"` has a cell that begins with `=`.
+    """
+    safe = _UNSAFE.sub(r"\g<0>'", text[: _MAX_CELL + 1])
+    return safe if len(safe) <= _MAX_CELL else f"{safe[:_MAX_CELL]}…"
 
 
 def _link(next_cursor: str | None) -> dict[str, str]:
