@@ -8,6 +8,7 @@ from pydantic_core import from_json
 from chalicelib.agents import options, voice
 from chalicelib.agents.nodes import Node, NodesSettings
 from chalicelib.http.wire import (
+    PUBLIC,
     Number,
     Open,
     OpenSecret,
@@ -19,6 +20,10 @@ from chalicelib.http.wire import (
     OptionalText,
     OptionalTexts,
     Platform,
+    PublicFlag,
+    PublicNumber,
+    PublicText,
+    PublicTexts,
     Wire,
     find_non_finite,
     read_only,
@@ -29,29 +34,29 @@ from chalicelib.tools.models import NewTool, Tool
 class SharedMembers(OpenWire):
     """The members with the same name and type in both forms."""
 
-    title: OptionalText = None
-    description: OptionalText = None
-    theme: OptionalText = None
+    title: PublicText = None
+    description: PublicText = None
+    theme: PublicText = None
     VF_DIALOGUE_API_KEY: OptionalSecret = None
     VF_PROJECT_API_KEY: OptionalSecret = None
     SECRET_API_KEY: OptionalSecret = None
-    roundedImageURL: OptionalText = None
-    avatarImageUrl: OptionalText = None
-    headerImageUrl: OptionalText = None
-    bannerImageUrl: OptionalText = None
-    chatBgURL: OptionalText = None
-    fontFamily: OptionalText = None
-    branding: OptionalText = None
-    lang: OptionalText = None
-    buttonsLayout: OptionalText = None
-    ADVANCED_customCSS: OptionalText = None
+    roundedImageURL: PublicText = None
+    avatarImageUrl: PublicText = None
+    headerImageUrl: PublicText = None
+    bannerImageUrl: PublicText = None
+    chatBgURL: PublicText = None
+    fontFamily: PublicText = None
+    branding: PublicText = None
+    lang: PublicText = None
+    buttonsLayout: PublicText = None
+    ADVANCED_customCSS: PublicText = None
     chatappToken: OptionalSecret = None
     chatappNumberId: OptionalOwnId = None
     chatappBusniessId: OptionalOwnId = None
     webhookUrl: OptionalText = None
     cloudPrivateKey: OptionalSecret = None
     cloudClientEmail: OptionalText = None
-    vg_initMessages: OptionalTexts = None
+    vg_initMessages: PublicTexts = None
     vg_systemPrompt: OptionalText = None
     vg_temperature: OptionalNumber = None
     vg_maxTokens: OptionalNumber = None
@@ -59,29 +64,29 @@ class SharedMembers(OpenWire):
     vg_kbTopChunks: OptionalNumber = None
     vg_defaultModel: OptionalText = None
     vg_enableUIEngine: OptionalFlag = None
-    messageDelayMS: OptionalNumber = None
-    proactiveMessage: OptionalText = None
+    messageDelayMS: PublicNumber = None
+    proactiveMessage: PublicText = None
     recordChatHistory: OptionalFlag = None
-    disableSmoothScroll: OptionalFlag = None
-    autoStartWidget: OptionalFlag = None
-    listenForUrlChanges: OptionalFlag = None
-    chatForget: OptionalFlag = None
-    enableAudioSupport: OptionalFlag = None
+    disableSmoothScroll: PublicFlag = None
+    autoStartWidget: PublicFlag = None
+    listenForUrlChanges: PublicFlag = None
+    chatForget: PublicFlag = None
+    enableAudioSupport: PublicFlag = None
     enableAITranslate: OptionalFlag = None
     disableNoReplyListener: OptionalFlag = None
-    alwaysShowHandoff: OptionalFlag = None
-    fixedHandoffPopup: OptionalFlag = None
+    alwaysShowHandoff: PublicFlag = None
+    fixedHandoffPopup: PublicFlag = None
     smartInit: OptionalFlag = None
-    showHandoffEvenIfOffline: OptionalFlag = None
-    enableQuickFileUpload: OptionalFlag = None
+    showHandoffEvenIfOffline: PublicFlag = None
+    enableQuickFileUpload: PublicFlag = None
 
 
 class Theme(OpenWire):
     """`customThemeJSONString` in the v2 form."""
 
-    themeType: OptionalText = None
-    primary: OptionalText = None
-    nineColorPallet: list[list[Number]] | None = None
+    themeType: PublicText = None
+    primary: PublicText = None
+    nineColorPallet: Annotated[list[list[Number]] | None, PUBLIC] = None
 
 
 def parse_theme(value: Any) -> Any:
@@ -99,10 +104,10 @@ def parse_theme(value: Any) -> Any:
 class AgentV2(SharedMembers):
     """An agent in the v2 form (§2.5)."""
 
-    agentPlatform: Platform | None = None
-    customThemeJSONString: Annotated[Theme | None, BeforeValidator(parse_theme)] = None
-    UIhandoffdescription: OptionalText = None
-    UIhandoffSubdescription: OptionalText = None
+    agentPlatform: Annotated[Platform | None, PUBLIC] = None
+    customThemeJSONString: Annotated[Theme | None, BeforeValidator(parse_theme), PUBLIC] = None
+    UIhandoffdescription: PublicText = None
+    UIhandoffSubdescription: PublicText = None
 
 
 class AgentV3(SharedMembers):

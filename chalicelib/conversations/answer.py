@@ -34,7 +34,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "platformName": forms.platform(agent),
         "success": True,
         "message": f"Conversation state {done} successfully",
-        "chatState": render_metadata(after.metadata),
+        "chatState": privileges.visible(render_metadata(after.metadata), models.ConvoMeta),
         "actionMessages": [],
         "agentData": privileges.visible(forms.v2_form(agent), record.AgentV2),
         "origin": after.metadata.get("origin"),

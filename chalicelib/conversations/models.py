@@ -8,6 +8,7 @@ from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects 
 from chalicelib.agents.record import AgentV2
 from chalicelib.http.wire import (
     INTEGRAL_FLOAT_AS_INT,
+    PUBLIC,
     SECRET,
     STRICT,
     Identifier,
@@ -18,6 +19,8 @@ from chalicelib.http.wire import (
     OptionalTexts,
     Origin,
     Platform,
+    PublicNumber,
+    PublicText,
     Wire,
     omitted,
     read_only,
@@ -58,26 +61,26 @@ for _open in (Message, TurnIn, TurnOut):
 class ConvoMeta(Wire):
     """The metadata of a conversation (§2.6). Counters and times that the service maintains are read only."""
 
-    ID: OptionalText = read_only()
-    userID: OptionalText = None
-    userName: OptionalText = None
-    userEmail: OptionalText = None
-    userImage: OptionalText = None
-    userPhone: OptionalText = None
+    ID: PublicText = read_only()
+    userID: PublicText = None
+    userName: PublicText = None
+    userEmail: PublicText = None
+    userImage: PublicText = None
+    userPhone: PublicText = None
     userBrowser: OptionalText = None
-    userProfilePic: OptionalText = None
-    origin: Origin | None = None
-    messagesNum: OptionalNumber = read_only()
-    interactionsNum: OptionalNumber = read_only()
-    ts: OptionalNumber = None
+    userProfilePic: PublicText = None
+    origin: Annotated[Origin | None, PUBLIC] = None
+    messagesNum: PublicNumber = read_only()
+    interactionsNum: PublicNumber = read_only()
+    ts: PublicNumber = None
     tags: OptionalTexts = None
     convoTimeSeconds: OptionalNumber = None
-    firstMessageTS: OptionalNumber = read_only()
-    lastMessageTS: OptionalNumber = read_only()
+    firstMessageTS: PublicNumber = read_only()
+    lastMessageTS: PublicNumber = read_only()
     userPlatform: OptionalText = None
-    state: OptionalText = None
+    state: PublicText = None
     chatAssignedTo: OptionalText = None
-    lastModified: OptionalNumber = read_only()
+    lastModified: PublicNumber = read_only()
     sessionsNum: OptionalNumber = None
 
 

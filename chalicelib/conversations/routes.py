@@ -42,7 +42,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     and 30,000 messages.
 
     A visitor token reads its conversation, and sets `userName`, `userEmail` and `userPhone`. Any other change is 403.
-    It is not shown the secret members of the agent.
+    In `agentData` and `chatState`, it is shown only members with `x-public`.
 
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.

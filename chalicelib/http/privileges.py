@@ -1,8 +1,8 @@
 """Least privilege (§5): what a credential with fewer rights than the workspace key may do and see.
 
 - The scopes of an access token open the operations of their resources.
-- An access token with scopes, or read-only, and a visitor token are not shown a member that its model declares as
-  secret.
+- An access token with scopes, or read-only, is not shown a member that its model declares as secret.
+- A visitor token is shown only the members that the model declares as public.
 - An agent key is shown what runs its agent: all of the v2 form except `SECRET_API_KEY`.
 - Only the workspace key sets `SECRET_API_KEY`. An access token is warned of what remains in effect after it ends.
 """
@@ -48,7 +48,8 @@ def visible(record: Document, model: Any = None) -> Document:
         return record
     from chalicelib.http import projections
 
-    return projections.without_secrets(model or _model(), record)
+    select = projections.public if auth.caller().kind == tokens.VISITOR else projections.without_secrets
+    return select(model or _model(), record)
 
 
 def require_shown(record: Document, model: Any, action: str) -> None:

@@ -21,6 +21,11 @@ def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, An
     return _project(model, document, _not_secret)
 
 
+def public(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
+    """`document` with its public members only, at any depth."""
+    return _project(model, document, _public_members)
+
+
 def portable(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
     """`document` as another workspace can use it: without secret members, ids of its own, and what the service sets.
 
@@ -60,6 +65,11 @@ def _project(model: type[Wire], document: dict[str, Any], members: Callable[[typ
 @cache
 def _not_secret(model: type[Wire]) -> set[str]:
     return model.model_fields.keys() - secret_members(model)
+
+
+@cache
+def _public_members(model: type[Wire]) -> set[str]:
+    return marked(model, "x-public")
 
 
 @cache

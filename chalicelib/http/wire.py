@@ -73,6 +73,13 @@ SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
 
+# A member that a chat widget shows to anybody. A visitor token sees only these members (`privileges`).
+PUBLIC = Field(json_schema_extra={"x-public": True})
+PublicText = Annotated[OptionalText, PUBLIC]
+PublicTexts = Annotated[OptionalTexts, PUBLIC]
+PublicNumber = Annotated[OptionalNumber, PUBLIC]
+PublicFlag = Annotated[OptionalFlag, PUBLIC]
+
 # A member that names a record of this workspace, or an account on another platform: nothing that another workspace has.
 OWN_ID = Field(json_schema_extra={"x-own-id": True})
 OptionalOwnId = Annotated[OptionalText, OWN_ID]

@@ -1,0 +1,92 @@
+"""What a visitor token is shown of the agent and of the metadata: members that the models declare as public.
+
+Each member of these models is in exactly one list below, so a new member fails a test until it is in a list.
+"""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chalicelib.agents.record import AgentV2, Theme
+from chalicelib.conversations.models import ConvoMeta
+from chalicelib.http import projections
+from chalicelib.http.wire import Wire, marked
+from tests.api import Api
+from tests.contract.test_members import document
+
+PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
+STATE = "/agents/support/interact/ann/state"
+
+PUBLIC: dict[type[Wire], str] = {
+    AgentV2: """agentPlatform title description theme customThemeJSONString
+        roundedImageURL avatarImageUrl headerImageUrl bannerImageUrl chatBgURL fontFamily branding buttonsLayout
+        ADVANCED_customCSS lang UIhandoffdescription UIhandoffSubdescription proactiveMessage vg_initMessages
+        messageDelayMS disableSmoothScroll autoStartWidget listenForUrlChanges chatForget
+        enableAudioSupport enableQuickFileUpload alwaysShowHandoff fixedHandoffPopup showHandoffEvenIfOffline""",
+    Theme: "themeType primary nineColorPallet",
+    ConvoMeta: """ID userID userName userEmail userImage userPhone userProfilePic origin state ts lastModified
+        messagesNum interactionsNum firstMessageTS lastMessageTS""",
+}
+PRIVATE: dict[type[Wire], str] = {
+    AgentV2: """VF_DIALOGUE_API_KEY VF_PROJECT_API_KEY SECRET_API_KEY chatappToken chatappNumberId chatappBusniessId
+        webhookUrl cloudPrivateKey cloudClientEmail vg_systemPrompt vg_temperature vg_maxTokens vg_kbDefaultDimension
+        vg_kbTopChunks vg_defaultModel vg_enableUIEngine recordChatHistory enableAITranslate disableNoReplyListener
+        smartInit""",
+    Theme: "",
+    ConvoMeta: "userBrowser userPlatform tags convoTimeSeconds chatAssignedTo sessionsNum",
+}
+
+
+@pytest.fixture
+def shown(api: Api, agent_id: str) -> Any:
+    """The state route's answer to a visitor token, for an agent and a conversation that have every member."""
+    every = {name: value for name, value in document("agent_v3", whole=True).items() if name != "SECRET_API_KEY"}
+    of_v2 = {name: value for name, value in document("agent_v2", whole=True).items() if name != "SECRET_API_KEY"}
+    metadata = document("convo_meta", whole=True)
+    for answer in (
+        api.patch("/v3/agents/support", {"agent": {**every, "unknown": "of v3"}}),
+        api.post("/v2/agents/support", {**of_v2, "undeclared": "of v2"}),
+        api.post(STATE, {"metadata": metadata}),
+    ):
+        assert answer.status == 200, answer.text
+    token = api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"]
+    answer = Api(token).post(STATE, {"metadata": {"userName": "Ann"}})
+    assert answer.status == 200, answer.text
+    return answer.json
+
+
+@pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
+def test_it_is_decided_of_every_member_whether_a_visitor_token_is_shown_it(model: type[Wire]) -> None:
+    public, private = PUBLIC[model].split(), PRIVATE[model].split()
+    assert sorted([*public, *private]) == sorted(model.model_fields)
+    assert marked(model, "x-public") == set(public)
+
+
+@pytest.mark.parametrize("model", PUBLIC, ids=lambda one: one.__name__)
+def test_no_public_member_is_secret_and_every_object_inside_is_in_a_list(model: type[Wire]) -> None:
+    assert not marked(model, "x-public") & marked(model, "x-secret")
+    assert set(projections.nested_models(model).values()) <= PUBLIC.keys()
+
+
+def test_a_visitor_token_is_shown_the_public_members_and_no_others(shown: Any) -> None:
+    assert set(shown["agentData"]) == set(PUBLIC[AgentV2].split())
+    assert set(shown["agentData"]["customThemeJSONString"]) == set(PUBLIC[Theme].split())
+    # The service counts messages and their times itself, and this conversation has no message of the user.
+    assert set(shown["chatState"]) == set(PUBLIC[ConvoMeta].split()) - {"firstMessageTS", "lastMessageTS"}
+
+
+def test_the_key_of_the_agent_is_shown_everything_that_a_visitor_token_is_not(api: Api, shown: Any) -> None:
+    key = api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    state = Api(key).post(STATE).json
+    hidden = set(PRIVATE[AgentV2].split()) - {"SECRET_API_KEY"}
+    assert hidden | {"undeclared"} <= set(state["agentData"])
+    assert set(PRIVATE[ConvoMeta].split()) <= set(state["chatState"])
+
+
+def test_the_page_lists_the_public_members() -> None:
+    section = PAGE.read_text(encoding="utf-8").split("### What a visitor is shown")[1].split("\n\n")[2]
+    rows = [re.findall(r"`(\w+)`", row) for row in section.splitlines()[2:]]
+    listed = {name: {one for row in rows if row[0] == name for one in row[1:]} for name in ("agentData", "chatState")}
+    assert listed == {"agentData": set(PUBLIC[AgentV2].split()), "chatState": set(PUBLIC[ConvoMeta].split())}
