@@ -15,6 +15,10 @@ IDENTIFIER = re.compile(r"[A-Za-z0-9._~@:+=,|-]{1,128}")
 DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
+# A sealed identifier as base64url. The longest identifier takes 218 characters.
+SEALED_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,300}")
+SEALED_TOKEN_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
+
 # No identifier is higher.
 HIGHEST = "~"
 

@@ -15,7 +15,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.http import exchange, operation
-from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_TOKEN, SEALED_TOKEN_RULE
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -51,6 +51,14 @@ def identifier(name: str, encoded: str) -> str:
         raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
     if value in DOT_SEGMENTS:
         raise errors.Invalid.member(name, 'must not be "." or ".."')
+    return value
+
+
+def sealed_token(name: str, encoded: str) -> str:
+    """Decode a percent-encoded token that contains a sealed identifier. Raises Invalid for any other text."""
+    value = unquote_to_bytes(encoded).decode(errors="replace")
+    if not SEALED_TOKEN.fullmatch(value):
+        raise errors.Invalid.member(name, f"must be {SEALED_TOKEN_RULE}")
     return value
 
 
