@@ -16,8 +16,8 @@ DOT_SEGMENTS = (".", "..")
 IDENTIFIER_RULE = "1 to 128 of the characters A-Z a-z 0-9 . _ ~ @ : + = , | -"
 
 # A sealed identifier as base64url. The longest identifier takes 218 characters.
-SEALED_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,300}")
-SEALED_TOKEN_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
+SEALED_ID = re.compile(r"[A-Za-z0-9_-]{1,300}")
+SEALED_ID_RULE = "1 to 300 of the characters A-Z a-z 0-9 _ -"
 
 # No identifier is higher.
 HIGHEST = "~"

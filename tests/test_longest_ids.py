@@ -58,8 +58,8 @@ def test_the_ids_have_every_kind_of_character() -> None:
 
 
 LISTS = (
-    "/v3/agents", "/v3/agents?sort=title", "/v3/agents?sort=created", "/v3/clients", "/v3/orgs", "/v3/convos?inbox=true",
-    "/v3/leads", f"/v3/agents/{AGENT}/convos", f"/v3/agents/{AGENT}/leads", f"/v3/orgs/{ORG}/agents",
+    "/v3/agents", "/v3/agents?sort=title", "/v3/agents?sort=created", "/v3/clients", "/v3/orgs",
+    "/v3/convos?inbox=true", "/v3/leads", f"/v3/agents/{AGENT}/convos", f"/v3/agents/{AGENT}/leads", f"/v3/orgs/{ORG}/agents",
     f"/v3/orgs/{ORG}/clients", "/v3/usage", f"/v3/agents/{AGENT}/convos/{CONVERSATION}/messages",
     "/v2/clients", f"/v3/convos?inbox=true&assignedTo={CLIENT}",
 )  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_mail_links_to_the_conversation_and_ends_mails(
     notified.happen()
     assert len(notified.mails) == 2
     for mail, raw in zip(notified.mails, notified.raw_mails, strict=True):
-        (shown,) = {one for one in re.findall(r"https://cams\.test/prod(/console/\S*/unsubscribe/\S*)", text_of(mail))}
+        (shown,) = set(re.findall(r"https://cams\.test/prod(/console/\S*/unsubscribe/\S*)", text_of(mail)))
         (stop,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", raw, re.M)
         assert shown == stop
         assert Api().call("GET", stop, None, {}).status == 200

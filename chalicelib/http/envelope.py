@@ -15,7 +15,7 @@ from chalicelib.http import exchange, messages
 GetResponse = Callable[[Request], Response]
 
 # The path variable of a token that the service sealed. An identifier is inside, so the token is longer than one.
-_SEALED_TOKEN = "token"
+_SEALED = "token"
 _JSON = {"Content-Type": "application/json"}
 _log = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ def decode_path(request: Request, get_response: GetResponse) -> Response:
     """Middleware: decode each path value. Raises Invalid if a value is neither an identifier nor a sealed token."""
     values = request.uri_params or {}
     for name in values:
-        values[name] = (messages.sealed_token if name == _SEALED_TOKEN else messages.identifier)(name, values[name])
+        values[name] = (messages.sealed_id if name == _SEALED else messages.identifier)(name, values[name])
     return get_response(request)
 
 

@@ -15,7 +15,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.http import exchange, operation
-from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_TOKEN, SEALED_TOKEN_RULE
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_ID, SEALED_ID_RULE
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -54,11 +54,11 @@ def identifier(name: str, encoded: str) -> str:
     return value
 
 
-def sealed_token(name: str, encoded: str) -> str:
+def sealed_id(name: str, encoded: str) -> str:
     """Decode a percent-encoded token that contains a sealed identifier. Raises Invalid for any other text."""
     value = unquote_to_bytes(encoded).decode(errors="replace")
-    if not SEALED_TOKEN.fullmatch(value):
-        raise errors.Invalid.member(name, f"must be {SEALED_TOKEN_RULE}")
+    if not SEALED_ID.fullmatch(value):
+        raise errors.Invalid.member(name, f"must be {SEALED_ID_RULE}")
     return value
 
 
