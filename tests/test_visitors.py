@@ -213,13 +213,13 @@ def test_a_token_ends_with_its_conversation_even_if_the_id_is_used_again(
     holder = visitor(api) if known else early
     assert said(holder.post(STATE)) == ["Hello"]
     assert api.delete("/v3/agents/support/convos/ann").status == 200
-    refused(holder.post(STATE), 404, interaction=True)
-    refused(holder.post(STATE, {"metadata": {"userName": "Ann"}}), 404, interaction=True)
+    refused(holder.post(STATE), 404, interaction=True, platform="vg")
+    refused(holder.post(STATE, {"metadata": {"userName": "Ann"}}), 404, interaction=True, platform="vg")
     refused(holder.post(MESSAGES, {"messages": [message("Anyone?")]}), 404)
     api.post(STATE, state_body("Somebody else"))
-    refused(holder.post(STATE), 404, interaction=True)
+    refused(holder.post(STATE), 404, interaction=True, platform="vg")
     pass_time(31)
-    refused(holder.post(STATE), 404, interaction=True)
+    refused(holder.post(STATE), 404, interaction=True, platform="vg")
 
 
 def test_another_process_that_does_not_know_of_the_binding_keeps_to_it(
@@ -231,7 +231,7 @@ def test_another_process_that_does_not_know_of_the_binding_keeps_to_it(
     assert [said(holder.post(STATE)), said(holder.post(STATE))] == [["Hello"], ["Hello"]]
     api.delete("/v3/agents/support/convos/ann")
     api.post(STATE, state_body("Somebody else"))
-    refused(holder.post(STATE), 404, interaction=True)
+    refused(holder.post(STATE), 404, interaction=True, platform="vg")
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_a_token_ends_with_the_conversation_that_it_created(api: Api, agent_id: 
     assert holder.post(path, body).status == 200
     api.delete("/v3/agents/support/convos/ann")
     api.post(STATE, state_body("Somebody else"))
-    refused(holder.post(STATE), 404, interaction=True)
+    refused(holder.post(STATE), 404, interaction=True, platform="vg")
 
 
 def test_another_process_that_does_not_know_of_the_binding_creates_no_second_conversation(

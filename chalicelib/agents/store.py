@@ -25,8 +25,10 @@ from chalicelib.workspaces import store as workspaces
 # Characters of a title that other records copy.
 _MAX_DISPLAY_NAME = 1_000
 _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
+# The member with the Unix seconds of the creation. It distinguishes the agents that had the same id one after another.
+CREATED = "createdAtUNIX"
 # The members of a summary. Texts are cut to this many characters, so that an entry of the index is about 1 KB.
-_SUMMARY = ("title", "description", "starred", "deployed", "createdAtUNIX", "lastModified")
+_SUMMARY = ("title", "description", "starred", "deployed", CREATED, "lastModified")
 _MAX_SUMMARY_TEXT = 200
 # Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
 _PORTION = 20
@@ -157,7 +159,7 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     token = document.get(_SECRET)
     issued = _credential(workspace_id, agent_id, token if tokens.kind(token or "") == tokens.AGENT else None)
     now = clock.seconds()
-    whole = {_SECRET: issued.token, **document, "createdAtUNIX": now, "lastModified": now}
+    whole = {_SECRET: issued.token, **document, CREATED: now, "lastModified": now}
     row = AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
     _seal(row, whole)
     storage.put(row, error=_creation_error)

@@ -101,6 +101,7 @@ class Session(NamedTuple):
             token_hash=one.token_hash,
             ends_at=one.ends_at,
             conversation=None,
+            agent_created=None,
             conversation_created=None,
             name=one.name,
         )

@@ -174,8 +174,8 @@ def _load(agent_id: str, conversation_id: str) -> _Loaded:
     keys = [agents.key(workspace_id, agent_id), key, *message_index.keys(key.partition, mids)]
     agent, stored, *places = storage.find_many(keys)
     row = store.unless_expired(stored)
-    visitors.require_own(row)
     document = agents.confirm(agent, workspace_id, agent_id).open()
+    visitors.require_own(document, row)
     return _Loaded(document, row, None if row else stored, dict(zip(mids, places, strict=True)))
 
 

@@ -78,9 +78,9 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
-    visitors.require_own(store.unless_expired(row))
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
     exchange.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
+    visitors.require_own(agent, store.unless_expired(row))
     return agent, row
 
 

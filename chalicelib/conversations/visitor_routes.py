@@ -32,10 +32,10 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
     """
     body: models.VisitorTokenIn = messages.body()
-    row = _find(agent_id, convo_id)
+    agent, row = _find(agent_id, convo_id)
     if row is None:
         raise errors.NotFound.of("conversation")
-    return _issue(agent_id, convo_id, row.created, body.token.expiresInSeconds)
+    return _issue(agent, convo_id, row.created, body.token.expiresInSeconds)
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
@@ -52,29 +52,29 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     creates the conversation.
     """
     body: models.VisitorTokenIn = messages.body()
-    row = _find(agent_id, user_id)
-    return _issue(agent_id, user_id, row.created if row else None, body.token.expiresInSeconds)
+    agent, row = _find(agent_id, user_id)
+    return _issue(agent, user_id, row.created if row else None, body.token.expiresInSeconds)
 
 
-def _find(agent_id: str, conversation_id: str) -> store.ConversationRow | None:
-    """The conversation, or None. One request. Raises NotFound for an unknown agent."""
+def _find(agent_id: str, conversation_id: str) -> tuple[agents.AgentRow, store.ConversationRow | None]:
+    """Return the agent, and the conversation or None. One request. Raises NotFound for an unknown agent."""
     workspace_id = auth.caller().workspace_id
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, conversation_id)]
     agent, row = storage.find_many(keys)
-    agents.confirm(agent, workspace_id, agent_id)
-    return store.unless_expired(row)
+    return agents.confirm(agent, workspace_id, agent_id), store.unless_expired(row)
 
 
-def _issue(agent_id: str, conversation_id: str, created: str | None, asked: int | None) -> Response:
+def _issue(agent: agents.AgentRow, conversation_id: str, created: str | None, asked: int | None) -> Response:
     """Stage a token for the `asked` seconds, but not beyond the end of the credential that asks for it."""
     caller, now = auth.caller(), clock.seconds()
     ends_at = min(now + (asked or credentials.LIFETIME), caller.ends_at or math.inf)
     issued = credentials.issue(
         caller.workspace_id,
-        agent_id,
+        agent.agent_id,
         conversation_id,
         created,
         int(ends_at) - now,
+        agent_created=agent.open().get(agents.CREATED),
         issuer=caller.token_hash,
         issuer_id=caller.credential_id,
     )

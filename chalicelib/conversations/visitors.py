@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 from chalicelib import errors, storage
+from chalicelib.agents import store as agents
 from chalicelib.conversations import received
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.credentials import tokens
 from chalicelib.credentials import visitors as credentials
 from chalicelib.http import auth
+from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.conversations import models
@@ -35,14 +37,17 @@ def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
     return asked
 
 
-def require_own(row: ConversationRow | None) -> None:
-    """Raise NotFound for a visitor token whose conversation was deleted, even if `row` has its id again.
+def require_own(agent: Document, row: ConversationRow | None) -> None:
+    """Raise NotFound for a visitor token whose agent or conversation was deleted, even if another one has its id.
 
     A token that was issued before its conversation existed is bound to this one. That takes one write.
     """
     caller = auth.caller()
     if not _is_visitor():
         return
+    # The previous release issued tokens without `agent_created`; they expire within 30 days.
+    if caller.agent_created not in (None, agent.get(agents.CREATED)):
+        raise errors.NotFound.of("agent")
     if caller.conversation_created is not None:
         if row is None or row.created != caller.conversation_created:
             raise errors.NotFound.of("conversation")

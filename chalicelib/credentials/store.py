@@ -60,6 +60,7 @@ class CredentialRow(storage.AuthoredRow):
     # Only of a visitor token, see `visitors`.
     issuer = UnicodeAttribute(null=True)
     issuer_id = UnicodeAttribute(null=True)
+    agent_created = NumberAttribute(null=True)
     conversation = UnicodeAttribute(null=True)
     conversation_created = UnicodeAttribute(null=True)
     # Only of a session of a client, see `sessions`.

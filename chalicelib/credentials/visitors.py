@@ -6,6 +6,8 @@ workspace may have any number of them. What ends one early needs no list either:
 - It names the credential that issued it, and works no longer than that one (`http.auth`). So it ends with a rotated or
   revoked key, an expired access token, a deleted agent's key, and a suspended or deleted workspace. It names the id of
   the credential, too: storing a revoked key again, even in another workspace, revives no token.
+- It names the creation of its agent (`createdAtUNIX`). After the agent is deleted, it opens nothing, even if the id is
+  used again. An id is reserved for a minute after a deletion, so no two agents with one id have the same time.
 - It names the creation of its conversation. After the conversation is deleted, it opens nothing, even if the id is used
   again. A token that is issued before its conversation exists belongs to the first one that it sees or creates.
 """
@@ -26,17 +28,19 @@ def issue(
     created: str | None,
     lifetime: int,
     *,
+    agent_created: float | None,
     issuer: str,
     issuer_id: str,
 ) -> Issued:
     """Stage a visitor token of a conversation.
 
-    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `issuer` and `issuer_id`
-    are the token hash and the id of the credential that issues the token.
+    `created` is the conversation's, None if it does not exist yet; `lifetime` is in seconds. `agent_created` is the
+    agent's `createdAtUNIX`. `issuer` and `issuer_id` are the token hash and the id of the credential that issues the
+    token.
     """
     issued = store.prepare(workspace_id, tokens.VISITOR, tokens.VISITOR, lifetime, agent_id=agent_id)
     row = issued.credential
-    row.issuer, row.issuer_id, row.conversation_created = issuer, issuer_id, created
+    row.issuer, row.issuer_id, row.agent_created, row.conversation_created = issuer, issuer_id, agent_created, created
     row.conversation = tokens.conversation_fingerprint(issued.token, conversation_id)
     storage.put(row)
     return issued

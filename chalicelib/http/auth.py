@@ -50,8 +50,8 @@ class Caller(NamedTuple):
     """The credential of a request. `agent_id` is set for an agent key, which opens only that agent.
 
     `scopes` is None for a credential that opens all routes of its kind (`privileges`). `ends_at` is in Unix seconds,
-    None for no expiry. A visitor token has the fingerprint of its `conversation`, and when that was created, if it
-    existed (`credentials.visitors`).
+    None for no expiry. A visitor token has the fingerprint of its `conversation`, and when its agent and its
+    conversation were created, if the conversation existed (`credentials.visitors`).
     """
 
     workspace_id: str
@@ -62,6 +62,7 @@ class Caller(NamedTuple):
     token_hash: str
     ends_at: int | None
     conversation: str | None
+    agent_created: float | None
     conversation_created: str | None
     name: str
 
@@ -207,6 +208,7 @@ def _look_up(token_hash: str) -> _Entry:
         token_hash,
         row.ends_at,
         row.conversation,
+        row.agent_created,
         row.conversation_created,
         row.name,
     )

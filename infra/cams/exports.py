@@ -35,7 +35,7 @@ _BATCH = 25
 _HIDDEN = {"workspace", "status", "imported", "suspended", "deleted_at", "changed_by"}
 _HIDDEN_OF = {
     "workspace": {"version_tag"},
-    "credential": {"issuer", "issuer_id", "conversation", "conversation_created"},
+    "credential": {"issuer", "issuer_id", "agent_created", "conversation", "conversation_created"},
     "agent": {"agent_id"},
     "tool": {"agent_id"},
 }
