@@ -9,12 +9,17 @@ transcript.
 import hashlib
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from chalicelib import storage
 from chalicelib.storage import Document
 
 HUMAN = "human"
+# The type of a message that tells the agent that a visitor opened the widget (§2.7): the visitor wrote nothing.
+_LAUNCH = "launch"
+# The channels of `message_received`: a closed list (§6).
+Channel = Literal["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
+_CHANNELS: tuple[str, ...] = get_args(Channel)
 # 48 bits: with the maximum of digests, one new message in 9 billion is mistaken for a known one.
 _DIGEST_BYTES = 6
 _EMPTY_DIGEST = hashlib.blake2b(digest_size=_DIGEST_BYTES)  # copying it takes half the time of making a new one
@@ -56,7 +61,7 @@ def unpack(packed: bytes) -> Seen:
 def find_new_messages(
     turns: Iterable[Document], before: Iterable[Document], seen: Seen
 ) -> tuple[tuple[Document, ...], Seen]:
-    """Return the user's new messages among `turns` as `{mid, content, type?, from?}`, and the updated `seen`.
+    """Return the user's new messages among `turns` as `{mid, content, type?, from?, channel?}`, and the updated `seen`.
 
     `turns` replace the turns `before`. A message is new if it was not stored before and has no digest in `seen`.
     """
@@ -81,9 +86,14 @@ def find_new_messages(
 
 
 def is_of_user(turn: Document) -> bool:
-    """Whether a turn has a message of the user. A message without `from` has the `from` of its turn."""
+    """Whether a turn has a message that the user wrote: not a launch.
+
+    A message without `from` has the `from` of its turn.
+    """
     message = turn.get("messages")
-    return message is not None and (message.get("from") or turn.get("from")) == HUMAN
+    if message is None or message.get("type") == _LAUNCH:
+        return False
+    return (message.get("from") or turn.get("from")) == HUMAN
 
 
 def text_of(item: Any) -> str:
@@ -131,11 +141,13 @@ def _digest(mid: str, from_user: bool) -> bytes:
 
 def _webhook_message(turn: Document) -> Document:
     message = turn["messages"]
+    channel = message.get("channel")
     members = {
         "mid": _label(message["mid"]),
         "content": text_of(message.get("item"))[:CONTENT_LIMIT],
         "type": _label(message.get("type")),
         "from": _label(message.get("from") or turn.get("from")),
+        "channel": channel if channel in _CHANNELS else None,
     }
     return {name: value for name, value in members.items() if value is not None}
 

@@ -112,7 +112,7 @@ def keep_for(row: ConversationRow, days: int | None) -> None:
 
 def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document]:
     """Read the new messages of a stored item. Returns the ids of workspace, agent and conversation, and a document
-    `{messages: [{mid, content, type?, from?}], first?, agentName?, origin?}`.
+    `{messages: [{mid, content, type?, from?, channel?}], first?, agentName?, origin?}`.
 
     `first` is the position of the first message among all new messages of the write (default 0).
     """

@@ -5,12 +5,14 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
+from chalicelib.conversations.received import Channel
 from chalicelib.http.wire import Platform, omitted
 from chalicelib.leads.models import LeadChannel
 from chalicelib.openapi.schemas import Schema, inline
 from chalicelib.webhooks import events
 
 EventOperation = TypeAliasType("EventOperation", Literal["created", "updated", "deleted"])
+MessageChannel = TypeAliasType("MessageChannel", Channel)
 
 
 class _Payload(BaseModel):
@@ -34,7 +36,9 @@ class _MessageEvent(_Payload):
     agentName: str = omitted()
     convoId: str
     messageContent: str
-    channel: str = Field(description="The `origin` of the conversation, but `webchat` for `web-chat` and by default.")
+    channel: MessageChannel = Field(
+        description="The `channel` of the message if it has one of these values, otherwise that of the `origin`."
+    )
     messageType: str = omitted()
     from_: str = omitted(alias="from")
 
@@ -85,7 +89,7 @@ _PAYLOADS = {
     "webhook": _TestEvent,
 }
 
-SCHEMAS: dict[str, Schema] = {"EventOperation": inline(EventOperation.__value__)}
+SCHEMAS: dict[str, Schema] = {one.__name__: inline(one.__value__) for one in (EventOperation, MessageChannel)}
 
 # The headers of a delivery (Standard Webhooks).
 PARAMETERS: dict[str, Schema] = {

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations.received import Channel
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage import Document, DocumentRow, json_equal
@@ -26,8 +27,13 @@ TEST = "webhook_test"
 # The service sets these at every save. A save that changes nothing else makes no event.
 _TIMESTAMPS = {"lastModified"}
 _PLATFORMS = ("vg", "vf")
-# Origins (§2.6) that have another name as a channel (§6).
-_CHANNELS = {None: "webchat", "web-chat": "webchat"}
+# The channel (§6) of an origin (§2.6); `webchat` for a conversation without an origin.
+_CHANNELS: dict[str, Channel] = {
+    "web-chat": "webchat",
+    "chatapp": "chatapp",
+    "community": "socialnet",
+    "gb-chat": "cloudchat",
+}
 # Characters of a name or an email. An event must fit one item of 400 KB, together with all its members.
 _MAX_LABEL = 1_000
 
@@ -131,7 +137,7 @@ def _messages(change: Change) -> Iterator[Event]:
             agentName=received.get("agentName"),
             convoId=conversation_id,
             messageContent=message["content"],
-            channel=_CHANNELS.get(origin, origin),
+            channel=message.get("channel") or _CHANNELS.get(origin, "webchat"),
             messageType=message.get("type"),
             **{"from": message.get("from")},
         )

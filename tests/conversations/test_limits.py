@@ -79,6 +79,15 @@ def test_no_id_of_a_bot_s_message_hides_a_message_of_the_user(api: Api, prefix: 
 
 
 @pytest.mark.promise("limits")
+def test_a_launch_counts_for_the_messages_only(api: Api) -> None:
+    api.patch("/v3/agents/support", {"agent": {"messagesLimit": 4, "limits": {"maxInteractionsPerUserId": 1}}})
+    launches = [{**message(f"l{number}"), "type": "launch"} for number in range(4)]
+    assert api.post(STATE, {"turns": turns(*launches[:3], message("a"))}).status == 200
+    answer = api.post(STATE, {"turns": turns(*launches, message("a"))})
+    assert (answer.status, answer.json["limit"]["name"], answer.json["limit"]["used"]) == (429, "messagesLimit", 4)
+
+
+@pytest.mark.promise("limits")
 def test_a_limit_counts_a_message_once(api: Api) -> None:
     """Whether it is deleted, sent again, or replaced under its id."""
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 3, "limits": {"maxInteractionsPerUserId": 2}}})

@@ -84,16 +84,48 @@ def test_unknown_members_are_absent(stream: Stream, api: Api) -> None:
         (None, "webchat"),
         ("web-chat", "webchat"),
         ("chatapp", "chatapp"),
-        ("community", "community"),
-        ("gb-chat", "gb-chat"),
+        ("community", "socialnet"),
+        ("gb-chat", "cloudchat"),
     ],
 )
 @one_of_each(lambda: None)
-def test_the_channel_is_the_origin_or_webchat(stream: Stream, api: Api, origin: str | None, channel: str) -> None:
+def test_the_origin_decides_the_channel(stream: Stream, api: Api, origin: str | None, channel: str) -> None:
     stream.read()
     api.post(STATE, {"turns": [human("Hello")], "metadata": {"origin": origin}})
     (event,) = events_of(stream.read())
     assert event.payload["channel"] == channel
+
+
+def test_the_channel_of_a_message_is_used_if_it_is_in_the_list(stream: Stream, api: Api) -> None:
+    """The list of §6 is closed. Any other value of a message's `channel` leaves the decision to the origin."""
+    stream.read()
+    listed = ["chatapp", "photoapp", "socialnet", "cloudchat", "webchat"]
+    others: list[Any] = ["voice", "web-chat", "", None, 5, ["webchat"], {"webchat": 1}]
+    sent = [human("Hello", mid=f"m{at}", channel=channel) for at, channel in enumerate(listed + others)]
+    assert api.post(STATE, {"turns": sent, "metadata": {"origin": "gb-chat"}}).status == 200
+    found = [event.payload["channel"] for event in events_of(stream.read())]
+    assert found == [*listed, *["cloudchat"] * len(others)]
+
+
+def test_a_launch_is_no_message_of_the_user(talk: Any, api: Api) -> None:
+    """A visitor who opens the widget has not written anything."""
+    api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
+    launch = {"from": "human", "messages": [{"mid": "l", "type": "launch", "ts": 1}]}
+    assert talk(turns=[launch]) == []
+    metadata = api.post(STATE).json["chatState"]
+    assert (metadata["messagesNum"], metadata["interactionsNum"]) == (1, 0)
+    assert metadata.keys() & {"firstMessageTS", "lastMessageTS"} == set()
+    added = api.post("/agents/support/interact/ann/messages", {"messages": [{"from": "human", "type": "launch"}]})
+    assert added.status == 200
+    assert talk(turns=[launch, human("Hello", mid="a", ts=5)]) == ["Hello"]
+    metadata = api.post(STATE).json["chatState"]
+    assert (metadata["interactionsNum"], metadata["firstMessageTS"], metadata["lastMessageTS"]) == (1, 5, 5)
+
+
+def test_a_launch_that_becomes_a_message_is_a_new_one(talk: Any) -> None:
+    assert talk(turns=[human("Hello", mid="a", type="launch")]) == []
+    assert talk(turns=[human("Hello", mid="a", type="text")]) == ["Hello"]
+    assert talk(turns=[human("Hello", mid="a", type="launch")]) == talk(turns=[human("Hello", mid="a")]) == []
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,9 @@ def _named(message: Any) -> Any:
 
 
 def is_human(turn: Document) -> bool:
-    """Whether a turn is a message of the user."""
-    message = turn.get("messages")
-    return message is not None and (message.get("from") or turn.get("from")) == "human"
+    """Whether a turn is a message that the user wrote: a launch is not."""
+    message = turn.get("messages") or {"type": "launch"}
+    return message.get("type") != "launch" and (message.get("from") or turn.get("from")) == "human"
 
 
 def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:

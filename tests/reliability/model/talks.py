@@ -25,7 +25,7 @@ _messages = st.fixed_dictionaries(
     {},
     optional={
         "from": _froms,
-        "type": texts,
+        "type": texts | st.just("launch"),
         "item": st.dictionaries(st.sampled_from(["text", "", "own"]), open_values, max_size=2),
         "ts": _times,
         "also": open_values,
