@@ -62,7 +62,6 @@ def turns(*texts: str) -> dict[str, Any]:
 CASES = [
     Case("agent create", "POST /v3/agents", {"agent": {"title": "New"}}),
     Case("agent change", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "v3", "nodes": [{"id": "a"}]}}),
-    Case("agent change nothing", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "Support"}}),
     Case("agent key clear", "PATCH /v3/agents/{agent_id}", {"agent": {"SECRET_API_KEY": None}}),
     Case("agent clone", "POST /v3/agents/{agent_id}/clone"),
     Case("agent import", "POST /v3/agents/import", body_of("POST /v3/agents/import")),
@@ -70,11 +69,9 @@ CASES = [
     Case("agent save v2", "POST /v2/agents/{agent_id}", {"title": "v2"}),
     Case("tool create", "POST /v3/agents/{agent_id}/tools", {"tool": {"name": "New", "fields": [{"key": "x"}]}}),
     Case("tool change", "PATCH /v3/tools/{tool_id}", {"tool": {"fields": [{"key": "a"}, {"key": "b"}]}}),
-    Case("tool test", "POST /v3/tools/{tool_id}/test", {"arguments": {"number": "1042"}}),
     Case("conversation create", "POST /v3/agents/{agent_id}/convos", {"conversation": {"title": "New"}}),
     Case("conversation change", CONVERSATION.format("PATCH", ""), {"conversation": {"title": "New", "tags": ["a"]}}),
     Case("conversation assign", CONVERSATION.format("POST", "/assign"), {"assign": {"to": "ann"}}),
-    Case("state read", STATE, {}),
     Case("state replace", STATE, state_body("Hello", "Again")),
     Case("state describe", STATE, {"metadata": {"userName": "Ann"}}),
     Case("state shorten", STATE, {"delete": {"mids": ["m1"]}}),
@@ -115,17 +112,25 @@ CASES = [
     Case("token create", "POST /v3/tokens", {"token": {"name": "New", "readOnly": True}}),
     Case("key rotate", "POST /v3/workspace/key/rotate", {"overlapSeconds": 3600}),
 ]
+# Requests that change no record.
+NO_WRITE = [
+    Case("agent change nothing", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "Support"}}),
+    Case("tool test", "POST /v3/tools/{tool_id}/test", {"arguments": {"number": "1042"}}),
+    Case("state read", STATE, {}),
+    Case("message repeat", MESSAGES, {"messages": [message("Hello", mid="m1", **HUMAN)]}),
+]
 CASES += [
     Case(name.lower(), name, body_of(name))
     for name, one in ROUTES.items()
-    if one["method"] in idempotency.METHODS and name not in {case.operation for case in CASES}
+    if one["method"] in idempotency.METHODS and name not in {case.operation for case in (*CASES, *NO_WRITE)}
 ]
 each_case = pytest.mark.parametrize("case", CASES, ids=[case.id for case in CASES])
+each_case_without_a_write = pytest.mark.parametrize("case", NO_WRITE, ids=[case.id for case in NO_WRITE])
 
 
 def named(case_id: str) -> Case:
-    """The case with this name."""
-    return next(case for case in CASES if case.id == case_id)
+    """Return the case with this name."""
+    return next(case for case in (*CASES, *NO_WRITE) if case.id == case_id)
 
 
 # The records that exist before a case.

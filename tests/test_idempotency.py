@@ -23,11 +23,13 @@ from tests.promises import Shown
 from tests.repeating import (
     CASES,
     KEY,
+    NO_WRITE,
     REPLAYED,
     TABLE,
     Case,
     World,
     each_case,
+    each_case_without_a_write,
     error_of,
     is_replay,
     named,
@@ -53,7 +55,7 @@ pytestmark = pytest.mark.promise("repeated")
 
 def test_the_table_has_every_operation_that_takes_a_key() -> None:
     wanted = {f"{one['method']} {one['path']}" for one in OPERATIONS if one["method"] in idempotency.METHODS}
-    assert {case.operation for case in CASES} == wanted
+    assert {case.operation for case in (*CASES, *NO_WRITE)} == wanted
 
 
 @each_case
@@ -90,6 +92,42 @@ def test_a_key_does_not_change_the_first_answer(
     assert {**keyed.headers, **own} == {**plain.headers, **own}
     assert tables[0] == tables[1]
     shown(states=2, requests=2)
+
+
+@each_case_without_a_write
+def test_a_request_that_changes_nothing_stores_no_response(case: Case, world: World, shown: Shown) -> None:
+    """Neither its response nor its key: each repeat runs again, and consumes no write unit."""
+    tables = stored_records()
+    with metered() as meter:
+        answers = [world.send(case, KEY) for _ in range(2)]
+    assert [(one.status, REPLAYED in one.headers) for one in answers] == [(200, False)] * 2
+    assert meter.writes == 0
+    assert stored_records() == tables
+    assert stored()[TABLE] == []
+    shown(requests=2, states=1)
+
+
+@each_case
+@one_of_each(lambda: None)
+def test_a_response_is_stored_only_with_a_write(case: Case, world: World, shown: Shown) -> None:
+    """Many requests change nothing when they are sent again under another key."""
+    world.send(case, None)
+    tables = stored_records()
+    with metered() as meter:
+        answer = world.send(case, KEY)
+    assert answer.status in (200, 409)
+    is_unchanged = stored_records() == tables
+    assert is_unchanged == (stored()[TABLE] == []) == (meter.writes == 0)
+    shown(requests=2, states=1)
+
+
+@each_case_without_a_write
+def test_a_request_that_changes_nothing_does_not_use_up_its_key(case: Case, world: World) -> None:
+    assert world.send(case, KEY).status == 200
+    first = world.send(named("lead create"), KEY)
+    assert (first.status, REPLAYED in first.headers) == (200, False)
+    assert error_of(world.send(case, KEY)) == (409, "IDEMPOTENCY_KEY_REUSED")
+    assert is_replay(first, world.send(named("lead create"), KEY))
 
 
 def test_other_methods_ignore_the_header(world: World) -> None:
@@ -342,7 +380,6 @@ def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
         ("tool create", (2, 0.5, 1), (3, 1, 4)),
         ("tool change", (2, 1, 1), (3, 1.5, 4)),
         ("state replace", (2, 1.5, 2), (3, 2, 5)),
-        ("agent change nothing", (1, 1, 0), (3, 1.5, 1)),
     ],
 )
 @one_of_each(lambda: None)
@@ -357,6 +394,19 @@ def test_a_key_costs_a_look_up_and_a_part_of_the_commit(
             assert world.send(named(case_id), key).status == 200
         costs.append((meter.total, meter.reads, meter.writes))
     assert costs == [plain, keyed, (1, 0.5, 0)]
+
+
+@pytest.mark.parametrize(("case_id", "plain", "keyed"), [("agent change nothing", (1, 1, 0), (3, 3.5, 0))])
+def test_a_key_of_a_request_that_changes_nothing_costs_two_look_ups(
+    case_id: str, plain: tuple[float, ...], keyed: tuple[float, ...], world: World
+) -> None:
+    """The second look-up sees every commit that the view has seen, so a transaction reads it."""
+    costs = []
+    for key in (None, KEY, KEY):
+        with metered() as meter:
+            assert world.send(named(case_id), key).status == 200
+        costs.append((meter.total, meter.reads, meter.writes))
+    assert costs == [plain, keyed, keyed]
 
 
 def test_the_repr_of_a_row_shows_only_its_workspace(world: World) -> None:

@@ -1,7 +1,7 @@
 """`Idempotency-Key`: stored responses, with which a repeated POST, PUT or PATCH takes effect once (`http.commit`).
 
-A response is stored encrypted for 24 hours, with a fingerprint of the request and the queue messages that a replay
-sends again. A long response is written in pieces before the commit that refers to them; unreferenced pieces expire.
+The response to a request that writes is stored encrypted for 24 hours, with a fingerprint of the request and the queue
+messages that a replay sends again. A long response is written in pieces before the commit that refers to them; unreferenced pieces expire.
 """
 
 import hashlib
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from chalice.app import MultiDict, Request, Response
 
 from chalicelib import clock, errors, ids, queues, storage
+from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.storage import answers, encryption
 from chalicelib.storage.answers import AnswerRow as AnswerRow
@@ -52,13 +53,22 @@ class Key(NamedTuple):
 
 
 def requested_key(request: Request) -> Key | None:
-    """The key of a POST, PUT or PATCH, None without one. Raises Invalid for a malformed key."""
+    """Return the key of a POST, PUT or PATCH, None without one.
+
+    Raises Invalid for a malformed key, and for any key from a visitor: each new key would store a response.
+    """
     key = request.headers.get(HEADER)
-    if key is None or request.method not in METHODS:
+    if key is None or auth.is_open(request.path):
+        return None
+    caller = auth.caller()
+    if caller.kind == tokens.VISITOR:
+        raise errors.Invalid.member(
+            HEADER, "must not be sent with a visitor token; omit it, and repeat a message with the same mid"
+        )
+    if request.method not in METHODS:
         return None
     if not KEY.fullmatch(key):
         raise errors.Invalid.member(HEADER, "must be 1 to 255 visible ASCII characters")
-    caller = auth.caller()
     name = hashlib.sha256(f"{caller.credential_id} {key}".encode()).hexdigest()
     return Key(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
 

@@ -226,7 +226,8 @@ _HEADERS: dict[str, Schema] = {
     },
     idempotency.HEADER: {
         "description": "A key that you choose for this request. The request takes effect once, however often you "
-        "send it. For 24 hours you get the same response. Another request with the same key gives 409.",
+        "send it. For 24 hours you get the same response. Another request with the same key gives 409. A request that "
+        "changes nothing stores no response and runs again. A visitor token must not send this header: 400.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": f"^{idempotency.KEY.pattern}$"},
     },
 }

@@ -74,6 +74,11 @@ class Unit:
         self._steps: list[Step] = []
         self.messages: list[tuple[str, str]] = []
 
+    @property
+    def has_writes(self) -> bool:
+        """Whether a step changes an item; a condition check does not."""
+        return any(step.action != "ConditionCheck" for step in self._steps)
+
     def stage(self, step: Step) -> None:
         """Add a step. If several conditions fail, the step that was staged first decides the error."""
         self._steps.append(step)

@@ -95,7 +95,7 @@ def test_tool(tool_id: str) -> Response:
 
     The call has 10 seconds. It is made even if the tool is disabled. A call without a response has an `error`. If the
     tool has a secret, a token that is not shown secrets gets 403: it could change the URL to receive them.
-    Nothing is stored, except with an `Idempotency-Key`: then a repeated request gets this answer without another call.
+    Nothing is stored, so each request calls the server, even with an `Idempotency-Key` that was used before.
     """
     body: models.ToolTestIn = messages.body()
     tool = store.read(auth.caller().workspace_id, tool_id).open()

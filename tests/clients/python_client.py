@@ -41,7 +41,7 @@ from cams_client import (
 )
 from cams_client.api.agents import change_agent, delete_agent, read_agent, save_agent
 from cams_client.api.clients import list_clients_v3, put_client
-from cams_client.api.conversations import exchange_state
+from cams_client.api.conversations import exchange_state, issue_visitor_token_at_edge
 from cams_client.api.leads import create_lead, export_leads, list_leads
 from cams_client.api.tools import create_tool, delete_tool, list_tools
 from cams_client.api.webhooks import create_webhook, test_webhook
@@ -175,6 +175,7 @@ def retries() -> None:
             assert len({sent.key for sent in proxy.requests}) == 1 and proxy.requests[0].key
         assert _tools(client) == Counter(f"tool {number}" for number in range(4))
         _test_that_a_put_creates_one(client, proxy)
+        _test_that_a_visitor_sends_no_key(client, proxy)
         _test_that_a_change_is_repeated(client, proxy)
         _test_that_a_deletion_is_repeated(client, proxy)
         _test_the_last_attempt(client, proxy)
@@ -196,6 +197,16 @@ def _test_that_a_put_creates_one(client: Client, proxy: Proxy) -> None:
     proxy.faults = ["lost"]
     created = put_client.sync(client, body=models.Client(name="Ann"))
     assert [one.id for one in iterate(list_clients_v3.sync, client)] == [created.data.id]
+
+
+def _test_that_a_visitor_sends_no_key(client: Client, proxy: Proxy) -> None:
+    settings = models.VisitorTokenIn(token=models.NewVisitorToken())
+    issued = issue_visitor_token_at_edge.sync(client, "retries", "visitor", body=settings)
+    proxy.requests.clear()
+    proxy.faults = ["lost"]
+    with Client(proxy.address, issued.data.token, retries=FAST) as visitor:
+        exchange_state.sync(visitor, "retries", "visitor", body=models.StateIn())
+    assert proxy.requests == [Sent("POST", None)] * 2
 
 
 def _test_that_a_change_is_repeated(client: Client, proxy: Proxy) -> None:

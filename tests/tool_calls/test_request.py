@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.evidence import refused
+from tests.evidence import refused, stored
 from tests.moto_tables import snapshot
 from tests.sockets import Watch
 from tests.tool_calls.calling import Create, field
@@ -154,7 +155,9 @@ def test_nothing_is_stored(api: Api, create: Create, private: None) -> None:
     assert one.connections == 1
 
 
-def test_a_repeat_with_a_key_calls_once(workspace: NewWorkspace, api: Api, create: Create, private: None) -> None:
+def test_a_repeat_with_a_key_calls_again_and_stores_nothing(
+    workspace: NewWorkspace, api: Api, create: Create, private: None
+) -> None:
     headers = {
         "Authorization": f"Bearer {workspace.workspace_key}",
         "Content-Type": "application/json",
@@ -163,8 +166,9 @@ def test_a_repeat_with_a_key_calls_once(workspace: NewWorkspace, api: Api, creat
     with receiver(reads_any(receivers.OK)) as one:
         path = create(serverUrl=one.url)
         first, second = (api.call("POST", path, {"arguments": {}}, headers=headers) for _ in range(2))
-    assert first.json == second.json
-    assert one.connections == 1
+    assert [answer.json["data"]["response"]["status"] for answer in (first, second)] == [200, 200]
+    assert one.connections == 2
+    assert stored()[storage.table("idempotency")] == []
 
 
 def test_a_header_cannot_be_injected(api: Api, create: Create, private: None, watch: Watch) -> None:

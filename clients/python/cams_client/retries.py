@@ -10,6 +10,7 @@ import httpx
 LOST = (httpx.TimeoutException, httpx.NetworkError, httpx.RemoteProtocolError, httpx.ProxyError)
 
 _KEY, _METHODS = "Idempotency-Key", {"POST", "PUT", "PATCH"}
+_VISITOR = "Bearer cams_visitor_"
 # Of the gateway or a proxy: the outcome is unknown, as if no answer had arrived.
 _UNKNOWN = {502, 503, 504}
 
@@ -28,8 +29,12 @@ class Retries:
     longest: float = 30.0
 
     def prepare(self, request: httpx.Request) -> None:
-        """Gives a POST, PUT or PATCH an idempotency key if it may be repeated and has none: it takes effect once."""
-        if self.attempts > 1 and request.method in _METHODS:
+        """Give a POST, PUT or PATCH an idempotency key if it may be repeated and has none: it takes effect once.
+
+        The service rejects a key from a visitor.
+        """
+        is_visitor = request.headers.get("Authorization", "").startswith(_VISITOR)
+        if self.attempts > 1 and request.method in _METHODS and not is_visitor:
             request.headers.setdefault(_KEY, str(uuid.uuid4()))
 
     def pause(self, attempt: int, outcome: httpx.Response | Exception) -> float | None:
