@@ -49,7 +49,8 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     A message whose `mid` the conversation has is not added again; the answer shows it as it is stored. So a request can
     be repeated. A message without `mid` gets a new one.
 
-    A visitor token adds messages of the user: `from` is `human` or absent, which means the same. Another one is 403.
+    A visitor token adds messages of the user: `from` is `human` or absent, which means the same. Another sender is 403.
+    The service sets the `ts` of such a message.
     """
     loaded = _load(agent_id, user_id)
     etag.check_preconditions(loaded.row)

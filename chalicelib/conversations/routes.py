@@ -41,7 +41,8 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     removes messages, `metadata` merges. The first change creates the conversation. A state has at most 2 MiB of JSON,
     and 30,000 messages.
 
-    A visitor token reads its conversation, and sets `userName`, `userEmail` and `userPhone`. Any other change is 403.
+    A visitor token reads its conversation, and sets `userName`, `userEmail` and `userPhone`: ten times in a row, then
+    once in six minutes (429). Its `metadata.ts` is ignored. Any other change is 403.
     In `agentData` and `chatState`, it is shown only members with `x-public`.
 
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
@@ -70,6 +71,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
             visitors.bind(row)
         else:
             store.save(row, before, after, name)
+        visitors.count_change(row)
     return etag.tagged(answer, row)
 
 

@@ -40,7 +40,7 @@ class ConversationRow(storage.VersionedRow):
     too, otherwise in `metadata`. Only a conversation that waits for a person has `waiting`, the workspace id, and
     `activity`, the time of its last change. `indexed` says how far the messages have index items (`message_index`), and
     `indexed_at` when that last changed, in Unix seconds. `expires_at` follows from the days in the metadata, if it has
-    any.
+    any. `changes_until` is when all changes by visitor tokens are forgotten that `visitors` counts, in Unix seconds.
     """
 
     class Meta:
@@ -64,6 +64,7 @@ class ConversationRow(storage.VersionedRow):
     # Only for the release before this one, which deletes these items in the request.
     has_received_items = BooleanAttribute(null=True)
     expires_at = TTLAttribute(null=True)
+    changes_until = NumberAttribute(null=True)
 
 
 class ReceivedRow(storage.TaggedRow):

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from chalicelib import errors, storage
+from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import received
 from chalicelib.conversations.rows import ConversationRow
@@ -15,26 +15,58 @@ if TYPE_CHECKING:
     from chalicelib.conversations import models
 
 _OWN = frozenset({"userName", "userEmail", "userPhone"})
+# Changes of the metadata: how many in a row, and the seconds after which one more is possible.
+_MOST_CHANGES = 10
+_CHANGE_SECONDS = 360
 
 
 def restrict_change(asked: "models.StateIn") -> "models.StateIn":
-    """`asked`, a body of the state route. Raises Forbidden if a visitor token changes more than its user's own data."""
-    if _is_visitor():
-        changed = [name for name in ("turns", "delete") if getattr(asked, name) is not None]
-        given = asked.metadata.model_fields_set if asked.metadata else frozenset[str]()
-        for path in (*changed, *(f"metadata.{name}" for name in sorted(given - _OWN))):
-            raise errors.Forbidden(f"A visitor token does not change {path}.")
-    return asked
+    """Return `asked`, a body of the state route; without `metadata.ts` if a visitor token sends it.
+
+    Raises Forbidden if a visitor token changes more than its user's own data.
+    """
+    if not _is_visitor():
+        return asked
+    sent = asked.metadata.model_fields_set if asked.metadata else frozenset[str]()
+    changed = [name for name in ("turns", "delete") if getattr(asked, name) is not None]
+    for path in (*changed, *(f"metadata.{name}" for name in sorted(sent - _OWN - {"ts"}))):
+        raise errors.Forbidden(f"A visitor token does not change {path}.")
+    own = asked.metadata and asked.metadata.model_construct(
+        **{name: getattr(asked.metadata, name) for name in sent & _OWN}
+    )
+    return asked.model_copy(update={"metadata": own})
 
 
 def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
-    """`asked`, with the user as the sender if a visitor token sends it. Raises Forbidden for another sender."""
+    """Return `asked`; with the user as the sender, and without `ts`, if a visitor token sends it.
+
+    Raises Forbidden for another sender.
+    """
     if _is_visitor():
         for index, message in enumerate(asked.messages):
             if message.get("from") not in (None, received.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
             message["from"] = received.HUMAN
+            message.pop("ts", None)
     return asked
+
+
+def count_change(row: ConversationRow) -> None:
+    """Count a staged change of the metadata if a visitor token makes it. Raises LimitReached for too many changes.
+
+    This is a leaky bucket: the row has the time at which all counted changes are forgotten.
+    """
+    if _is_visitor():
+        now = clock.seconds()
+        until = max(row.changes_until or 0, now) + _CHANGE_SECONDS
+        wait = until - now - _MOST_CHANGES * _CHANGE_SECONDS
+        if wait > 0:
+            message = (
+                f"A visitor token changes the metadata at most {_MOST_CHANGES} times in a row, then once in "
+                f"{_CHANGE_SECONDS} seconds; try again in {wait} seconds."
+            )
+            raise errors.LimitReached(message, "visitorChanges", _MOST_CHANGES, _MOST_CHANGES)
+        row.changes_until = until
 
 
 def require_own(agent: Document, row: ConversationRow | None) -> None:

@@ -76,7 +76,10 @@ _REACHED_LIMIT: Schema = {
     "type": "object",
     "description": "The limit that is reached (429), and how much of it was used and left before this request.",
     "properties": {
-        "name": {"type": "string", "description": "The member of the agent record, `webhooks` or `erasures`."},
+        "name": {
+            "type": "string",
+            "description": "The member of the agent record, `webhooks`, `erasures` or `visitorChanges`.",
+        },
         **{name: {"type": "number"} for name in ("max", "used", "left")},
     },
     "required": ["name", "max", "used", "left"],
