@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from chalicelib import storage
+from chalicelib import ids, storage
 from chalicelib.agents import browse, filters, rows, store
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
@@ -23,7 +23,7 @@ DESCRIPTIONS = (None, "Answers questions.", "ANSWERS orders", "x" * 250 + "hidde
 def any_agents(seed: int, number: int) -> dict[str, Document]:
     chance = random.Random(seed)
     documents = {}
-    for _ in range(number):
+    for position in range(number):
         created = START + chance.randrange(100)
         given = {
             "title": chance.choice(TITLES),
@@ -31,7 +31,7 @@ def any_agents(seed: int, number: int) -> dict[str, Document]:
             "starred": chance.choice([None, True, False]),
             "deployed": chance.choice([None, True, False]),
             "createdAtUNIX": created,
-            "lastModified": created + chance.randrange(3),
+            "lastModified": START + 100 + position,
         }
         agent_id = "".join(chance.choices("aBz09~@", k=6))
         documents[agent_id] = {name: value for name, value in given.items() if value is not None}
@@ -43,8 +43,10 @@ def fill(workspace: NewWorkspace, agents: dict[str, Document]) -> None:
     made = []
     for agent_id, document in agents.items():
         key = rows.key(workspace.workspace_id, agent_id)
-        row = store.AgentRow(*key, workspace=workspace.workspace_id, agent_id=agent_id, version_tag="0" * 26)
-        store._seal(row, document)
+        tag = ids.id_at(document["lastModified"] * 1_000, len(made))
+        row = store.AgentRow(*key, workspace=workspace.workspace_id, agent_id=agent_id, version_tag=tag)
+        row.seal(document)
+        row.summary = storage.seal(row, "summary", store._summary(document))
         made.append(row)
     storage.save_many(made)
 
@@ -56,13 +58,10 @@ def expected(agents: dict[str, Document], query: dict[str, Any]) -> list[str]:
         flags = [agent.get(name, False) == (query[name] == "true") for name in ("starred", "deployed") if name in query]
         return all(flags) and (found or not text)
 
-    keys: dict[str, Any] = {
-        "title": lambda item: item[1].get("title", "")[:200].casefold()[:200],
-        "created": lambda item: -item[1]["createdAtUNIX"],
-        "lastModified": lambda item: -item[1]["lastModified"],
-        "": lambda item: 0,
-    }
-    return [one for one, agent in sorted(sorted(agents.items()), key=keys[query.get("sort", "")]) if matches(agent)]
+    order = sorted(agents)
+    if "sort" in query:
+        order = sorted(agents, key=lambda agent_id: -agents[agent_id]["lastModified"])
+    return [agent_id for agent_id in order if matches(agents[agent_id])]
 
 
 def pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
@@ -73,12 +72,11 @@ def pages(api: Api, query: dict[str, Any]) -> Iterator[list[Document]]:
             answer = api.get(f"/v3/agents?{urlencode({**query, **cursor})}").json
         data = answer["data"]
         limit = min(query["limit"], 100)
-        most = 1 if "sort" in query else browse.MAX_EXAMINED / browse.PORTION + 1
+        most = browse.MAX_EXAMINED / browse.PORTION + 1
         assert used.requests["Query"] <= most
         assert used.requests["BatchGetItem"] <= -(-len(data) // 20) + most
         # Entries of up to 1.3 KB at 8 KB per unit, and the listed agents, of up to 4 KB, at half a unit.
-        examined = browse.MAX_SORTED if "sort" in query else browse.MAX_EXAMINED
-        assert used.reads <= examined * 1.3 / 8 + 0.5 * len(data) + most
+        assert used.reads <= browse.MAX_EXAMINED * 1.3 / 8 + 0.5 * len(data) + most
         assert len(data) <= limit
         assert answer["hasMore"] == ("nextCursor" in answer)
         yield data
@@ -129,12 +127,12 @@ def test_filters_orders_and_pages_of_1000_agents_equal_the_model(api: Api, works
     compare(api, agents, seed=2, limits=(100, 500))
 
 
-@pytest.mark.parametrize("query", ["limit=3&q=refunds", "limit=3", "limit=3&sort=title"])
+@pytest.mark.parametrize("query", ["limit=3&q=refunds", "limit=3", "limit=3&sort=lastModified"])
 def test_a_list_reads_no_record_that_it_does_not_show(query: str, api: Api, workspace: NewWorkspace) -> None:
     chance = random.Random(3)
     given = {"title": "Refunds", "createdAtUNIX": START, "lastModified": START}
     large = {**given, "vg_systemPrompt": chance.randbytes(10_000).hex()}  # 1.5 units
-    fill(workspace, {f"agent-{number:02}": large for number in range(40)})
+    fill(workspace, {f"agent-{number:02}": {**large, "lastModified": START + number} for number in range(40)})
     api.get("/v3/tokens")
     with metered() as used:
         assert len(api.get(f"/v3/agents?{query}").data) == 3
@@ -142,24 +140,12 @@ def test_a_list_reads_no_record_that_it_does_not_show(query: str, api: Api, work
     assert used.reads <= 3 * 1.5 + 3
 
 
-def test_a_workspace_with_more_agents_is_not_sorted(
-    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(browse, "MAX_SORTED", 3)
-    agents = any_agents(4, 4)
-    fill(workspace, dict([*agents.items()][:3]))
-    assert len(api.get("/v3/agents?sort=title").data) == 3
-    fill(workspace, agents)
-    message = refused(api.get("/v3/agents?sort=title"), 409, code="TOO_MANY_TO_SORT")
-    assert message == "sort is possible for at most 2,000 agents; leave it out."
-    assert len(api.get("/v3/agents").data) == 4
-
-
-@pytest.mark.parametrize("query", ["limit=2", "limit=2&starred=false", "limit=2&sort=title"])
+@pytest.mark.usefixtures("ticking")
+@pytest.mark.parametrize("query", ["limit=2", "limit=2&starred=false", "limit=2&sort=lastModified"])
 def test_an_agent_that_is_deleted_while_it_is_listed_is_left_out(
     query: str, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in "abcd":
+    for name in "dcba":
         api.post(f"/v2/agents/{name}", {"title": name})
     real = storage.find_many
 
@@ -174,43 +160,29 @@ def test_an_agent_that_is_deleted_while_it_is_listed_is_left_out(
     assert [one["id"] for one in first["data"] + second["data"]][:3] == ["b", "c", "d"]
 
 
-def test_a_sorted_list_continues_after_a_deleted_or_renamed_agent(api: Api) -> None:
-    for name in "abcd":
+@pytest.mark.usefixtures("ticking")
+def test_a_sorted_list_continues_after_a_deleted_or_changed_agent(api: Api) -> None:
+    """An agent that changes moves to the beginning of the list, which a walk has passed."""
+    for name in "dcba":
         api.post(f"/v2/agents/{name}", {"title": name})
-    first = api.get("/v3/agents?sort=title&limit=2").json
+    first = api.get("/v3/agents?sort=lastModified&limit=2").json
     api.post("/v2/agents/a", {"title": "z"})
     assert api.delete("/v3/agents/b").status == 200
-    second = api.get(f"/v3/agents?sort=title&cursor={first['nextCursor']}").json
+    second = api.get(f"/v3/agents?sort=lastModified&cursor={first['nextCursor']}").json
     assert [one["id"] for one in first["data"]] == ["a", "b"]
-    assert [one["id"] for one in second["data"]] == ["c", "d", "a"]
+    assert [one["id"] for one in second["data"]] == ["c", "d"]
+    assert [one["id"] for one in api.get("/v3/agents?sort=lastModified").data] == ["a", "c", "d"]
 
 
-def test_an_agent_of_an_earlier_version_counts_as_created_by_its_last_change(api: Api, workspace: NewWorkspace) -> None:
-    summary = {"title": "x", "lastModified": START}
-    fill(workspace, {"old": summary, "older": {**summary, "createdAtUNIX": START - 1}})
-    assert [one["id"] for one in api.get("/v3/agents?sort=created").data] == ["old", "older"]
+@pytest.mark.usefixtures("ticking")
+def test_each_change_moves_an_agent_to_the_beginning(api: Api) -> None:
+    for name in "ab":
+        api.post(f"/v2/agents/{name}", {"title": name})
+    for name, change in (("a", {"title": "A"}), ("b", {"lang": "nl"}), ("a", {"lang": "de"})):
+        assert api.post(f"/v2/agents/{name}", change).status == 200
+        assert api.get("/v3/agents?sort=lastModified").data[0]["id"] == name
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "sort=title&cursor=agent-1",
-        "sort=title&cursor=%23",
-        f"sort=title&cursor={'W' * 2_000}",
-        f"sort=title&cursor={filters.cursor_of('title', filters.Position(1, 'a'))}",
-        f"sort=title&cursor={filters.cursor_of('created', filters.Position(1, 'a'))}",
-        f"sort=created&cursor={filters.cursor_of('created', filters.Position(True, 'a'))}",
-        f"cursor={filters.cursor_of('title', filters.Position('x' * 200, 'a'))}",
-    ],
-)
-def test_a_cursor_of_another_order_is_refused(query: str, api: Api) -> None:
-    refused(api.get(f"/v3/agents?{query}"), 400, "cursor")
-
-
-def test_the_longest_cursor_has_the_documented_form(api: Api, workspace: NewWorkspace) -> None:
-    title = "\N{GREEK SMALL LETTER IOTA WITH DIALYTIKA AND TONOS}" * 300  # case-folding makes three of each
-    agent = {"title": title, "createdAtUNIX": START, "lastModified": START}
-    fill(workspace, {"x" * 128: agent, "y" * 128: agent})
-    first = api.get("/v3/agents?sort=title&limit=1").json
-    assert filters.POSITION.fullmatch(first["nextCursor"])
-    assert len(api.get(f"/v3/agents?sort=title&cursor={first['nextCursor']}").data) == 1
+@pytest.mark.parametrize("cursor", ["agent-1", "%23", "W" * 2_000])
+def test_a_cursor_of_another_order_is_refused(cursor: str, api: Api) -> None:
+    refused(api.get(f"/v3/agents?sort=lastModified&cursor={cursor}"), 400, "cursor")

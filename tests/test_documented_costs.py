@@ -19,7 +19,7 @@ SHOWN = {
     "agent create": "create an agent",
     "agent list page": "list agents, a page",
     "agent list with filters": "list agents with filters that none matches",
-    "agent list sorted": "list agents by title",
+    "agent list sorted": "list agents by their last change",
     "agent clone": "clone an agent with two tools",
     "template read": "read the template of an agent with two tools",
     "agent import": "import a template with a tool",

@@ -10,7 +10,7 @@ import pytest
 
 from app import app
 from chalicelib import clock, errors, ids, storage
-from chalicelib.agents import browse, copies
+from chalicelib.agents import copies
 from chalicelib.analytics import reports
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
@@ -196,12 +196,10 @@ def test_409_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest
 
     # Without a precondition the last write of analytics wins.
     headers = {"write_analytics": {"If-Match": "*"}}
-    monkeypatch.setattr(browse, "MAX_SORTED", 0)
     monkeypatch.setattr(reports, "MAX_AGENTS", 0)
-    queries = {"list_agents": "?sort=title"}
     monkeypatch.setattr(calls, "_METHODS", ())
     answering = operations_answering(
-        409, lambda one: stage.send(one, bodies.get(one.name), queries.get(one.name, ""), headers.get(one.name))
+        409, lambda one: stage.send(one, bodies.get(one.name), headers=headers.get(one.name))
     )
     assert answering == CONFLICTING
 

@@ -80,7 +80,7 @@ CASES = [
     Case("agent list", "GET /v3/agents", {QUERY: 1, BATCH: 1}),
     Case("agent list page", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?limit=1"),
     Case("agent list with filters", "GET /v3/agents", {QUERY: 1}, query="?q=none&starred=true"),
-    Case("agent list sorted", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?sort=title"),
+    Case("agent list sorted", "GET /v3/agents", {QUERY: 1, BATCH: 1}, query="?sort=lastModified"),
     Case("agent create", "POST /v3/agents", {TRANSACT: 1}, {"agent": {"title": "New"}}),
     Case("agent clone", "POST /v3/agents/{agent_id}/clone", {QUERY: 1, TRANSACT: 1}),
     Case("template read", "GET /v3/agents/{agent_id}/template", {QUERY: 1}),

@@ -41,23 +41,21 @@ def read_agent(agent_id: str) -> Response:
     data="list[record.AgentV3]",
     query=("limit", "cursor", *filters.NAMES),
     bounded=True,
-    raises=(browse.TooManyToSort,),
     examples="agents.LIST_AGENTS",
 )
 def list_agents() -> Response:
-    """List the agents of the workspace that match all given filters, in the v3 form, ordered by id or as `sort` says.
+    """List the agents of the workspace that match all given filters, in the v3 form, ordered by id.
 
-    `q` is found in the title, and in the first 200 characters of the description. A request examines up to 500 agents,
-    so a page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. `sort` works
-    in a workspace of up to 2,000 agents. A new or changed agent may appear in the list a second later.
+    With `sort=lastModified`, the latest change is first. `q` is found in the title, and in the first 200 characters of
+    the description. A request examines up to 500 agents, so a page may be short, or empty: as long as `hasMore` is
+    true, continue with `nextCursor` as `cursor`. A new or changed agent may appear in the list a second later.
     """
-    limit, wanted, sort = messages.limit(), filters.requested(), filters.requested_order()
-    workspace_id = auth.caller().workspace_id
-    if sort is None:
-        found = browse.by_id(workspace_id, wanted, messages.cursor(), limit)
+    limit, matching, workspace_id = messages.limit(), filters.requested(), auth.caller().workspace_id
+    if filters.is_sorted():
+        agents = browse.by_change(workspace_id, matching, filters.requested_version_tag(), limit)
     else:
-        found = browse.in_order(workspace_id, wanted, sort, filters.requested_position(sort), limit)
-    listed = (pages.Examined(one.position, answer.render(one.row) if one.row else None, one.has_more) for one in found)
+        agents = browse.by_id(workspace_id, matching, messages.cursor(), limit)
+    listed = (pages.Examined(one.position, answer.render(one.row) if one.row else None, one.has_more) for one in agents)
     return pages.bounded_page("Agents retrieved successfully", listed, limit)
 
 

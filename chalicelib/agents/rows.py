@@ -27,11 +27,25 @@ class ByWorkspace(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-
     agent_id = UnicodeAttribute(range_key=True)
 
 
+class ByChange(GlobalSecondaryIndex["AgentRow"]):  # type: ignore[no-untyped-call]
+    """An index of the agents of a workspace by their version tag, which rises with each change.
+
+    Its keys are attributes that every stored agent has, so it needs no backfill. A row from it must never be saved.
+    """
+
+    class Meta:
+        index_name = "by_change"
+        projection = IncludeProjection(["agent_id", "summary"])
+
+    workspace = UnicodeAttribute(hash_key=True)
+    version_tag = UnicodeAttribute(range_key=True)
+
+
 class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     """An agent. Its document has the members of the v3 form except the id and `tools`.
 
     `summary` is a small sealed document for lists. A tombstone has the Unix seconds of the deletion in `deleted_at`. It
-    has no document, no summary and no `workspace`, so the index omits it.
+    has no document, no summary and no `workspace`, so the indexes omit it.
     """
 
     class Meta:
@@ -40,6 +54,7 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     partition = UnicodeAttribute(hash_key=True)
     item = UnicodeAttribute(range_key=True)
     by_workspace = ByWorkspace()
+    by_change = ByChange()
     workspace = UnicodeAttribute(null=True)
     agent_id = UnicodeAttribute()
     document = BinaryAttribute(legacy_encoding=False, null=True)

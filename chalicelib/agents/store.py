@@ -3,8 +3,8 @@
 A deleted agent leaves a tombstone: its item without the document. The tombstone reserves the id until the cascading
 delete is complete (`deletion.cascade`). Except for `find_tombstone`, this module treats it as absent.
 
-An index lists the agents of a workspace. Its entries have a sealed summary instead of the document, so that finding a
-page costs the same for agents of any size. It is eventually consistent.
+Two indexes list the agents of a workspace: by id, and by the last change. Their entries have a sealed summary instead
+of the document, so that finding a page costs the same for agents of any size. They are eventually consistent.
 """
 
 import json
@@ -28,7 +28,7 @@ _SECRET = "SECRET_API_KEY"  # noqa: S105 - the name of the member
 # The member with the Unix seconds of the creation. It distinguishes the agents that had the same id one after another.
 CREATED = "createdAtUNIX"
 # The members of a summary. Texts are cut to this many characters, so that an entry of the index is about 1 KB.
-_SUMMARY = ("title", "description", "starred", "deployed", CREATED, "lastModified")
+_SUMMARY = ("title", "description", "starred", "deployed")
 _MAX_SUMMARY_TEXT = 200
 # Agents per request while reading a page; it is also the default size of a page. Each has up to 390 KB.
 _PORTION = 20
@@ -132,8 +132,14 @@ def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[A
     return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
 
 
+def list_changes(workspace_id: str, before: str | None, limit: int) -> Iterator[AgentRow]:
+    """Up to `limit` entries of the index whose version tag is lower than `before`, the latest change first."""
+    condition = AgentRow.version_tag < before if before else None
+    return storage.iterate(AgentRow, workspace_id, condition, index="by_change", limit=limit, newest_first=True)
+
+
 def summary_of(entry: AgentRow) -> Document:
-    """The summary in an entry of the index. An agent that an earlier version saved has no `createdAtUNIX` in it."""
+    """The summary in an entry of an index."""
     return storage.unseal(entry, "summary")
 
 
@@ -161,7 +167,8 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, CREATED: now, "lastModified": now}
     row = AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
-    _seal(row, whole)
+    row.seal(whole)
+    row.summary = storage.seal(row, "summary", _summary(whole))
     storage.put(row, error=_creation_error)
     if whole[_SECRET] == issued.token:
         credentials.stage(issued, KeyTaken())
@@ -176,7 +183,9 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
     if json_equal(after, before):
         return before
     after = {**after, "lastModified": clock.seconds()}
-    _seal(row, after)
+    row.seal(after)
+    if not json_equal(_summary(after), _summary(before)):  # sealing again would write an entry of the index
+        row.summary = storage.seal(row, "summary", _summary(after))
     storage.put(row)
     _stage_key(row, before.get(_SECRET), after.get(_SECRET), overlap)
     if before.get("retention") != after.get("retention"):
@@ -244,12 +253,9 @@ class KeyTaken(errors.Conflict):
     sentence = "SECRET_API_KEY is already in use, or was replaced on this agent; send a different key."
 
 
-def _seal(row: AgentRow, document: Document) -> None:
-    """Seal the document and its summary. `lastModified` is in both, so each save writes the index's entry."""
-    row.seal(document)
+def _summary(document: Document) -> Document:
     members = {name: document[name] for name in _SUMMARY if name in document}
-    cut = {name: value[:_MAX_SUMMARY_TEXT] if isinstance(value, str) else value for name, value in members.items()}
-    row.summary = storage.seal(row, "summary", cut)
+    return {name: value[:_MAX_SUMMARY_TEXT] if isinstance(value, str) else value for name, value in members.items()}
 
 
 def _creation_error(item: storage.Item | None) -> errors.ApiError:

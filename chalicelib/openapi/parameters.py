@@ -25,7 +25,7 @@ SCHEMAS: dict[str, Schema] = {
     **{
         name: {"description": about, "type": "string", "enum": list(values)}
         for name, about, values in (
-            ("AgentOrder", "An order of agents, the latest first for times.", agents.ORDERS),
+            ("AgentOrder", "An order of agents, the latest first.", agents.ORDERS),
             ("Dimension", "What a report can be grouped by.", hours.DIMENSIONS),
             ("ExportFormat", "The format of a file.", files.MEDIA),
             ("Interval", "The length of an interval.", series.INTERVALS),
@@ -173,13 +173,13 @@ _QUERY: dict[str, Schema] = {
         "schema": _SECONDS,
     },
     "sort": {
-        "description": "`title`: by the title. `created`, `lastModified`: the latest first. By default, by the id.",
+        "description": "`lastModified`: the latest change first. By default, by the id.",
         "schema": reference("AgentOrder"),
     },
     "sortedCursor": {
         "name": "cursor",
         "description": "The `nextCursor` of an earlier response with the same `sort`. The list continues after it.",
-        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern}|{agents.POSITION.pattern})?$"},
+        "schema": {"type": "string", "pattern": f"^({IDENTIFIER.pattern})?$"},
     },
     "starred": {"description": "`true`: only what is starred. `false`: only what is not.", "schema": _FLAG},
     "start_ts": {

@@ -142,6 +142,7 @@ FUNCTIONS = (
             "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
+            "agents/index/by_change": "Query",
             "agents/index/by_workspace": "Query",
             "conversations": "BatchGetItem BatchWriteItem DeleteItem PutItem",
             "conversations/index/by_activity": "Query",

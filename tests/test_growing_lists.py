@@ -1,0 +1,53 @@
+"""A page of a list costs the same whatever the number of agents in the workspace.
+
+Costs are counted requests, and read units by DynamoDB's published rules.
+"""
+
+import pytest
+
+from chalicelib import ids, storage
+from chalicelib.agents import rows
+from chalicelib.agents import store as agents
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+
+START = 1_780_000_000
+# The highest requests and read units of a page.
+PAGES = {
+    "/v3/agents": (2, 11),
+    "/v3/agents?sort=lastModified": (2, 11),
+    "/v3/agents?q=nothing": (6, 18),
+    "/v3/agents?q=nothing&sort=lastModified": (6, 18),
+}
+
+
+def fill(workspace_id: str, number: int) -> None:
+    """Store agents as the service does, with many rows per request."""
+    for start in range(0, number, 1_000):
+        storage.save_many([agent_row(workspace_id, one) for one in range(start, min(start + 1_000, number))])
+
+
+def agent_row(workspace_id: str, number: int) -> agents.AgentRow:
+    agent_id, second = f"agent-{number:06}", START + number
+    row = agents.AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
+    row.version_tag = ids.id_at(second * 1_000, 0)
+    document = {"title": f"Agent {number}", "description": "Answers questions about orders and refunds."}
+    row.seal({**document, "createdAtUNIX": second, "lastModified": second})
+    row.summary = storage.seal(row, "summary", document)
+    return row
+
+
+@pytest.mark.usefixtures("pass_time")  # the clock stands still, so the credential stays cached
+@pytest.mark.parametrize("number", [10, 1_000, pytest.param(100_000, marks=pytest.mark.long)])
+def test_the_cost_of_a_page_is_bounded_for_any_number_of_agents(number: int, api: Api, workspace: NewWorkspace) -> None:
+    fill(workspace.workspace_id, number)
+    api.get("/v3/tokens")
+    exceeded = {}
+    for path, most in PAGES.items():
+        with metered() as used:
+            assert api.get(path).status == 200
+        print(f"{number:,} agents: {path}: {used.total} requests, {used.reads:g} units")
+        if used.total > most[0] or used.reads > most[1]:
+            exceeded[path] = used.total, used.reads
+    assert exceeded == {}
