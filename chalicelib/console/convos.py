@@ -193,7 +193,12 @@ def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> 
 
 
 def _said(session: Session, text: str) -> Document:
-    return {"payload": {"message": text}, "text": text, "sender": session.name}
+    return {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+
+
+def _signature(session: Session) -> str:
+    """The name under which the visitor reads a reply: never the email, which is what the person signs in with."""
+    return called(session.client, "name") or called(session.organisation, "name") or guard.texts(session)("our_team")
 
 
 def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:

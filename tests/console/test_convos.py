@@ -55,6 +55,23 @@ def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser
     assert [one["item"].get("text") for one in listed] == ["I am looking at it", "Can <b>somebody</b> look?"]
 
 
+@pytest.mark.parametrize(
+    ("person", "organisation", "name"),
+    [("Bo", "Acme", "Bo"), (None, "Acme", "Acme"), (" ", "Acme", "Acme"), (None, "\u200b", "Our team")],
+)
+def test_a_visitor_is_shown_the_name_of_who_replies_and_never_the_email(
+    signed_in: Browser, workspace_api: Api, person: str | None, organisation: str, name: str
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": person})
+    workspace_api.post("/v2/orgs/acme", {"name": organisation})
+    sessions.clear_cache()
+    assert reply(signed_in, signed_in.open(CONVO), "I am looking at it").status == 200
+    token = workspace_api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"]
+    shown = Api(token).post("/agents/support/interact/ann/state", {})
+    assert shown.json["turns"][-1]["messages"]["item"]["sender"] == name
+    assert "acme.test" not in shown.text
+
+
 def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspace_api: Api) -> None:
     def sent(**fields: str) -> Any:
         signed_in.submit(signed_in.open(CONVO), CONVO, fields)
