@@ -34,7 +34,7 @@ from chalicelib.erasures.functions import functions as erasing
 from chalicelib.erasures.routes import routes as erasures
 from chalicelib.history.functions import functions as keeping
 from chalicelib.history.routes import routes as history
-from chalicelib.http import auth, commit, cors, envelope, privileges
+from chalicelib.http import auth, caching, commit, cors, envelope, privileges
 from chalicelib.leads.functions import functions as captures
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
@@ -49,6 +49,7 @@ app = Chalice(app_name="cams")
 # Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (
     telemetry.log_request,
+    caching.forbid_storing,
     cors.allow_pages,
     console_routes.show_errors,
     envelope.envelope,

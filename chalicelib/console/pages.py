@@ -26,7 +26,7 @@ _HEADERS = {
 
 
 def page(template: str, language: str, status: int = 200, **context: Any) -> Response:
-    """A page. Each person has their own, so nothing stores it."""
+    """A page."""
     given = {
         "t": texts(language),
         "language": language,
@@ -37,19 +37,19 @@ def page(template: str, language: str, status: int = 200, **context: Any) -> Res
         **context,
     }
     text = rendering.environment().get_template(template).render(**given)
-    return Response(text, headers={"Content-Type": _HTML, "Cache-Control": "no-store", **_HEADERS}, status_code=status)
+    return Response(text, headers={"Content-Type": _HTML, **_HEADERS}, status_code=status)
 
 
 def download(name: str, media: str, text: str) -> Response:
     """A file that the browser saves under a name."""
     disposition = f'attachment; filename="{name}"'
-    headers = {"Content-Type": media, "Content-Disposition": disposition, "Cache-Control": "no-store"}
+    headers = {"Content-Type": media, "Content-Disposition": disposition}
     return Response(text, headers={**headers, **_HEADERS})
 
 
 def redirect(location: str, cookie: str | None = None) -> Response:
     """Lead the browser to a page below the root of the console, as the answer to a form."""
-    headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, "Cache-Control": "no-store", **_HEADERS}
+    headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}
     return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
 
 

@@ -1,0 +1,23 @@
+"""What browsers and proxies may store: public files as they declare, and nothing else.
+
+Any other response may contain a secret. A browser showed a password from its store to a page without a credential.
+`ETag` and `If-None-Match` work as before for a caller that keeps the answer itself.
+"""
+
+from collections.abc import Callable
+
+from chalice.app import Request, Response
+
+from chalicelib.http import auth
+
+CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
+# Routes whose responses are the same for everyone. They declare how long they may be stored.
+PUBLIC_ROUTES = auth.OPEN_ROUTES | {f"{auth.CONSOLE}/assets/{{name}}"}
+
+
+def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware around all that make responses: forbid to store one, unless a public route declares otherwise."""
+    response = get_response(request)
+    if request.path not in PUBLIC_ROUTES or CACHE_CONTROL not in response.headers:
+        response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}
+    return response
