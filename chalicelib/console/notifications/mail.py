@@ -1,11 +1,13 @@
 """A mail: composed as plain text and HTML in the language of the organisation, and sent by SES."""
 
+import re
 from collections.abc import Callable, Sequence
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import parseaddr
 from typing import NamedTuple
+from unicodedata import normalize
 from urllib.parse import quote
 
 from botocore.exceptions import ClientError
@@ -17,7 +19,9 @@ from chalicelib.console.notifications.inbox import Waiting
 from chalicelib.console.notifications.people import Person
 from chalicelib.console.shown import moment
 
-_MAX_TEXT = 100
+# Characters of a text that a mail shows, and those that are read for them.
+_MAX_TEXT, _MAX_READ = 100, 1_000
+_LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
 _INBOX = "/convos?inbox=true"
 _REFUSALS = ("MessageRejected", "InvalidParameterValue")
 
@@ -111,7 +115,11 @@ def _text(
 
 
 def _plain(text: str | None) -> str:
-    """A text of a visitor or a client on one line, at most 100 characters long."""
-    printable = "".join(one if one.isprintable() else " " for one in text or "")
-    line = " ".join(printable.split())
+    """A text of a visitor or a client on one line, at most 100 characters long, that no mail program makes a link of.
+
+    Mail programs make links of text such as `evil.example`. A space replaces each dot and colon inside a word, each
+    slash and each `@`. NFKC comes first, because it makes dots and slashes of other characters, as browsers do.
+    """
+    printable = "".join(one if one.isprintable() else " " for one in normalize("NFKC", (text or "")[:_MAX_READ]))
+    line = " ".join(_LINKING.sub(" ", " ".join(printable.split())).split())
     return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"
