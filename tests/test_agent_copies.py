@@ -24,7 +24,7 @@ FIFTY = 50
 def whole_agent(api: Api, tools: int = FIFTY) -> Document:
     """An agent with every member and these tools with every member, to all of which it refers; as it is read."""
     made = api.post(
-        "/v3/agents", {"agent": {**document("agent_v3", 2, whole=True), "SECRET_API_KEY": "own", "tools": []}}
+        "/v3/agents", {"agent": {**document("agent_v3", 2, whole=True), "SECRET_API_KEY": "own" * 11, "tools": []}}
     )
     agent_id = made.data["id"]
     for number in range(tools):
@@ -211,7 +211,10 @@ def paths(value: Any, before: str = "") -> set[str]:
 
 def test_no_template_has_a_secret_or_an_id_and_all_else_is_there(api: Api) -> None:
     agent, tool, secrets = canaries()
-    made = api.post("/v3/agents", {"agent": {**agent, "SECRET_API_KEY": "<own key>", "tools": [tool] * FIFTY}}).data
+    made = api.post(
+        "/v3/agents",
+        {"agent": {**agent, "SECRET_API_KEY": "<own-key-of-at-least-32-characters>", "tools": [tool] * FIFTY}},
+    ).data
     ids = [one["id"] for one in made["tools"]]
     change = {"assignedToolsIds": [*reversed(ids), "<of another agent>"], "nodes": [{"id": "a", "toolsIds": ids}]}
     for tool_id in ids:  # what a creation ignores
@@ -221,7 +224,15 @@ def test_no_template_has_a_secret_or_an_id_and_all_else_is_there(api: Api) -> No
     template = answer.data
 
     fields = {field["id"] for one in source["tools"] for field in one["fields"]}
-    hidden = {*secrets, "<own key>", "<of another agent>", source["id"], *ids, *fields, source["tools"][0]["userId"]}
+    hidden = {
+        *secrets,
+        "<own-key-of-at-least-32-characters>",
+        "<of another agent>",
+        source["id"],
+        *ids,
+        *fields,
+        source["tools"][0]["userId"],
+    }
     assert len(secrets) > 30
     assert [one for one in hidden if one in answer.text] == []
     assert paths(without(source, "tools")) - paths(without(template, "tools")) == LEFT_OUT["agent_v3"]
@@ -284,7 +295,7 @@ def test_a_template_leaves_out_unknown_members_and_says_so(api: Api) -> None:
 
 
 def test_an_import_keeps_unknown_members_and_takes_secrets(api: Api, agent_id: str) -> None:
-    given = {"newer": 1, "igAccessToken": "added", "SECRET_API_KEY": "own", "VF_PROJECT_ID": "ours"}
+    given = {"newer": 1, "igAccessToken": "added", "SECRET_API_KEY": "own" * 11, "VF_PROJECT_ID": "ours"}
     answer = api.post("/v3/agents/import", {"template": given})
     assert answer.data.items() >= given.items()
     message = "is not a member of this object; it is stored as sent"
@@ -297,7 +308,7 @@ def test_an_import_keeps_unknown_members_and_takes_secrets(api: Api, agent_id: s
 
 def test_only_the_workspace_key_imports_an_agent_key(api: Api, workspace: NewWorkspace) -> None:
     token = Api(workspace.access_token)
-    refused(token.post("/v3/agents/import", {"template": {"SECRET_API_KEY": "own"}}), 403)
+    refused(token.post("/v3/agents/import", {"template": {"SECRET_API_KEY": "own" * 11}}), 403)
     answer = token.post("/v3/agents/import", {"template": {"title": "x"}})
     assert [one["path"] for one in answer.json["warnings"]] == ["agent.SECRET_API_KEY"]
     assert len(api.get("/v3/agents").data) == 1

@@ -14,6 +14,7 @@ from tests.api import Answer, Api
 from tests.conftest import PassTime
 from tests.credentials import DAY, YEAR, agent_key, credential_item, issue, status_with
 from tests.evidence import stored
+from tests.requests import counted
 from tests.selection import each_value_once, one_of_each
 
 
@@ -30,6 +31,12 @@ Write = Callable[[Api, str | None], Answer]
 either_form = pytest.mark.parametrize("write", [v2_write, v3_write], ids=["v2", "v3"])
 
 EDGE = "/v2/agents/support"
+
+# Keys that a team brings along: of 32 characters, with every character that a header can contain, and of 512.
+OWN_KEYS = {"the shortest": "0" * 32, "all characters": "".join(map(chr, range(33, 127))), "the longest": "k9" * 256}
+every_key = pytest.mark.parametrize(
+    "brought", [tokens.new(tokens.AGENT), *OWN_KEYS.values()], ids=["a token", *OWN_KEYS]
+)
 
 
 @pytest.mark.parametrize("form", ["v2", "v3"])
@@ -49,22 +56,43 @@ def test_an_agent_s_key_does_not_expire(api: Api, agent_id: str, pass_time: Pass
     assert status_with(key, EDGE) == 200
 
 
-def test_a_well_formed_token_sent_with_a_new_agent_becomes_its_key(api: Api) -> None:
-    brought = tokens.new(tokens.AGENT)
+@every_key
+def test_a_key_sent_with_a_new_agent_becomes_its_key(api: Api, brought: str) -> None:
     v2_write(api, brought)
     assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
+    api.post(EDGE, {"SECRET_API_KEY": None})
+    auth.clear_cache()
+    made = api.post("/v3/agents", {"agent": {"SECRET_API_KEY": brought}}).data
+    assert status_with(brought, f"/v2/agents/{made['id']}") == 200
 
 
+@every_key
 @either_form
-def test_a_well_formed_token_written_to_an_agent_becomes_its_key(api: Api, agent_id: str, write: Write) -> None:
-    brought = tokens.new(tokens.AGENT)
+def test_a_key_written_to_an_agent_becomes_its_key(api: Api, agent_id: str, write: Write, brought: str) -> None:
     assert write(api, brought).status == 200
     assert (agent_key(api), status_with(brought, EDGE)) == (brought, 200)
 
 
+def test_an_own_key_opens_what_a_generated_key_opens(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
+    """The same status on each route: of its agent, of another agent, and those of other credentials."""
+    api.post("/v2/agents/sales", {})
+    generated, own = Api(agent_key(api)), Api("k" * 32)
+    paths = ("/v2/agents/support", "/v2/agents/support/convos", "/v2/agents/sales", "/v3/agents/support", "/v2/clients")
+    before = [(path, generated.get(path).status) for path in paths]
+    v2_write(api, "k" * 32)
+    assert [(path, own.get(path).status) for path in paths] == before
+    assert [status for _, status in before] == [200, 200, 403, 403, 403]
+    state = own.post("/agents/support/interact/ann/state", {"metadata": {"userName": "Ann"}})
+    assert (state.status, "SECRET_API_KEY" in state.text) == (200, False)
+
+
+@every_key
 @either_form
-def test_a_replaced_key_works_for_a_day(api: Api, agent_id: str, pass_time: PassTime, write: Write) -> None:
-    old, new = agent_key(api), tokens.new(tokens.AGENT)
+def test_a_replaced_key_works_for_a_day(
+    api: Api, agent_id: str, pass_time: PassTime, write: Write, brought: str
+) -> None:
+    old, new = brought, "n" * 32
+    write(api, old)
     write(api, new)
     pass_time(DAY - 1)
     during = [status_with(old, EDGE), status_with(new, EDGE)]
@@ -74,41 +102,78 @@ def test_a_replaced_key_works_for_a_day(api: Api, agent_id: str, pass_time: Pass
 
 
 OTHER_TEXTS = {
-    "any text": "hunter2",
     "empty": "",
+    "31 characters": "k" * 31,
+    "513 characters": "k" * 513,
+    "a space": "k" * 40 + " k",
+    "a space at the end": "k" * 40 + " ",
+    "a tab": "k" * 40 + "\tk",
+    "a line break": "k" * 40 + "\n",
+    "a control character": "k" * 40 + "\x00",
+    "not ASCII": "k" * 40 + "ö",
     "a mistyped token": "cams_agent_" + "a" * 49,
     "a token of another kind": tokens.new(tokens.WORKSPACE),
+    "an event secret": tokens.new_webhook_secret(),
 }
+KEY_RULE = (
+    "must be 32 to 512 visible ASCII characters without spaces; a key that begins with cams_ must be an agent key that "
+    "the service has generated"
+)
 
 
 @one_of_each(lambda: None)
 @pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
-def test_other_text_is_stored_but_does_not_authenticate(api: Api, agent_id: str, text: str) -> None:
-    assert v2_write(api, text).status == 200
-    assert (agent_key(api), status_with(text, EDGE)) == (text, 401)
-
-
-@one_of_each(lambda: None)
-@pytest.mark.parametrize("text", OTHER_TEXTS.values(), ids=OTHER_TEXTS)
-def test_an_agent_created_with_other_text_has_no_key(api: Api, text: str) -> None:
+def test_other_text_is_refused_by_rule(api: Api, agent_id: str, text: str) -> None:
     api.get("/v3/tokens")
-    before = stored()["cams-credentials"]
-    assert v2_write(api, text).status == 200
-    assert (agent_key(api), stored()["cams-credentials"]) == (text, before)
+    before = stored()
+    tried = {
+        "SECRET_API_KEY": [v2_write(api, text), api.post("/v2/agents/new", {"SECRET_API_KEY": text})],
+        "agent.SECRET_API_KEY": [v3_write(api, text), api.post("/v3/agents", {"agent": {"SECRET_API_KEY": text}})],
+        "template.SECRET_API_KEY": [api.post("/v3/agents/import", {"template": {"SECRET_API_KEY": text}})],
+    }
+    for path, answers in tried.items():
+        assert [(answer.status, answer.json["issues"]) for answer in answers] == [
+            (400, [{"path": path, "message": KEY_RULE}])
+        ] * len(answers)
+    assert stored() == before
+    assert status_with(text.strip(), EDGE) == 401
 
 
-def test_a_key_replaced_by_other_text_works_for_a_day(api: Api, agent_id: str, pass_time: PassTime) -> None:
-    old = agent_key(api)
-    v2_write(api, "hunter2")
-    pass_time(DAY - 1)
-    during = status_with(old, EDGE)
-    pass_time(1)
-    assert (during, status_with(old, EDGE)) == (200, 401)
+def test_a_text_of_an_earlier_version_can_be_sent_back(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
+    """Earlier versions stored any text. It opens nothing, and the record can be saved with it."""
+    with storage.unit_of_work():
+        row = agents.read(workspace.workspace_id, "support")
+        row.seal({**row.open(), "SECRET_API_KEY": "hunter2"})
+        storage.put(row)
+    assert [write(api, "hunter2").status for write in (v2_write, v3_write)] == [200, 200]
+    assert v2_write(api, "k" * 32).status == 200
+    assert (status_with("hunter2", EDGE), status_with("k" * 32, EDGE)) == (401, 200)
 
 
+def test_only_a_text_that_can_be_a_key_costs_a_read(api: Api, agent_id: str) -> None:
+    api.get(EDGE)
+    costs = {}
+    for name, text in {**OTHER_TEXTS, **OWN_KEYS, "unknown token": tokens.new(tokens.AGENT)}.items():
+        with counted() as sent:
+            assert status_with(text.strip(), EDGE) == 401
+        costs[name] = dict(sent)
+    looked_up = {*OWN_KEYS, "a space at the end", "a line break", "unknown token", "a token of another kind"}
+    assert costs == {name: {"GetItem": 1} if name in looked_up else {} for name in costs}
+
+
+def test_a_clone_gets_a_key_of_its_own(api: Api, agent_id: str) -> None:
+    v2_write(api, "k" * 32)
+    clone = api.post("/v3/agents/support/clone").data
+    assert tokens.kind(clone["SECRET_API_KEY"]) == tokens.AGENT
+    assert "SECRET_API_KEY" not in api.get("/v3/agents/support/template").data
+    assert status_with("k" * 32, f"/v2/agents/{clone['id']}") == 403
+
+
+@every_key
 @either_form
-def test_null_revokes_the_key_at_once(api: Api, agent_id: str, write: Write) -> None:
-    key = agent_key(api)
+def test_null_revokes_the_key_at_once(api: Api, agent_id: str, write: Write, brought: str) -> None:
+    key = brought
+    write(api, key)
     assert write(api, None).status == 200
     assert "SECRET_API_KEY" not in api.get("/v3/agents/support").data
     assert status_with(key, EDGE) == 401
@@ -133,11 +198,12 @@ def test_replacing_a_key_does_not_count_as_its_use(api: Api, agent_id: str) -> N
 @each_value_once
 @pytest.mark.parametrize("owner", ["another agent", "another workspace's agent"])
 @pytest.mark.parametrize("path", ["/v2/agents/support", "/v2/agents/new"], ids=["change", "creation"])
-def test_another_agent_s_token_is_refused_and_changes_nothing(
-    api: Api, agent_id: str, other_workspace: NewWorkspace, owner: str, path: str
+@pytest.mark.parametrize("key", [{}, {"SECRET_API_KEY": "k" * 32}], ids=["generated", "own"])
+def test_another_agent_s_key_is_refused_and_changes_nothing(
+    api: Api, agent_id: str, other_workspace: NewWorkspace, owner: str, path: str, key: dict[str, str]
 ) -> None:
     owning = api if owner == "another agent" else Api(other_workspace.workspace_key)
-    owning.post("/v2/agents/sales", {})
+    owning.post("/v2/agents/sales", key)
     taken = agent_key(owning, "sales")
     before = stored()
     answer = api.post(path, {"title": "New", "SECRET_API_KEY": taken})
@@ -148,7 +214,7 @@ def test_another_agent_s_token_is_refused_and_changes_nothing(
 
 @each_value_once
 @either_form
-@pytest.mark.parametrize("key", [None, "hunter2"], ids=["cleared", "replaced"])
+@pytest.mark.parametrize("key", [None, "k" * 32], ids=["cleared", "replaced"])
 def test_an_agent_cannot_revoke_a_key_that_another_agent_has_taken_over(
     api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, write: Write, key: str | None
 ) -> None:

@@ -84,7 +84,10 @@ SAVES = {
     "agent": Save("agent", "PATCH /v3/agents/{agent_id}", {"agent": {"title": "1"}}, {"agent": {"title": "2"}}),
     "agent v2": Save("agent", "POST /v2/agents/{agent_id}", {"title": "1"}, {"title": "2"}),
     "key of an agent": Save(
-        "agent", "POST /v2/agents/{agent_id}", {"SECRET_API_KEY": None}, {"SECRET_API_KEY": "not a key of ours"}
+        "agent",
+        "POST /v2/agents/{agent_id}",
+        {"SECRET_API_KEY": None},
+        {"SECRET_API_KEY": "a-key-that-the-service-has-not-made"},
     ),
     "tool": Save("tool", "PATCH /v3/tools/{tool_id}", {"tool": {"name": "1"}}, {"tool": {"name": "2"}}),
     "turns": Save("conversation", STATE, REPLACED, REPLACED_AGAIN),

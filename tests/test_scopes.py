@@ -168,7 +168,7 @@ def v3_write(api: Api, key: str | None) -> Answer:
 Write = Callable[[Api, str | None], Answer]
 
 
-@pytest.mark.parametrize("key", [None, "hunter2", tokens.new(tokens.AGENT)], ids=["cleared", "text", "key"])
+@pytest.mark.parametrize("key", [None, "hunter2" * 5, tokens.new(tokens.AGENT)], ids=["cleared", "own key", "key"])
 @pytest.mark.parametrize(("kind", "write"), [("agent", v2_write), ("access", v3_write), ("scoped", v3_write)])
 def test_only_the_workspace_key_changes_an_agent_key(
     api: Api, workspace: NewWorkspace, agent_id: str, kind: str, write: Write, key: str | None

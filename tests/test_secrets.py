@@ -83,6 +83,8 @@ def canaries(value: Any) -> Any:
         return {name: canaries(inner) for name, inner in value.items()}
     if isinstance(value, list):
         return [canaries(inner) for inner in value]
+    if isinstance(value, str) and value.startswith("agent-key-"):  # a key has no spaces
+        return f"{CANARY}-{value}"
     return f"{CANARY} {value}" if isinstance(value, str) and value.endswith("🐑") else value
 
 
@@ -236,6 +238,8 @@ def client_errors(api: Api) -> Iterator[Answer]:
     yield api.call("POST", "/v2/clients/ann", CANARY.encode(), {**api._headers, "Content-Type": "text/plain"})
     yield api.call("PATCH", "/v2/clients", CANARY.encode())
     yield api.post("/v2/agents/unknown%FF", {"SECRET_API_KEY": CANARY})
+    yield api.post("/v2/agents/support", {"SECRET_API_KEY": CANARY})  # too short
+    yield api.post("/v3/agents", {"agent": {"SECRET_API_KEY": f"cams_{CANARY * 4}"}})
     yield api.patch("/v3/tools/unknown", {"tool": {"serverUrlSecret": CANARY}})
     yield Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).post("/v2/clients/ann", {"name": CANARY})
     yield api.post("/v2/clients/bob", {"email": f"{CANARY}@x.test", "dashboardPassword": CANARY})

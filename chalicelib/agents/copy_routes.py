@@ -87,7 +87,7 @@ def import_agent() -> Response:
     names them.
     """
     body: record.TemplateIn = messages.body()
-    document = privileges.guard_agent_key({}, templates.members(body.template))
+    document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")
     made = templates.create(auth.caller().workspace_id, document, body.template)
     return _created("Agent imported successfully", made, messages.warnings())
 

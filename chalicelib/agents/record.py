@@ -13,6 +13,7 @@ from chalicelib.http.wire import (
     Open,
     OpenSecret,
     OpenWire,
+    OptionalAgentKey,
     OptionalFlag,
     OptionalNumber,
     OptionalOwnId,
@@ -39,7 +40,7 @@ class SharedMembers(OpenWire):
     theme: PublicText = None
     VF_DIALOGUE_API_KEY: OptionalSecret = None
     VF_PROJECT_API_KEY: OptionalSecret = None
-    SECRET_API_KEY: OptionalSecret = None
+    SECRET_API_KEY: OptionalAgentKey = None
     roundedImageURL: PublicText = None
     avatarImageUrl: PublicText = None
     headerImageUrl: PublicText = None

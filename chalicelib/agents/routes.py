@@ -20,6 +20,7 @@ else:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"agentPlatform": "vg"}
+_KEY = f"agent.{privileges.AGENT_KEY}"
 _TOOLS_IGNORED = errors.Issue(path="agent.tools", message="is not applied; change each tool at /v3/tools/{tool_id}")
 
 
@@ -78,12 +79,12 @@ def create_agent() -> Response:
     """
     body: record.NewAgentIn = messages.body()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
-    given = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent))
+    given = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent), _KEY)
     given.pop("tools", None)
     row, document = store.create(workspace_id, agent_id, given)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
-    warnings = [*messages.warnings(), *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
+    warnings = [*messages.warnings(), *privileges.warn_of_lasting(_KEY)]
     return answer.with_tools("Agent created successfully", row, answer.encode(document), made, warnings)
 
 
@@ -108,7 +109,7 @@ def change_agent(agent_id: str) -> Response:
     row = etag.require_match(found.agent, "agent")
     before = row.open()
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
-    after = store.save(row, before, privileges.guard_agent_key(before, merged))
+    after = store.save(row, before, privileges.guard_agent_key(before, merged, _KEY))
     ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
     return answer.with_tools(
         "Agent updated successfully", row, answer.encode(after), found, [*ignored, *messages.warnings()]

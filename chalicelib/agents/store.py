@@ -162,16 +162,14 @@ def create(workspace_id: str, agent_id: str, document: Document) -> tuple[AgentR
     The commit raises AgentBeingDeleted while the cascade of an agent with this id runs, and KeyTaken if the
     `SECRET_API_KEY` is in use.
     """
-    token = document.get(_SECRET)
-    issued = _credential(workspace_id, agent_id, token if tokens.kind(token or "") == tokens.AGENT else None)
+    issued = _credential(workspace_id, agent_id, document.get(_SECRET))
     now = clock.seconds()
     whole = {_SECRET: issued.token, **document, CREATED: now, "lastModified": now}
     row = AgentRow(*rows.key(workspace_id, agent_id), workspace=workspace_id, agent_id=agent_id)
     row.seal(whole)
     row.summary = storage.seal(row, "summary", _summary(whole))
     storage.put(row, error=_creation_error)
-    if whole[_SECRET] == issued.token:
-        credentials.stage(issued, KeyTaken())
+    credentials.stage(issued, KeyTaken())
     return row, whole
 
 
@@ -269,18 +267,16 @@ def _credential(workspace_id: str, agent_id: str, token: str | None) -> credenti
 def _stage_key(row: AgentRow, before: str | None, after: str | None, overlap: int) -> None:
     """Stage the change of the agent's credential that follows from a change of `SECRET_API_KEY`.
 
-    A new value becomes a credential if it has the format of an agent key. The replaced key works for `overlap` more
-    seconds. Clearing the member revokes all keys of the agent.
+    The replaced key works for `overlap` more seconds. It is no credential if an earlier version stored any other text.
+    Clearing the member revokes all keys of the agent.
     """
     if before == after:
         return
     if not after:
         _stage_revocation(row.workspace_id, row.agent_id)
         return
-    if tokens.kind(after) == tokens.AGENT:
-        credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
-    is_agent_key = before is not None and tokens.kind(before) == tokens.AGENT
-    old = credentials.find_active(tokens.fingerprint(before)) if before and is_agent_key else None
+    credentials.stage(_credential(row.workspace_id, row.agent_id, after), KeyTaken())
+    old = credentials.find_active(tokens.fingerprint(before)) if before and tokens.is_agent_key(before) else None
     if old is not None and (old.workspace, old.agent_id) == (row.workspace_id, row.agent_id):
         credentials.retire(old, overlap)
 

@@ -2,6 +2,8 @@
 
 A token is `cams_<kind>_`, 43 base62 characters (256 random bits) and a CRC-32 checksum of 6 characters. Secret scanners
 can recognise leaked tokens, and a mistyped token is rejected without a database request.
+
+The key of an agent may also be a text that the caller chose: a team that moves here keeps its keys.
 """
 
 import hashlib
@@ -18,6 +20,14 @@ SESSION = "session"
 VISITOR_PREFIX = f"cams_{VISITOR}_"
 
 _TOKEN = re.compile(rf"cams_({WORKSPACE}|{AGENT}|{ACCESS}|{VISITOR}|{SESSION})_[0-9A-Za-z]{{43}}([0-9A-Za-z]{{6}})")
+# Characters of a key that a caller chose. Each can be part of an HTTP header, and none is a space.
+MIN_KEY, MAX_KEY = 32, 512
+KEY_CHARACTERS = "[!-~]"
+_CHOSEN_KEY = re.compile(rf"(?!cams_){KEY_CHARACTERS}{{{MIN_KEY},{MAX_KEY}}}")
+AGENT_KEY_RULE = (
+    f"must be {MIN_KEY} to {MAX_KEY} visible ASCII characters without spaces; a key that begins with cams_ must be an "
+    "agent key that the service has generated"
+)
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
@@ -38,8 +48,21 @@ def kind(token: str) -> str | None:
     return match[1] if match and match[2] == _checksum(token[:-6]) else None
 
 
+def is_agent_key(text: str) -> bool:
+    """Whether a text can be the key of an agent: a token of this kind, or a key that a caller chose."""
+    return kind(text) == AGENT or _CHOSEN_KEY.fullmatch(text) is not None
+
+
+def is_well_formed(text: str) -> bool:
+    """Whether a text can be a credential: a token of any kind, or a key that a caller chose."""
+    return kind(text) is not None or is_agent_key(text)
+
+
 def fingerprint(token: str) -> str:
-    """The hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt."""
+    """The hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt.
+
+    Texts with a space have the hash of no credential: other hashes in the same table are those of such texts.
+    """
     return hashlib.sha256(token.encode()).hexdigest()
 
 

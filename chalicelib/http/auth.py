@@ -164,7 +164,7 @@ def clear_cache() -> None:
 def bearer(request: Request) -> str:
     """The bearer token of a request. Raises Unauthorized without a well-formed one."""
     token = credential(request)
-    if tokens.kind(token) is None:
+    if not tokens.is_well_formed(token):
         raise errors.Unauthorized()
     return token
 

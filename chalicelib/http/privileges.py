@@ -128,10 +128,18 @@ def for_agent_key(agent: Document) -> Document:
     return agent
 
 
-def guard_agent_key(before: Document, after: Document) -> Document:
-    """`after`. Raises Forbidden if it has another agent key and the caller is not the workspace key."""
-    if before.get(AGENT_KEY) != after.get(AGENT_KEY) and auth.caller().kind != tokens.WORKSPACE:
-        raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; leave it out.")
+def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) -> Document:
+    """`after`. `path` is that of the agent key in the body.
+
+    Raises Forbidden if `after` has another agent key and the caller is not the workspace key, and Invalid if that key
+    cannot be one. Earlier versions stored any text, which can be sent back.
+    """
+    key = after.get(AGENT_KEY)
+    if key != before.get(AGENT_KEY):
+        if auth.caller().kind != tokens.WORKSPACE:
+            raise errors.Forbidden(f"Only the workspace key sets {AGENT_KEY}; leave it out.")
+        if key is not None and not tokens.is_agent_key(key):
+            raise errors.Invalid.member(path, tokens.AGENT_KEY_RULE)
     return after
 
 

@@ -23,6 +23,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json, to_json
 from typing_extensions import TypeAliasType
 
+from chalicelib.credentials import tokens
 from chalicelib.ids import IDENTIFIER
 
 
@@ -79,6 +80,20 @@ PublicText = Annotated[OptionalText, PUBLIC]
 PublicTexts = Annotated[OptionalTexts, PUBLIC]
 PublicNumber = Annotated[OptionalNumber, PUBLIC]
 PublicFlag = Annotated[OptionalFlag, PUBLIC]
+
+# Only the schema: `privileges.guard_agent_key` checks a key, because a text that an earlier version stored can be sent
+# back.
+OptionalAgentKey = Annotated[
+    OptionalText,
+    Field(
+        json_schema_extra={
+            "x-secret": True,
+            "minLength": tokens.MIN_KEY,
+            "maxLength": tokens.MAX_KEY,
+            "pattern": f"^{tokens.KEY_CHARACTERS}*$",
+        }
+    ),
+]
 
 # A member that names a record of this workspace, or an account on another platform: nothing that another workspace has.
 OWN_ID = Field(json_schema_extra={"x-own-id": True})

@@ -39,7 +39,8 @@ OF_ENVELOPES: dict[str, dict[str, Any]] = {
 _AGENT = {
     "SECRET_API_KEY": note(
         "The agent key, which opens the edge routes of the agent. The service generates one for a new agent without "
-        "it. A value that is not in the format of an agent key is stored, but opens nothing."
+        "it. You may set a key of your own: 32 to 512 visible ASCII characters without spaces. A key that begins with "
+        "`cams_` must be an agent key that the service has generated."
     ),
     "buttonsLayout": known("horizontal"),
     "vg_defaultModel": _MODEL,

@@ -31,7 +31,7 @@ def test_a_new_agent_gets_its_own_key(api: Api) -> None:
 
 
 def test_a_new_agent_may_be_sent_with_a_key_and_a_platform(workspace: NewWorkspace, api: Api) -> None:
-    given = {"SECRET_API_KEY": "from elsewhere", "agentPlatform": "vf"}
+    given = {"SECRET_API_KEY": "a-key-that-a-team-brings-from-elsewhere", "agentPlatform": "vf"}
     assert api.post("/v2/agents/support", given).data == given
     assert stored_agent(workspace).items() >= given.items()
 

@@ -185,6 +185,8 @@ def sample(member: Member, salt: int, *, whole: bool) -> Any:
     text = f"{member.path} {salt} ünïcödé 🐑"
     if "of" in member.row:
         value: Any = document(member.row["of"], salt, whole=whole)
+    elif member.path == "SECRET_API_KEY":
+        value = f"agent-key-{salt:022}"
     elif member.row.get("closed"):
         value = member.row["known"][salt % len(member.row["known"])]
     elif member.row.get("format") == "date-time":

@@ -71,10 +71,11 @@ def test_a_rotation_changes_only_the_key_in_the_agent_record(api: Api, agent_id:
     assert {**after, **changing} == {**before, **changing}
 
 
-def test_rotating_an_invalid_agent_key_creates_a_valid_one(api: Api, workspace: NewWorkspace) -> None:
-    api.post(EDGE, {"SECRET_API_KEY": "hunter2"})
+def test_rotating_a_key_that_the_caller_chose_generates_one(api: Api, workspace: NewWorkspace) -> None:
+    api.post(EDGE, {"SECRET_API_KEY": "hunter2" * 5})
     made = run_json("agent-key", "rotate", "support", "--workspace", workspace.workspace_id)
-    assert status_of(made["agent_key"], EDGE) == 200
+    assert made["agent_key"].startswith("cams_agent_")
+    assert [status_of(key, EDGE) for key in (made["agent_key"], "hunter2" * 5)] == [200, 200]
 
 
 # ---- the data key ---------------------------------------------------------------------------------

@@ -53,10 +53,10 @@ EVENT_ID = "06fgz0x9w4y1t6b3m8r5h2w7gj"
 DELIVERY_ID = "06fgz0x9w4z8d4v1k6p9n3c5xq"
 SECOND_DELIVERY_ID = "06fgz0x9w509m7s2y4f8j1t6bk"
 # Invalid tokens on purpose: real ones are longer and end in a checksum.
-SUPPORT_KEY = "cams_agent_EXAMPLE-OF-SUPPORT"
-NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-ANOTHER"
-CLONE_KEY = "cams_agent_EXAMPLE-OF-A-CLONE"
-IMPORTED_KEY = "cams_agent_EXAMPLE-OF-AN-IMPORT"
+SUPPORT_KEY = "cams_agent_EXAMPLE-OF-THE-KEY-OF-SUPPORT"
+NEW_AGENT_KEY = "cams_agent_EXAMPLE-OF-THE-KEY-OF-ANOTHER"
+CLONE_KEY = "cams_agent_EXAMPLE-OF-THE-KEY-OF-A-CLONE"
+IMPORTED_KEY = "cams_agent_EXAMPLE-OF-THE-KEY-OF-AN-IMPORT"
 ACCESS_TOKEN = "cams_access_EXAMPLE"  # noqa: S105 - a placeholder
 VISITOR_TOKEN = "cams_visitor_EXAMPLE"  # noqa: S105 - a placeholder
 NEW_VISITOR_TOKEN = "cams_visitor_EXAMPLE-OF-ANOTHER"  # noqa: S105 - a placeholder
