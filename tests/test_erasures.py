@@ -24,11 +24,13 @@ from chalicelib.conversations import parts
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.erasures import erasing, functions, kinds, receipt, store
 from chalicelib.erasures.person import Person
+from chalicelib.storage import answers
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables, opened
 from tests.api import Api
 from tests.builders import lead_body, message, state_body
+from tests.capacity import metered
 from tests.conftest import PassTime
 from tests.requests import refuse_operation
 from tests.selection import whole
@@ -337,6 +339,50 @@ def test_an_answer_that_was_never_committed_is_erased_once_no_request_can_commit
     pass_time(90)
     functions.erase({"Records": messages()}, None)
     assert read(api, erasure_id)["receipt"]["counts"] == {**COUNTS, "answers": 2}
+    assert left("zara") == []
+
+
+def test_an_erasure_costs_the_same_whatever_another_workspace_has_stored(
+    api: Api, filled: None, other_workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    costs = []
+    erase(api, pass_time, userID="nobody")  # a process reads its keys once
+    for count in (0, 150):
+        keyed_requests(other_workspace, count)
+        with metered() as meter:
+            erase(api, pass_time, userID="nobody")
+        costs.append(meter)
+    assert costs[0] == costs[1]
+    assert "Scan" not in costs[0].requests
+
+
+def keyed_requests(workspace: NewWorkspace, count: int) -> None:
+    """Send requests with fresh idempotency keys."""
+    api = Api(workspace.workspace_key)
+    for number in range(count):
+        headers = {**api._headers, "Content-Type": "application/json", "Idempotency-Key": str(number)}
+        assert api.call("POST", "/v2/clients/loud", {"name": str(number)}, headers).status == 200
+
+
+def test_the_index_of_stored_responses_has_every_item_once_in_16_partitions(
+    filled: None, workspace: NewWorkspace, other_workspace: NewWorkspace
+) -> None:
+    keyed_requests(workspace, 100)
+    keyed_requests(other_workspace, 1)
+    stored = {row.keys for row in storage.scan(answers.PieceRow, answers.PieceRow.request.exists())}
+    own = {keys for keys in stored if keys[0].startswith(f"{workspace.workspace_id}#")}
+    listed = [row.keys for row in answers.list_all(workspace.workspace_id)]
+    assert len(listed) == len(own) > 100
+    assert {*listed} == own < stored
+    assert answers.shards("w") == sorted({answers.shard_of(storage.key("w", f"{number:x}0")) for number in range(16)})
+
+
+def test_a_stored_response_is_found_on_any_page_of_the_index(
+    api: Api, filled: None, pass_time: PassTime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The items of one request share the sort key of the index, so a page may end between them."""
+    monkeypatch.setattr(kinds, "_PAGE", 1)
+    assert erase(api, pass_time, **ZARA)["receipt"]["counts"] == COUNTS
     assert left("zara") == []
 
 

@@ -377,9 +377,9 @@ def test_a_request_without_a_key_costs_nothing_extra(world: World) -> None:
 @pytest.mark.parametrize(
     ("case_id", "plain", "keyed"),
     [
-        ("tool create", (2, 0.5, 1), (3, 1, 4)),
-        ("tool change", (2, 1, 1), (3, 1.5, 4)),
-        ("state replace", (2, 1.5, 2), (3, 2, 5)),
+        ("tool create", (2, 0.5, 1), (3, 1, 5)),
+        ("tool change", (2, 1, 1), (3, 1.5, 5)),
+        ("state replace", (2, 1.5, 2), (3, 2, 6)),
     ],
 )
 @one_of_each(lambda: None)

@@ -81,11 +81,12 @@ def next_agent(workspace_id: str, after: str | None) -> str | None:
     return entry.agent_id if entry else None
 
 
-def _next_events(workspace_id: str, after: str | None) -> str | None:
-    return next((one for one in ledger.event_partitions(workspace_id) if after is None or one > after), None)
+def _each_of(partitions: Callable[[str], list[str]]) -> Callable[[str, str | None], str | None]:
+    """Return the `next_part` of a kind whose parts are sorted partitions."""
+    return lambda workspace_id, after: next((one for one in partitions(workspace_id) if one > (after or "")), None)
 
 
-def _whole_table(_: str, after: str | None) -> str | None:
+def _one_part(_: str, after: str | None) -> str | None:
     return None if after else "all"
 
 
@@ -181,31 +182,35 @@ def _delete_changes(_: str, found: Collection[list[str]]) -> None:
     history.delete([history.keyed(*one) for one in found])
 
 
-def _find_answers(target: Target, _: str, after: Any) -> Page:
-    rows, last = storage.scan_page(answers.AnswerRow, storage.key(target.workspace_id, ""), _PAGE, after)
-    return Page([found for row in rows if (found := _find_answer(target, row))], last)
+def _find_answers(target: Target, shard: str, after: Any) -> Page:
+    rows, last = answers.list_page(shard, _PAGE, after)
+    stored = answers.find_answers(rows)
+    return Page([found for row in rows if (found := _find_answer(target, row, stored.get(row.request)))], last)
 
 
-def _find_answer(target: Target, row: answers.AnswerRow) -> list[str]:
+def _find_answer(target: Target, entry: answers.PieceRow, row: answers.AnswerRow | None) -> list[str]:
     """The keys to delete, if this response is of the person: its partition key and its sort keys.
 
-    A row without a document is a piece of one. If the document was never committed, the piece belongs to no record.
+    A piece is deleted with its response. If the response was never committed, the piece belongs to no record.
     """
-    if row.document is None:
-        return [row.request, row.part] if _is_abandoned(row) else []
+    if not entry.is_answer:
+        return [entry.request, entry.part] if _is_abandoned(entry, row) else []
+    if row is None:
+        return []  # deleted since the index was written
     text, path = _opened(answers.read_body, row), (_opened(row.open) or {}).get("path", {})
     about = [path, json.loads(text or "null")]
     is_found = target.person.is_in(about, target.found.ids)
     return [row.request, row.part, *(one.part for one in answers.piece_rows(row))] if is_found else []
 
 
-def _is_abandoned(row: answers.AnswerRow) -> bool:
-    """Whether this is a piece of a response that no request will commit any more, and none has."""
-    writing = storage.split_key(row.part)[0]
+def _is_abandoned(entry: answers.PieceRow, row: answers.AnswerRow | None) -> bool:
+    """Whether this is a stored piece of a response that no request will commit any more, and none has."""
+    writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
-    answer = storage.find(answers.AnswerRow, row.request, "answer")
-    return answer is None or answer.writing != writing
+    if row is not None and row.writing == writing:
+        return False
+    return storage.find(answers.PieceRow, entry.request, entry.part) is not None  # the index may be late
 
 
 def _delete_answers(_: str, found: Collection[list[str]]) -> None:
@@ -217,9 +222,9 @@ KINDS = {
     "conversations": Kind(next_agent, _find_conversations, _delete_conversations),
     "analytics": Kind(next_agent, _find_analytics, _delete_analytics),
     "leads": Kind(next_agent, _find_leads, _delete_leads),
-    "events": Kind(_next_events, _find_events, ledger.delete_events),
-    "history": Kind(_whole_table, _find_changes, _delete_changes),
-    "answers": Kind(_whole_table, _find_answers, _delete_answers),
+    "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
+    "history": Kind(_one_part, _find_changes, _delete_changes),
+    "answers": Kind(_each_of(answers.shards), _find_answers, _delete_answers),
 }
 
 

@@ -13,7 +13,7 @@ from chalicelib import clock, errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, SealedRow
 
 KINDS = ("conversations", "analytics", "leads", "events", "history", "answers")
-MAX_RUNNING = 5  # in a workspace: each reads all of its records, and the table of kept answers
+MAX_RUNNING = 5  # in a workspace: each reads all of its records
 _ERASURE, _FOUND, _SLOT = "erasure", "erased", "erasing"
 
 

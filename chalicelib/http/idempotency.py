@@ -89,7 +89,8 @@ def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> 
 
     The commit raises AlreadyAnswered or KeyReused if the key exists.
     """
-    row = AnswerRow(key.partition, expires_at=clock.to_datetime(clock.seconds() + _KEPT_SECONDS))
+    expiry = clock.to_datetime(clock.seconds() + _KEPT_SECONDS)
+    row = AnswerRow(key.partition, shard=answers.shard_of(key.partition), expires_at=expiry)
     answer = {"status": response.status_code, "headers": response.headers, "messages": messages}
     row.seal({"fingerprint": key.fingerprint, "path": key.path, **answer})
     sealed = encryption.seal(row.workspace_id, row.associated_data("body"), response.body.encode())

@@ -26,7 +26,6 @@ from chalicelib.storage.reads import (
     query,
     query_once,
     scan,
-    scan_page,
 )
 from chalicelib.storage.retries import pause
 from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
@@ -77,7 +76,6 @@ __all__ = [
     "retry_on_conflict",
     "save_many",
     "scan",
-    "scan_page",
     "sdk_client",
     "seal",
     "seconds_left",

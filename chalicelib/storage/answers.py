@@ -1,11 +1,33 @@
-"""The rows of stored answers to requests with an `Idempotency-Key` (`http.idempotency`)."""
+"""The rows of stored answers to requests with an `Idempotency-Key` (`http.idempotency`).
+
+An index lists the keys of a workspace's items, so that an erasure reads no item of another workspace. A partition of
+the index accepts 1,000 write units a second, so each workspace has 16.
+"""
+
+from collections.abc import Iterator
+from typing import Any
 
 from pynamodb.attributes import BinaryAttribute, NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.indexes import GlobalSecondaryIndex, KeysOnlyProjection
 
 from chalicelib.storage import encryption
 from chalicelib.storage.documents import SealedRow
-from chalicelib.storage.reads import find_many
-from chalicelib.storage.rows import Key, Row, TaggedRow, key, table
+from chalicelib.storage.reads import find_many, iterate, query_page
+from chalicelib.storage.rows import Key, Row, TaggedRow, key, split_key, table
+
+_INDEX = "by_workspace"
+_ANSWER = "answer"
+
+
+class ByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-call]
+    """The keys of the items of a workspace. Items of a version without erasures lack `shard`: they expire in a day."""
+
+    class Meta:
+        index_name = _INDEX
+        projection = KeysOnlyProjection()
+
+    shard = UnicodeAttribute(hash_key=True)
+    request = UnicodeAttribute(range_key=True)
 
 
 class AnswerRow(SealedRow, TaggedRow):
@@ -22,7 +44,8 @@ class AnswerRow(SealedRow, TaggedRow):
         table_name = table("idempotency")
 
     request = UnicodeAttribute(hash_key=True)
-    part = UnicodeAttribute(range_key=True, default="answer")
+    part = UnicodeAttribute(range_key=True, default=_ANSWER)
+    shard = UnicodeAttribute(null=True)
     body = BinaryAttribute(legacy_encoding=False, null=True)
     writing = UnicodeAttribute(null=True)
     pieces = NumberAttribute(null=True)
@@ -30,21 +53,57 @@ class AnswerRow(SealedRow, TaggedRow):
 
 
 class PieceRow(Row):
-    """A piece of a long sealed body."""
+    """A piece of a long sealed body; with only its keys, any item of the table."""
 
     class Meta:
         table_name = table("idempotency")
 
     request = UnicodeAttribute(hash_key=True)
     part = UnicodeAttribute(range_key=True)
+    by_workspace = ByWorkspace()
+    shard = UnicodeAttribute(null=True)
     piece = BinaryAttribute(legacy_encoding=False, null=True)
     expires_at = TTLAttribute()
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is the key of an `AnswerRow`."""
+        return str(self.part) == _ANSWER
+
+
+def shard_of(request: str) -> str:
+    """Return the partition of the index for a partition key, which ends with a hash."""
+    workspace_id, name = split_key(request)
+    return key(workspace_id, name[0])
+
+
+def shards(workspace_id: str) -> list[str]:
+    """Return the partitions of the index for a workspace, sorted."""
+    return [key(workspace_id, digit) for digit in "0123456789abcdef"]
+
+
+def list_page(shard: str, limit: int, after: Any) -> tuple[list[PieceRow], Any]:
+    """Return the keys of up to `limit` items of a shard, and the `after` of the next page. One request."""
+    return query_page(PieceRow, shard, limit, after, index=_INDEX)
+
+
+def list_all(workspace_id: str) -> Iterator[PieceRow]:
+    """Yield the keys of all items of a workspace."""
+    for shard in shards(workspace_id):
+        yield from iterate(PieceRow, shard, index=_INDEX)
+
+
+def find_answers(rows: list[PieceRow]) -> dict[str, AnswerRow]:
+    """Return the stored answers to which these items belong, by partition key. One request for 100 answers."""
+    requests = dict.fromkeys(row.request for row in rows)
+    found = find_many([Key(AnswerRow, request, _ANSWER) for request in requests])
+    return {row.request: row for row in found if row}
 
 
 def piece_rows(row: AnswerRow) -> list[PieceRow]:
     """Rows with the keys of the pieces of a long body; none for a short one."""
     return [
-        PieceRow(row.request, key(row.writing, f"{number:02}"), expires_at=row.expires_at)
+        PieceRow(row.request, key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
         for number in range(int(row.pieces or 0))
     ]
 

@@ -170,26 +170,19 @@ def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
     return [row.from_raw_data(item) for item in page["Items"]], "LastEvaluatedKey" not in page
 
 
+def query_page(
+    row: type[AnyRow], partition: str, limit: int, after: Any, *, index: str
+) -> tuple[list[AnyRow], dict[str, Any] | None]:
+    """Up to `limit` entries of a partition of an index, and the `after` of the next page.
+
+    For an index whose sort key several items may have. None is the beginning, and the end. One request per MB.
+    """
+    with translate_errors():
+        found = row.query(partition, index_name=index, limit=limit, page_size=limit, last_evaluated_key=after)
+        return [*found], found.last_evaluated_key
+
+
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
     """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():
         yield from row.scan(condition, consistent_read=True)
-
-
-def scan_page(row: type[AnyRow], prefix: str, limit: int, after: Any) -> tuple[list[AnyRow], Any]:
-    """Items of a table whose partition key begins with `prefix`, in no order, and where the next page continues.
-
-    Reads `limit` items of any partition, or 1 MB, from `after` on; None is the beginning, and the end. One request.
-    """
-    arguments = {
-        "TableName": row.Meta.table_name,
-        "FilterExpression": "begins_with(#key, :prefix)",
-        "ExpressionAttributeNames": {"#key": row._hash_keyname},
-        "ExpressionAttributeValues": {":prefix": {"S": prefix}},
-        "ConsistentRead": True,
-        "Limit": limit,
-        **({"ExclusiveStartKey": after} if after else {}),
-    }
-    with translate_errors():
-        page = connection.dispatch("Scan", arguments)
-    return [row.from_raw_data(item) for item in page["Items"]], page.get("LastEvaluatedKey")

@@ -21,8 +21,7 @@ from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
 from chalicelib.history import store as history
-from chalicelib.storage import Key
-from chalicelib.storage.answers import PieceRow
+from chalicelib.storage import Key, answers
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.cams import records
@@ -35,7 +34,6 @@ _CONVERSATIONS = 10
 # Their tables have no index by workspace: a delivery outlives its endpoint. Both expire, so the tables stay small.
 _SCANNED: list[tuple[str, Any, Any]] = [
     ("delivery", ledger.DeliveryRow, ledger.DeliveryRow.webhook),
-    ("stored answer", PieceRow, PieceRow.request),
 ]
 
 Receipt = Counter[str]
@@ -69,6 +67,7 @@ def delete(workspace_id: str) -> Receipt:
         after = changes[-1].change
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
+    _delete(receipt, "stored answer", answers.list_all(workspace_id))
     with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers", file=sys.stderr) as tables:
         for name, row, partition_key in tables:
             _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
