@@ -16,7 +16,7 @@ from tests.evidence import refused
 
 Document = dict[str, Any]
 
-SERVICE_SET = ("ID", "id", "createdAtUNIX", "lastModified", "SECRET_API_KEY", "tools")
+SERVICE_SET = ("ID", "id", "ownerID", "createdAtUNIX", "lastModified", "SECRET_API_KEY", "tools")
 TOOL_SET = ("id", "agentId", "userId", "createdAt", "updatedAt")
 FIFTY = 50
 
@@ -175,7 +175,7 @@ def canaries() -> tuple[Document, Document, set[str]]:
 # The members that are no secrets, but ids of this workspace or of an account.
 OWN_IDS = {
     "agent_v3": {
-        *("ID", "id", "ownerID", "storageID", "VF_PROJECT_ID", "chatappNumberId", "chatappBusniessId"),
+        *("ID", "id", "storageID", "VF_PROJECT_ID", "chatappNumberId", "chatappBusniessId"),
         *("photoappOptions.pageId", "community.channelIds", "assignedToolsIds"),
     },
     "tool": {"id", "agentId", "userId", "voiceplatformId", "variablesIds"},

@@ -102,7 +102,9 @@ def compare(api: Api, agents: dict[str, Document], seed: int, limits: tuple[int,
         query = any_query(chance, limits)
         found = [one for page in pages(api, query) for one in page]
         assert [one["id"] for one in found] == expected(agents, query), query
-        assert all(one == {"id": one["id"], "ID": one["id"], **agents[one["id"]]} for one in found)
+        assert all(
+            one == {"id": one["id"], "ID": one["id"], "ownerID": one["ownerID"], **agents[one["id"]]} for one in found
+        )
 
 
 @pytest.mark.usefixtures("pass_time")

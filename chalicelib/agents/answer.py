@@ -1,5 +1,6 @@
 """The answers with an agent in the v3 form. Stored documents are copied into them without parsing."""
 
+import json
 from collections.abc import Sequence
 
 from chalice.app import Response
@@ -10,6 +11,7 @@ from chalicelib.http import etag, privileges, spliced
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
+_OWNER = "ownerID"
 _WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"
 
 
@@ -17,7 +19,7 @@ def with_tools(
     message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
 ) -> Response:
     """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
-    agent = spliced.with_members(_ids(row.agent_id), text)
+    agent = spliced.with_members(_set_by_service(row.workspace_id, row.agent_id), _without_owner(text))
     items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
     whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
     if whole is None:
@@ -28,7 +30,13 @@ def with_tools(
 
 def render(row: store.AgentRow) -> Document:
     """The v3 form in a list, which has no tools."""
-    return {**_ids(row.agent_id), **privileges.visible(row.open())}
+    return v3_form(row.workspace_id, row.agent_id, row.open())
+
+
+def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
+    """The v3 form of a document of an agent as the caller sees it, without tools."""
+    own = _set_by_service(workspace_id, agent_id)
+    return {**own, **{name: value for name, value in privileges.visible(document).items() if name not in own}}
 
 
 def encode(document: Document) -> str:
@@ -44,5 +52,15 @@ def _tool_text(tool: tools.ToolRow) -> str:
     return storage.encode_json(shown).decode()
 
 
-def _ids(agent_id: str) -> dict[str, str]:
-    return {"ID": agent_id, "id": agent_id}
+def _set_by_service(workspace_id: str, agent_id: str) -> dict[str, str]:
+    """The members that follow from the key of an agent, so they are not stored."""
+    return {"ID": agent_id, "id": agent_id, _OWNER: workspace_id}
+
+
+def _without_owner(text: str) -> str:
+    """The JSON text of a document without its `ownerID`: earlier versions stored what a caller sent."""
+    if f'"{_OWNER}"' not in text:  # always, except for such a document
+        return text
+    document = json.loads(text)
+    document.pop(_OWNER, None)
+    return storage.encode_json(document).decode()

@@ -115,7 +115,7 @@ class AgentV3(SharedMembers):
     """An agent in the v3 form (§2.4)."""
 
     # Identity and status
-    ownerID: OptionalOwnId = None
+    ownerID: OptionalText = read_only()
     ID: OptionalText = read_only()
     id: OptionalText = read_only()
     storageID: OptionalOwnId = None

@@ -59,8 +59,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
-    shown = {"ID": agent_id, "id": agent_id, **privileges.visible(document)}
-    return messages.success("Version retrieved successfully", shown)
+    return messages.success("Version retrieved successfully", answer.v3_form(workspace_id, agent_id, document))
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])

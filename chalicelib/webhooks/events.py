@@ -137,7 +137,7 @@ def _messages(change: Change) -> Iterator[Event]:
             agentName=received.get("agentName"),
             convoId=conversation_id,
             messageContent=message["content"],
-            channel=message.get("channel") or _CHANNELS.get(origin, "webchat"),
+            channel=message.get("channel") or _CHANNELS.get(str(origin), "webchat"),
             messageType=message.get("type"),
             **{"from": message.get("from")},
         )

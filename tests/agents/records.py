@@ -9,7 +9,7 @@ from chalicelib.workspaces.store import NewWorkspace
 
 NOW = 1_790_000_000
 # Members of the v3 form that the stored document does not have.
-NOT_STORED = ("ID", "id", "tools")
+NOT_STORED = ("ID", "id", "ownerID", "tools")
 THEME = {"themeType": "dark", "primary": "#0af", "nineColorPallet": [[0, 1.5], []]}
 Hold = Callable[[int], None]
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import NOT_STORED, NOW, Hold, row_of, stored_agent, without
 from tests.api import Api
@@ -21,7 +22,7 @@ def test_v3_creates_an_agent_with_a_generated_id(workspace: NewWorkspace, api: A
     made = answer.data
     assert answer.json["message"] == "Agent created successfully"
     assert made["ID"] == made["id"]
-    assert without(made, "ID", "id", "SECRET_API_KEY") == {
+    assert without(made, "ID", "id", "ownerID", "SECRET_API_KEY") == {
         "agentPlatform": "vg",
         "createdAtUNIX": NOW,
         "lastModified": NOW,
@@ -101,7 +102,7 @@ UI = {"bgImageVisible": True, "voice": {"question": "?", "continueBtnLabel": "Go
 )
 def test_a_v3_change_merges(before: Any, change: Any, after: Any, workspace: NewWorkspace, api: Api) -> None:
     made = api.post("/v3/agents", {"agent": before}).data
-    always = {name: made[name] for name in ("ID", "id", "SECRET_API_KEY", "agentPlatform", "createdAtUNIX")}
+    always = {name: made[name] for name in ("ID", "id", "ownerID", "SECRET_API_KEY", "agentPlatform", "createdAtUNIX")}
     answer = api.patch(f"/v3/agents/{made['id']}", {"agent": change})
 
     assert answer.json["message"] == "Agent updated successfully"
@@ -162,8 +163,45 @@ def test_a_node_with_a_duplicated_id_is_refused(nodes: Any, path: str, target: s
     assert stored() == before
 
 
+def test_the_owner_of_an_agent_is_the_workspace(workspace: NewWorkspace, api: Api, agent_id: str) -> None:
+    """In every v3 form of an agent, whoever created it, and never in the v2 form (§2.4, §2.5)."""
+    api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
+    template = api.get("/v3/agents/support/template").data
+    shown = [
+        api.get("/v3/agents/support").data,
+        api.patch("/v3/agents/support", {"agent": {"title": "Sales"}}).data,
+        api.post("/v3/agents", {"agent": {"ownerID": "me"}}).data,
+        api.post("/v3/agents/support/clone").data,
+        api.post("/v3/agents/import", {"template": template}).data,
+        *api.get("/v3/agents").data,
+        *api.get("/v3/agents?sort=lastModified").data,
+        *api.get("/v3/orgs/acme/agents").data,
+    ]
+    assert len(shown) == 14
+    assert {one["ownerID"] for one in shown} == {workspace.workspace_id}
+    assert "ownerID" not in api.get("/v2/agents/support").json.keys() | template.keys()
+    refused(api.post("/v2/agents/support", {"ownerID": "me"}), 400, "ownerID")
+
+
+def test_the_owner_that_an_earlier_version_stored_is_not_shown(
+    workspace: NewWorkspace, api: Api, agent_id: str
+) -> None:
+    """Earlier versions stored any `ownerID` that a caller sent."""
+    with storage.unit_of_work():
+        row = row_of(workspace)
+        row.seal({**row.open(), "ownerID": "me", "title": 'An "ownerID"'})
+        storage.put(row)
+    for path in ("/v3/agents/support", "/v3/agents"):
+        assert api.get(path).text.count('"ownerID":') == 1
+        assert f'"ownerID":"{workspace.workspace_id}"' in api.get(path).text
+    assert "me" not in api.get("/v3/agents/support/template").data.values()
+    assert api.patch("/v3/agents/support", {"agent": {"lang": "de"}}).data["ownerID"] == workspace.workspace_id
+    assert api.post("/v3/agents/support/clone").data["ownerID"] == workspace.workspace_id
+
+
 @pytest.mark.parametrize(
-    ("member", "value"), [("ID", "other"), ("id", "other"), ("createdAtUNIX", 5), ("lastModified", 5)]
+    ("member", "value"),
+    [("ID", "other"), ("id", "other"), ("ownerID", "other"), ("createdAtUNIX", 5), ("lastModified", 5)],
 )
 def test_read_only_members_are_accepted_and_ignored(
     member: str, value: Any, workspace: NewWorkspace, api: Api, agent_id: str

@@ -20,7 +20,7 @@ from chalicelib.openapi.examples.shared import (
 )
 from chalicelib.openapi.examples.tools import CHANGED
 
-_SERVICE_SET = ("ID", "id", "createdAtUNIX", "lastModified", "SECRET_API_KEY")
+_SERVICE_SET = ("ID", "id", "ownerID", "createdAtUNIX", "lastModified", "SECRET_API_KEY")
 _TOOL_MEMBERS = ("name", "description", "serverUrl", "method", "channels")
 _FIELD_MEMBERS = ("in", "key", "type", "required")
 
@@ -50,6 +50,7 @@ _IMPORTED = {
     **_TEMPLATE,
     "ID": IMPORTED_ID,
     "id": IMPORTED_ID,
+    "ownerID": WORKSPACE_ID,
     "SECRET_API_KEY": IMPORTED_KEY,
     "createdAtUNIX": NOW,
     "lastModified": NOW,

@@ -93,9 +93,10 @@ class Agents(Machine):
         """The id of an agent of either workspace, or an unknown one."""
         return str(self.known("agent", at, pick))
 
-    def shown(self, agent_id: str, document: Document, caller: str) -> Document:
+    def shown(self, workspace: Workspace, agent_id: str, document: Document, caller: str) -> Document:
         """The v3 form."""
-        return visible({"ID": agent_id, "id": agent_id, **document}, "agent_v3", caller)
+        own = {"ID": agent_id, "id": agent_id, "ownerID": workspace.id}
+        return visible({**own, **document}, "agent_v3", caller)
 
     def tools_of(self, workspace: Workspace, agent_id: str) -> list[Document]:
         """The tools of an agent, oldest first."""
@@ -117,9 +118,9 @@ class Agents(Machine):
     def create(self, at: int, caller: str, change: Document) -> None:
         record = Record({})
 
-        def expected(_: Workspace) -> Expected:
+        def expected(workspace: Workspace) -> Expected:
             record.document = self.new_agent(merged({"agentPlatform": "vg"}, change))
-            shown = {"ID": MADE, "id": MADE, **record.document, "tools": []}
+            shown = {"ID": MADE, "id": MADE, "ownerID": workspace.id, **record.document, "tools": []}
             lasting = self.lasting(at, caller, "agent.SECRET_API_KEY")
             return Expected(success("Agent created successfully", shown, **lasting), record)
 
@@ -163,7 +164,10 @@ class Agents(Machine):
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
             self.saved(record, merged(record.document, change))
-            shown = {**self.shown(agent_id, record.document, "key"), "tools": self.tools_of(workspace, agent_id)}
+            shown = {
+                **self.shown(workspace, agent_id, record.document, "key"),
+                "tools": self.tools_of(workspace, agent_id),
+            }
             return Expected(success("Agent updated successfully", shown), record)
 
         self.ask(
@@ -177,7 +181,10 @@ class Agents(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("agent", agent_id)
-            whole = {**self.shown(agent_id, record.document, "key"), "tools": self.tools_of(workspace, agent_id)}
+            whole = {
+                **self.shown(workspace, agent_id, record.document, "key"),
+                "tools": self.tools_of(workspace, agent_id),
+            }
             shown = visible(whole, "agent_v3", caller)
             return Expected(success("Agent retrieved successfully", shown), record)
 
@@ -204,7 +211,10 @@ class Agents(Machine):
             agents = {key: one.document for key, one in sorted(workspace.of("agent").items())}
             if "sort" in wanted:
                 agents = dict(sorted(agents.items(), key=lambda item: -item[1]["lastModified"]))
-            return [self.shown(key, one, caller) if _is_listed(one, wanted) else None for key, one in agents.items()]
+            return [
+                self.shown(workspace, key, one, caller) if _is_listed(one, wanted) else None
+                for key, one in agents.items()
+            ]
 
         query = query and f"&{query}"
         self.bounded("GET /v3/agents", at, caller, limit, whole, query, "Agents retrieved successfully")

@@ -50,7 +50,8 @@ class Copies(Agents):
             now = clock.iso(self.seconds())
             record.document = self.new_agent(document)
             own = {"id": MADE, "agentId": MADE, "userId": workspace.id, "createdAt": now, "updatedAt": now}
-            shown = {"ID": MADE, "id": MADE, **record.document, "tools": [{**tool, **own} for tool in tools]}
+            ids = {"ID": MADE, "id": MADE, "ownerID": workspace.id}
+            shown = {**ids, **record.document, "tools": [{**tool, **own} for tool in tools]}
             lasting = self.lasting(at, caller, "agent.SECRET_API_KEY")
             return Expected(success(f"Agent {done} successfully", shown, **lasting), record)
 

@@ -214,7 +214,9 @@ class People(Said):
         def expected(workspace: Workspace) -> Expected:
             known = workspace.of("agent")
             named = workspace.get("organisation", org_id).document.get("widgetIDs", ())
-            found = [self.shown(key, known[key].document, caller) for key in sorted({*named}) if key in known]
+            found = [
+                self.shown(workspace, key, known[key].document, caller) for key in sorted({*named}) if key in known
+            ]
             return Expected(success("Agents retrieved successfully", found, hasMore=False))
 
         self.ask("GET /v3/orgs/{org_id}/agents", at, caller, expected, org_id=org_id)
