@@ -19,7 +19,7 @@ MODULES = sorted((ROOT / "chalicelib").rglob("*.py"))
 LEAVES = ("settings", "clock", "ids", "errors")
 RESOURCES = ("tools", "agents", "conversations", "leads", "analytics", "clients", "organisations", "workspaces")
 LAYERS = (
-    ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry", "queues", "sending"), ("credentials",),
+    ("settings",), ("clock",), ("errors", "ids"), ("storage",), ("telemetry",), ("queues", "sending"), ("credentials",),
     ("http",), ("tools", "clients", "workspaces"), ("organisations",), ("agents",),
     ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",),
     ("openapi", "console"),

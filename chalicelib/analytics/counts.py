@@ -57,9 +57,19 @@ class DayRow(storage.DocumentRow):
 
 
 def record(changes: Iterable[Happened]) -> None:
-    """Store what changes count, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
-    recent = [one for one in changes if abs(clock.seconds() - _second(one.version_tag)) <= _RECENT_SECONDS]
-    rows = {(one.agent, one.version_tag): _row(one) for one in recent}
+    """Store what changes count, and request a count of their hours. Requests: those of `save`."""
+    save([row for one in changes if (row := change_row(one))])
+
+
+def change_row(change: Happened) -> ChangeRow | None:
+    """The row of a change, not stored yet; None for a change whose row would have expired."""
+    is_recent = abs(clock.seconds() - _second(change.version_tag)) <= _RECENT_SECONDS
+    return _row(change) if is_recent else None
+
+
+def save(changes: Iterable[ChangeRow]) -> None:
+    """Store rows of changes, and request a count of their hours. Requests: one per 25 changes, and the queue's."""
+    rows = {row.keys: row for row in changes}
     storage.save_many([*rows.values()])
     wanted = sorted({(row.agent, _hour_of(row)) for row in rows.values()})
     for workspace_id, of_workspace in groupby(wanted, lambda one: storage.split_key(one[0])[0]):
@@ -67,14 +77,12 @@ def record(changes: Iterable[Happened]) -> None:
         queues.send(queues.TALLIES, texts, workspace_id, _DELAY_SECONDS)
 
 
-def without_imports(records: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The records of a stream without the writes of an import: they keep the tags of their file, and happened there."""
-    for record in records:
-        change = record["dynamodb"]
-        tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
-        written = change.get("ApproximateCreationDateTime", 0)
-        if not ids.ULID.fullmatch(tag) or written - _second(tag) <= _WRITE_SECONDS:
-            yield record
+def is_imported(record: dict[str, Any]) -> bool:
+    """Whether an import wrote a record of a stream: its row keeps the tag of the file, and counts where it happened."""
+    change = record["dynamodb"]
+    tag = change.get("NewImage", {}).get("version_tag", {}).get("S", "")
+    written = change.get("ApproximateCreationDateTime", 0)
+    return ids.ULID.fullmatch(tag) is not None and written - _second(tag) > _WRITE_SECONDS
 
 
 def recount(agent: str, hour: int, requested_at: int) -> None:

@@ -3,8 +3,6 @@
 It imports neither `app.py` nor wire models.
 """
 
-import logging
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from chalice.app import Blueprint, DynamoDBEvent
@@ -12,11 +10,11 @@ from chalice.app import Blueprint, DynamoDBEvent
 from chalicelib import settings, telemetry
 from chalicelib.analytics import counts, store
 from chalicelib.analytics.hours import Happened
-from chalicelib.storage import encryption, images
+from chalicelib.queues import stream_batches
+from chalicelib.storage import images
 
 functions = Blueprint(__name__)
 
-_log = logging.getLogger(__name__)
 _MAX_RECORDS = 1_000
 _WINDOW_SECONDS = 60
 _MEMBERS = {
@@ -38,17 +36,14 @@ _MEMBERS = {
 def tally_analytics(event: DynamoDBEvent) -> None:
     """Store each page load as a change that counts, and the first one of a conversation id as a new visitor."""
     telemetry.begin_invocation(event)
-    counts.record(_in_records(counts.without_imports(event.to_dict()["Records"])))
+    stream_batches.process_or_raise("tally_analytics", event.to_dict()["Records"], _read, counts.save)
 
 
-def _in_records(records: Iterable[dict[str, Any]]) -> Iterator[Happened]:
-    for record in records:
-        new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
-        if new.get("load") not in (None, old.get("load")):
-            try:
-                yield _load(store.AnalyticsRow.from_raw_data(new), is_first="load" not in old)
-            except (KeyError, TypeError, ValueError, encryption.DecryptionError):
-                _log.exception("Cannot read a page load in the stream; it is not counted")
+def _read(record: dict[str, Any]) -> counts.ChangeRow | None:
+    new, old = (images.decode(record["dynamodb"].get(name)) or {} for name in ("NewImage", "OldImage"))
+    if new.get("load") in (None, old.get("load")) or counts.is_imported(record):
+        return None
+    return counts.change_row(_load(store.AnalyticsRow.from_raw_data(new), is_first="load" not in old))
 
 
 def _load(row: store.AnalyticsRow, *, is_first: bool) -> Happened:

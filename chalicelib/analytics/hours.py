@@ -4,7 +4,7 @@ A list of counts has a number for each name in `NAMES`. Stored lists have this o
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Those of reports. Usage also has the deliveries of webhooks, which no dimension divides.
 REPORTED = ("loads", "newVisitors", "conversations", "messages", "interactions", "handoffs", "leads")
@@ -31,16 +31,16 @@ class Happened(NamedTuple):
     agent: str
     version_tag: str
     counts: Mapping[str, int]
-    values: Mapping[str, str | None]
+    values: Mapping[str, Any]
 
     def numbers(self) -> list[int]:
         """The counts in the order of `NAMES`."""
         return [self.counts.get(name, 0) for name in NAMES]
 
     def places(self) -> list[str]:
-        """A value for each of `DIMENSIONS`, cut to its limit; empty if it is not known."""
-        values = ((self.values.get(name) or "").encode(errors="ignore")[:MAX_BYTES] for name in DIMENSIONS)
-        return [value.decode(errors="ignore") for value in values]
+        """A value for each of `DIMENSIONS`, cut to its limit; empty if it is not known, or no text."""
+        texts = (value if isinstance(value := self.values.get(name), str) else "" for name in DIMENSIONS)
+        return [text.encode(errors="ignore")[:MAX_BYTES].decode(errors="ignore") for text in texts]
 
 
 class Hour(NamedTuple):

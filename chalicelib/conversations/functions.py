@@ -13,7 +13,7 @@ import json
 import logging
 from collections import defaultdict
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
@@ -22,6 +22,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.conversations import happened, listing, parts, requested
 from chalicelib.conversations.jump import Quarter, quarter_of
 from chalicelib.conversations.rows import HEAD
+from chalicelib.queues import stream_batches
 
 functions = Blueprint(__name__)
 
@@ -32,6 +33,15 @@ _DELAY_SECONDS = 30
 _MAX_RECORDS = 10_000
 _MAX_MESSAGES = 10
 _START = "TRIM_HORIZON"
+
+
+class _Change(NamedTuple):
+    """What a record says: what it counts, with its row; a quarter hour to count; and a deleted conversation's key."""
+
+    counted: analytics.Happened | None
+    row: analytics.ChangeRow | None
+    quarter: tuple[str, str, int] | None
+    deleted: str | None
 
 
 @functions.on_dynamodb_record(
@@ -48,15 +58,24 @@ def tally_conversations(event: DynamoDBEvent) -> None:
     conversations (`happened`), and asks to notify people of those that request a person (`requested`).
     """
     telemetry.begin_invocation(event)
-    counted = [*happened.in_records(analytics.without_imports(event.to_dict()["Records"]))]
-    analytics.record(counted)
-    _request_notifications(counted)
-    changed = {found for record in event.to_dict()["Records"] if (found := _changed(record))}
-    deleted = {gone for record in event.to_dict()["Records"] if (gone := _deleted(record))}
+    stream_batches.process_or_raise("tally_conversations", event.to_dict()["Records"], _read, _write)
+
+
+def _read(record: dict[str, Any]) -> _Change:
+    counted = None if analytics.is_imported(record) else happened.in_record(record)
+    row = analytics.change_row(counted) if counted else None
+    return _Change(counted, row, _changed_quarter(record), _deleted(record))
+
+
+def _write(changes: list[_Change]) -> None:
+    analytics.save([one.row for one in changes if one.row])
+    _request_notifications([one.counted for one in changes if one.counted])
+    deleted = {one.deleted for one in changes if one.deleted}
     for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
         texts = [parts.message(one) for one in conversations]
         queues.send(queues.ERASURES, texts, workspace_id, parts.CLEAR_DELAY_SECONDS)
-    for workspace_id, quarters in groupby(sorted(changed), lambda one: storage.split_key(one[0])[0]):
+    quarters_of = {one.quarter for one in changes if one.quarter}
+    for workspace_id, quarters in groupby(sorted(quarters_of), lambda one: storage.split_key(one[0])[0]):
         queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
 
 
@@ -102,14 +121,10 @@ def _deleted(record: dict[str, Any]) -> str | None:
     return str(keys["conversation"]["S"]) if is_head else None
 
 
-def _changed(record: dict[str, Any]) -> tuple[str, str, int] | None:
+def _changed_quarter(record: dict[str, Any]) -> tuple[str, str, int] | None:
     """The agent's key and the quarter hour of a conversation that was created or deleted, otherwise None."""
     change = record["dynamodb"]
     if record["eventName"] == "MODIFY" or change["Keys"]["item"]["S"] != HEAD:
         return None
     image = change.get("NewImage") or change["OldImage"]
-    try:
-        return (image["agent"]["S"], *quarter_of(image["created"]["S"]))
-    except (KeyError, ValueError):
-        _log.exception("Cannot read a conversation in the stream; its quarter hour is not counted")
-        return None
+    return (image["agent"]["S"], *quarter_of(image["created"]["S"]))

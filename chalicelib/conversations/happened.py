@@ -5,45 +5,38 @@ count when they are received for the first time (`received`), and the seconds by
 them. Deleting any of it counts nothing, and takes nothing back.
 """
 
-import logging
-from collections.abc import Iterable, Iterator
 from typing import Any
 
 from chalicelib.analytics.store import Happened
 from chalicelib.conversations import store, turns
 from chalicelib.conversations.rows import HEAD, ConversationRow
-from chalicelib.storage import Document, encryption, images
+from chalicelib.storage import Document, images
 
 _HANDOFF = "requested_chat"
 # Callers choose the times of messages. Beyond the last moment, an integer and a float have no difference.
 _MAX_SECONDS = 30 * 24 * 60 * 60
 _LAST_MOMENT = 10**15
 _CONTENT = ("turns", "summary", "metadata")
-_log = logging.getLogger(__name__)
 
 
-def in_records(records: Iterable[dict[str, Any]]) -> Iterator[Happened]:
-    """What the records of a stream count. Raises UnknownLayout; the stream repeats the batch."""
-    for record in records:
-        if record["eventName"] != "REMOVE" and record["dynamodb"]["Keys"]["item"]["S"] == HEAD:
-            try:
-                yield from _of_change(record["dynamodb"])
-            except (KeyError, TypeError, ValueError, encryption.DecryptionError):
-                _log.exception("Cannot read a conversation in the stream; its analytics are not counted")
+def in_record(record: dict[str, Any]) -> Happened | None:
+    """What a record of a stream counts; None for nothing. Raises UnknownLayout; the stream repeats the record."""
+    if record["eventName"] == "REMOVE" or record["dynamodb"]["Keys"]["item"]["S"] != HEAD:
+        return None
+    return _of_change(record["dynamodb"])
 
 
-def _of_change(change: dict[str, Any]) -> Iterator[Happened]:
+def _of_change(change: dict[str, Any]) -> Happened | None:
     new, old = images.decode(change["NewImage"]) or {}, images.decode(change.get("OldImage")) or {}
     if old.get("created") != new["created"]:
         old = {}  # it has replaced one that had expired
     if old and all(old.get(name) == new.get(name) for name in _CONTENT):
-        return
+        return None
     row = ConversationRow.from_raw_data(new)
     metadata = store.read_metadata(row)
     counts = _counts(row, metadata, ConversationRow.from_raw_data(old) if old else None)
-    if any(counts.values()):
-        values = {name: metadata.get(member) for name, member in _MEMBERS.items()}
-        yield Happened(row.agent, row.version_tag, counts, values)
+    values = {name: metadata.get(member) for name, member in _MEMBERS.items()}
+    return Happened(row.agent, row.version_tag, counts, values) if any(counts.values()) else None
 
 
 _MEMBERS = {"origin": "origin", "browser": "userBrowser", "platform": "userPlatform"}

@@ -6,7 +6,7 @@ This module is the package's public interface. Callers import the modules `paren
 
 from chalicelib.storage.authors import AuthoredRow, author_of, current_author, split_author, written_by
 from chalicelib.storage.bulk import delete_many, save_many
-from chalicelib.storage.client import ConditionFailed, Item, sdk_client, seconds_left
+from chalicelib.storage.client import ConditionFailed, Item, is_outage, sdk_client, seconds_left
 from chalicelib.storage.documents import (
     Document,
     DocumentRow,
@@ -28,7 +28,7 @@ from chalicelib.storage.reads import (
     scan,
 )
 from chalicelib.storage.retries import pause
-from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, split_key, table
+from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, logical_name, split_key, table
 from chalicelib.storage.unit import (
     current_unit,
     delete,
@@ -64,9 +64,11 @@ __all__ = [
     "find_many",
     "find_serializable",
     "in_unit_of_work",
+    "is_outage",
     "iterate",
     "json_equal",
     "key",
+    "logical_name",
     "pause",
     "put",
     "put_first",

@@ -163,6 +163,21 @@ def translate_errors() -> Iterator[None]:
         raise translated from error
 
 
+def is_outage(error: Exception) -> bool:
+    """Whether an operation that failed with this error may succeed when it is repeated unchanged.
+
+    The database, KMS or a queue failed or refused the function, a newer version has stored a record, or another write
+    came first. Any other error is caused by the data, or by a defect of the code.
+    """
+    if isinstance(error, errors.Unavailable | ConditionFailed):
+        return True
+    cause = error.cause if isinstance(error, PynamoDBException) else error
+    if isinstance(cause, ClientError):
+        code: str = cause.response.get("Error", {}).get("Code", "")
+        return code != "ValidationException"
+    return isinstance(cause, BotoCoreError)
+
+
 def _to_api_error(error: Exception) -> Exception:
     cause = error.cause if isinstance(error, PynamoDBException) else error
     if isinstance(cause, BotoCoreError):

@@ -43,7 +43,8 @@ def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
 
 
 @cache
-def _logical_name(table_name: str) -> str:
+def logical_name(table_name: str) -> str:
+    """The name in the template of a table with this physical name."""
     return table_name.removeprefix(settings.table_prefix())
 
 
@@ -89,7 +90,7 @@ class Row(Model):
 
     def associated_data(self, attribute: str) -> str:
         """The associated data (AAD) of a sealed attribute."""
-        return associated_data(_logical_name(self.Meta.table_name), self.keys, attribute)
+        return associated_data(logical_name(self.Meta.table_name), self.keys, attribute)
 
     def __repr__(self) -> str:
         # PynamoDB's repr prints every value, and some of them are credentials. Keys contain ids, such as emails.

@@ -11,7 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from chalicelib import errors, ids, storage
+from chalicelib import ids
+from chalicelib.queues import stream_batches
 from chalicelib.storage import Document, encryption
 from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
@@ -35,73 +36,32 @@ class _Subscriber(NamedTuple):
     queue_name: str
 
 
-def fan_out(records: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Turn stream records into delivery messages. Returns the first failed record, or an empty list.
+def fan_out(function: str, records: Sequence[Any]) -> list[Any]:
+    """Turn the stream records of a function into delivery messages.
 
-    The stream repeats the batch from that record on, and the ids stay the same. Raises Unavailable if that is the whole
-    batch. The database, KMS or the queue failed, or a newer version has stored the record. Any other unreadable record
-    goes to the dead-letter queue, last of all, so that a repeated batch does not send it again.
+    Returns the first record of the first workspace that an outage left, or an empty list (`stream_batches`). The stream
+    repeats the batch from that record on, and the ids stay the same.
     """
-    unreadable: list[int] = []
-    failed = _enqueue_all(records, unreadable)
-    end = records.index(failed[0]) if failed else len(records)
-    for position in unreadable:
-        if position < end:
-            queue.send_to_dead_letter(storage.encode_json(_record_location(records[position])).decode())
-    return failed
-
-
-def _enqueue_all(records: Sequence[dict[str, Any]], unreadable: list[int]) -> list[dict[str, Any]]:
-    """Store and enqueue the events of all records. Appends the positions of the unreadable ones to `unreadable`."""
-    # By event id, because a batch may contain a record twice.
-    happened: dict[str, dict[str, events.Event]] = defaultdict(dict)
-    first: dict[str, int] = {}
-    failed = []
-    for position, record in enumerate(records):
-        try:
-            found = events.from_change(change.from_record(record))
-        except errors.Unavailable:
-            failed = _failed(records, position)
-            break
-        except Exception:
-            _log.exception(
-                "Cannot read a stream record; sending its keys to the dead-letter queue %s", queue.DEAD_LETTER
-            )
-            unreadable.append(position)
-            continue
-        for event in found:
-            first.setdefault(event.workspace_id, position)
-            happened[event.workspace_id][event.id] = event
     left = _MAX_MESSAGES
-    for workspace_id, by_id in happened.items():
-        try:
-            left -= _enqueue_deliveries(workspace_id, list(by_id.values()), left)
-        except errors.Unavailable:
-            return _failed(records, first[workspace_id])
-    return failed
+
+    def enqueue(happened: list[list[events.Event]]) -> None:
+        nonlocal left
+        # By id, because a batch may contain a record twice.
+        by_id = {event.id: event for found in happened for event in found}
+        workspace_id = happened[0][0].workspace_id
+        left -= _enqueue_deliveries(workspace_id, list(by_id.values()), left)
+
+    return stream_batches.process(function, records, _read, enqueue, lambda found: found[0].workspace_id)
+
+
+def _read(record: Any) -> list[events.Event] | None:
+    return events.from_change(change.from_record(record)) or None
 
 
 def resume(continuation: queue.Continuation) -> None:
     """Send the messages of a continuation. Raises Unavailable if the database, KMS or the queue fails."""
     messages = _messages(continuation, _subscribers(continuation.workspace_id))
     _send(continuation.workspace_id, messages)
-
-
-def _failed(records: Sequence[dict[str, Any]], position: int) -> list[dict[str, Any]]:
-    """Return the record at which a batch failed. Raises the current exception if it is the first one."""
-    if not position:
-        raise
-    _log.exception("Cannot process the records of a batch from number %s on; the stream repeats them", position)
-    return [records[position]]
-
-
-def _record_location(record: Any) -> Document:
-    """Return what an operator needs to find a record, and none of its content."""
-    if not isinstance(record, dict):
-        return {}
-    stream = record.get("dynamodb")
-    inner = {name: stream.get(name) for name in ("Keys", "SequenceNumber")} if isinstance(stream, dict) else {}
-    return {**{name: record.get(name) for name in ("eventID", "eventSourceARN")}, **inner}
 
 
 def _enqueue_deliveries(workspace_id: str, happened: Sequence[events.Event], most: int) -> int:

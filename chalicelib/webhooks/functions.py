@@ -15,6 +15,7 @@ from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, telemetry
 from chalicelib.analytics import store as analytics
+from chalicelib.queues import stream_batches
 from chalicelib.webhooks import delivery, fan_out, happened, queue
 
 functions = Blueprint(__name__)
@@ -37,31 +38,31 @@ _Parsed = TypeVar("_Parsed")
 @functions.on_dynamodb_record(settings.stream("agents"), _MAX_RECORDS, _START, "fan_out_agents")
 def fan_out_agents(event: DynamoDBEvent) -> Failures:
     """Fan out changes of agents."""
-    return _fan_out(event)
+    return _fan_out("agents", event)
 
 
 @functions.on_dynamodb_record(settings.stream("conversations"), _MAX_CONVERSATIONS, _START, "fan_out_conversations")
 def fan_out_conversations(event: DynamoDBEvent) -> Failures:
     """Fan out changes of conversations: the messages that they received."""
-    return _fan_out(event)
+    return _fan_out("conversations", event)
 
 
 @functions.on_dynamodb_record(settings.stream("clients"), _MAX_RECORDS, _START, "fan_out_clients")
 def fan_out_clients(event: DynamoDBEvent) -> Failures:
     """Fan out changes of clients."""
-    return _fan_out(event)
+    return _fan_out("clients", event)
 
 
 @functions.on_dynamodb_record(settings.stream("organisations"), _MAX_RECORDS, _START, "fan_out_organisations")
 def fan_out_organisations(event: DynamoDBEvent) -> Failures:
     """Fan out changes of organisations."""
-    return _fan_out(event)
+    return _fan_out("organisations", event)
 
 
 @functions.on_dynamodb_record(settings.stream("leads"), _MAX_RECORDS, _START, "fan_out_leads")
 def fan_out_leads(event: DynamoDBEvent) -> Failures:
     """Fan out changes of leads."""
-    return _fan_out(event)
+    return _fan_out("leads", event)
 
 
 @functions.on_dynamodb_record(
@@ -73,8 +74,7 @@ def fan_out_leads(event: DynamoDBEvent) -> Failures:
 )
 def tally_deliveries(event: DynamoDBEvent) -> None:
     """Store each webhook that was sent as a change that counts in the usage of its agent."""
-    telemetry.begin_invocation(event)
-    analytics.record(happened.in_records(event.to_dict()["Records"]))
+    stream_batches.process_or_raise("tally_deliveries", _records(event), happened.change_row, analytics.save)
 
 
 @functions.on_sqs_message(queues.name(queue.CONTINUATIONS), _MAX_CONTINUATIONS, "continue_fan_out")
@@ -104,8 +104,8 @@ def _records(event: DynamoDBEvent | SQSEvent) -> list[dict[str, Any]]:
     return records
 
 
-def _fan_out(event: DynamoDBEvent) -> Failures:
-    failed = fan_out.fan_out(_records(event))
+def _fan_out(table: str, event: DynamoDBEvent) -> Failures:
+    failed = fan_out.fan_out(f"fan_out_{table}", _records(event))
     return _failures([record["dynamodb"]["SequenceNumber"] for record in failed])
 
 

@@ -5,8 +5,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from chalicelib import queues
+from chalicelib.queues import stream_batches
 
-FAST, SLOW, CONTINUATIONS, DEAD_LETTER = "deliveries", "deliveries-slow", "fan-out", "deliveries-dead"
+FAST, SLOW, CONTINUATIONS = "deliveries", "deliveries-slow", "fan-out"
+DEAD_LETTER = stream_batches.DEAD_LETTER
 # The message group of what cannot be read: its workspace is unknown, and no function waits for it.
 _UNREADABLE = "unreadable"
 

@@ -179,12 +179,14 @@ def _lead(workspace_id: str, visit: Visit) -> Happened:
 
 def _of_conversation(row: conversations.ConversationRow, visit: Visit) -> Iterator[Happened]:
     keys = {"item": {"S": row.item}}
-    counted = [*happened.in_records([{"eventName": "INSERT", "dynamodb": {"Keys": keys, "NewImage": row.serialize()}}])]
-    yield from counted
+    change = {"eventName": "INSERT", "dynamodb": {"Keys": keys, "NewImage": row.serialize()}}
+    if (counted := happened.in_record(change)) is None:
+        return
+    yield counted
     asked = _talk(visit).asked
-    if asked and not any(one.counts["handoffs"] for one in counted):  # the state has changed since
+    if asked and not counted.counts["handoffs"]:  # the state has changed since
         tag = ids.id_at(asked * 1_000, visit.ident ^ 2)
-        yield Happened(row.agent, tag, {"handoffs": 1}, counted[0].values)
+        yield Happened(row.agent, tag, {"handoffs": 1}, counted.values)
 
 
 def _count_changes(moment: int, changes: list[Happened]) -> None:

@@ -111,7 +111,7 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         memory_mb=memory_mb,
         timeout_seconds=60,
         tables={**_READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("erasures", "notifications", "tallies") if table == "conversations" else ("tallies",),
+        sends_to=("tallies", *(("erasures", "notifications") if table == "conversations" else ()), DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=_stream_settings(event_filter=event_filter),
     )
@@ -126,6 +126,7 @@ def _keep_history(table: str) -> Function:
             **_READ_KEYRING,
             "history": "BatchWriteItem UpdateItem" if table == "agents" else "BatchWriteItem",
         },
+        sends_to=(DEAD_LETTER_QUEUE,),
         stream=table,
         # Deletions are committed with their rows of the history.
         mapping_settings=_stream_settings(event_filter={"eventName": ["INSERT", "MODIFY"]}),

@@ -33,6 +33,7 @@ from tests.cascades import cascade_messages, fill
 from tests.requests import refuse_operation
 from tests.test_erasures import ZARA, messages
 from tests.test_erasures import fill as fill_person
+from tests.test_log_values import WATCHING
 from tests.test_requests_per_operation import CASES, DELETE, PUT, TRANSACT, Service, large, path_of
 from tests.webhooks import pipeline
 from tests.webhooks.crashes import make_atomic
@@ -260,6 +261,14 @@ def people_are_notified(patch: pytest.MonkeyPatch) -> None:
         for _ in range(2):
             records = [{"messageId": "1", "body": one["body"]} for one in messages("notifications")]
             assert notifying.notify_people({"Records": records}, None) == {"batchItemFailures": []}
+
+
+def records_become_dead_letters() -> None:
+    """Each function of a stream gets a record that it cannot process."""
+    for function in WATCHING.values():
+        queues._url.cache_clear()  # each is a process of its own
+        function({"Records": [{}]}, None)
+    assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(WATCHING)
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

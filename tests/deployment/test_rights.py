@@ -48,6 +48,7 @@ def used(service: Service) -> Iterator[set[Right]]:
         situations.conversations_expire(patch)
         with patch.context() as mailing:
             situations.people_are_notified(mailing)
+        situations.records_become_dead_letters()
         situations.webhooks(patch)
         yield rights
 

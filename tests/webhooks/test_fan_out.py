@@ -23,6 +23,7 @@ from tests.webhooks import pipeline
 from tests.webhooks.pipeline import Inbox, Record, Stream, drain, fan_out, waiting
 from tests.writes import put_now
 
+FUNCTION = "fan_out_organisations"
 MONTH = 30 * 24 * 60 * 60
 
 
@@ -166,7 +167,7 @@ def test_an_unreadable_record_goes_to_the_dead_letter_queue_and_the_batch_contin
     listen(api, inbox, "organisation_created")
     organisations(api, "before", "after")
     before, after = stream.read()
-    fan_out_records([before, bad, after])
+    fan_out_records(FUNCTION, [before, bad, after])
     drain()
     assert posted_names(inbox) == ["after", "before"]
     assert len(dead_letters()) == 1
@@ -180,13 +181,13 @@ def test_a_repeated_batch_sends_an_unreadable_record_to_the_dead_letter_queue_on
     (record,) = stream.read()
     for _ in range(3):
         with refuse_operation("BatchWriteItem", "ThrottlingException"), pytest.raises(errors.Unavailable):
-            fan_out_records([record, 7])
+            fan_out_records(FUNCTION, [record, 7])
     assert dead_letters() == []
-    fan_out_records([record, 7])
+    fan_out_records(FUNCTION, [record, 7])
     assert len(dead_letters()) == 1
 
 
-def test_a_tampered_document_goes_to_the_dead_letter_queue_with_its_keys_and_without_its_content(
+def test_a_tampered_document_goes_to_the_dead_letter_queue_as_the_stream_has_it(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:
     listen(api, inbox, "organisation_created")
@@ -200,10 +201,14 @@ def test_a_tampered_document_goes_to_the_dead_letter_queue_with_its_keys_and_wit
     assert posted_names(inbox) == ["after", "before"]
     (text,) = dead_letters()
     assert json.loads(text) == {
+        "function": FUNCTION,
+        "error": "DecryptionError",
+        "table": "organisations",
         "eventID": altered["eventID"],
         "eventSourceARN": altered["eventSourceARN"],
         "Keys": {"workspace": {"S": workspace.workspace_id}, "org_id": {"S": "altered"}},
         "SequenceNumber": altered["dynamodb"]["SequenceNumber"],
+        "record": altered,
     }
 
 

@@ -19,6 +19,17 @@ TALLIES = "tallies"
 # To notify people by email of conversations that wait for a person. `console.notifications` does.
 NOTIFICATIONS = "notifications"
 _BATCH = 10
+# Error codes of SQS for messages that it never accepts, such as one that is too large.
+_REJECTIONS = (
+    "AWS.SimpleQueueService.BatchRequestTooLong",
+    "InvalidMessageContents",
+    "InvalidParameterValue",
+    "MissingParameter",
+)
+
+
+class Rejected(Exception):
+    """The queue never accepts these messages: they are too large, or their text or group is invalid."""
 
 
 def name(queue: str) -> str:
@@ -29,8 +40,8 @@ def name(queue: str) -> str:
 def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
     """Send texts of one message group, ten per request; receivers see them after `delay_seconds` (0 to 900).
 
-    Raises Unavailable if the queue does not accept all of them; it may have accepted some. Delivery is at-least-once: a
-    receiver must tolerate duplicates.
+    Raises Unavailable if the queue does not accept all of them, and Rejected if it never will; it may have accepted
+    some. Delivery is at-least-once: a receiver must tolerate duplicates.
     """
     for start in range(0, len(texts), _BATCH):
         entries = [
@@ -39,9 +50,15 @@ def send(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -
         ]
         try:
             answer = client.sdk_client("sqs").send_message_batch(QueueUrl=_url(queue), Entries=entries)
-        except (BotoCoreError, ClientError) as error:
+        except ClientError as error:
+            if error.response.get("Error", {}).get("Code") in _REJECTIONS:
+                raise Rejected from error
             raise errors.Unavailable("The queue did not respond; try again.") from error
-        if answer.get("Failed"):
+        except BotoCoreError as error:
+            raise errors.Unavailable("The queue did not respond; try again.") from error
+        if failed := answer.get("Failed"):
+            if any(one.get("SenderFault") for one in failed):
+                raise Rejected
             raise errors.Unavailable("The queue did not accept all messages; try again.")
 
 

@@ -1,0 +1,167 @@
+"""The batches of table streams: one record that a function cannot process never stops the others.
+
+Such a record becomes a dead letter, which names the function and contains the record as the stream has it: sealed
+attributes stay sealed. An outage, and a record of a newer version, are repeated by the stream instead.
+
+The work is bounded. Each record is read once. If writing a group of records fails, the halves of the group are written,
+down to the single record that fails: at most 2n - 1 writes for n records.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from chalicelib import queues, storage, telemetry
+
+DEAD_LETTER = "deliveries-dead"
+"""The dead-letter queue of all streams, which is also their on-failure destination."""
+
+Record = Any
+"""A record of a function's event: an object, unless the event is damaged."""
+
+Item = TypeVar("Item")
+_log = logging.getLogger(__name__)
+# The message group of dead letters: the workspace may be unknown, and no function waits for them.
+_GROUP = "unreadable"
+# Bytes of a message, below the 256 KiB of a queue. Larger records stay out of their dead letter, which has their keys.
+_MAX_MESSAGE = 250_000
+
+
+class _Read(NamedTuple, Generic[Item]):
+    """What a record says, and the position of the record in its batch."""
+
+    position: int
+    item: Item
+
+
+def process(
+    function: str,
+    records: Sequence[Record],
+    read: Callable[[Record], Item | None],
+    write: Callable[[list[Item]], None],
+    group: Callable[[Item], str] = lambda _: "",
+) -> list[Record]:
+    """Read each record, then write what the records say: the items of one `group` after the other.
+
+    `read` writes nothing, and returns None for a record that says nothing. `write` may be repeated, alone or with other
+    items. Returns the first record that an outage left, or an empty list; raises the outage if that is the first of
+    all. The stream repeats the batch from there, so the records from there on have no dead letter yet.
+    """
+    end, outage, dead = _process(records, read, write, group)
+    _bury(function, records, {position: error for position, error in dead.items() if position < end})
+    if outage is None:
+        return []
+    if end == 0:
+        raise outage
+    _log.error("Cannot process a batch from record %s on; the stream repeats these", end, exc_info=outage)
+    return [records[end]]
+
+
+def process_or_raise(
+    function: str,
+    records: Sequence[Record],
+    read: Callable[[Record], Item | None],
+    write: Callable[[list[Item]], None],
+) -> None:
+    """Do the same for a function that does not report the failed part of its batch. Raises the outage."""
+    _, outage, dead = _process(records, read, write, lambda _: "")
+    if outage is not None:
+        raise outage
+    _bury(function, records, dead)
+
+
+def _process(
+    records: Sequence[Record],
+    read: Callable[[Record], Item | None],
+    write: Callable[[list[Item]], None],
+    group: Callable[[Item], str],
+) -> tuple[int, Exception | None, dict[int, Exception]]:
+    """Process a batch. Returns how many records from its start are done, the outage that ended it, if any, and the
+    errors of the records that cannot be processed, by position.
+    """
+    dead: dict[int, Exception] = {}
+    groups, end, outage = _read_all(records, read, group, dead)
+    for found in groups.values():
+        try:
+            _write(found, write, dead)
+        except Exception as error:
+            end, outage = min(end, found[0].position), error
+            break
+    return end, outage, dead
+
+
+def _read_all(
+    records: Sequence[Record],
+    read: Callable[[Record], Item | None],
+    group: Callable[[Item], str],
+    dead: dict[int, Exception],
+) -> tuple[dict[str, list[_Read[Item]]], int, Exception | None]:
+    """Return the items by group, and at an outage the position where reading ended and the error."""
+    groups: dict[str, list[_Read[Item]]] = {}
+    for position, record in enumerate(records):
+        try:
+            item = read(record)
+            if item is not None:
+                groups.setdefault(group(item), []).append(_Read(position, item))
+        except Exception as error:
+            if storage.is_outage(error):
+                return groups, position, error
+            dead[position] = error
+    return groups, len(records), None
+
+
+def _write(found: list[_Read[Item]], write: Callable[[list[Item]], None], dead: dict[int, Exception]) -> None:
+    """Write items, in halves if they fail. Raises an outage."""
+    try:
+        write([one.item for one in found])
+    except Exception as error:
+        if storage.is_outage(error):
+            raise
+        if len(found) == 1:
+            dead[found[0].position] = error
+            return
+        half = len(found) // 2
+        _write(found[:half], write, dead)
+        _write(found[half:], write, dead)
+
+
+def _bury(function: str, records: Sequence[Record], dead: dict[int, Exception]) -> None:
+    """Send dead letters, and count them. Raises Unavailable."""
+    if not dead:
+        return
+    for error in {type(error): error for error in dead.values()}.values():  # thousands may fail alike
+        _log.error("Cannot process stream records; sending them to the queue %s", DEAD_LETTER, exc_info=error)
+    texts = [_dead_letter(function, records[position], error) for position, error in sorted(dead.items())]
+    for batch in _batches(texts):
+        queues.send(DEAD_LETTER, batch, _GROUP)
+    telemetry.log_metrics({"deadRecords": "Count"}, function=function, deadRecords=len(dead))
+
+
+def _dead_letter(function: str, record: Record, error: Exception) -> str:
+    """Return what an operator needs to find a record and to replay it. A record that is too large stays out."""
+    letter = {"function": function, "error": type(error).__name__, **_place(record)}
+    text = json.dumps({**letter, "record": record})
+    return text if len(text) <= _MAX_MESSAGE else json.dumps(letter)
+
+
+def _place(record: Record) -> dict[str, Any]:
+    if not isinstance(record, dict):
+        return {}
+    arn, stream = record.get("eventSourceARN"), record.get("dynamodb")
+    table = storage.logical_name(arn.split("/")[1]) if isinstance(arn, str) and "/" in arn else None
+    inner = {name: stream.get(name) for name in ("Keys", "SequenceNumber")} if isinstance(stream, dict) else {}
+    return {"table": table, "eventID": record.get("eventID"), "eventSourceARN": arn, **inner}
+
+
+def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
+    """Yield texts in batches of at most the size of a message, which is the limit of a request, too."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        if batch and size + len(text) > _MAX_MESSAGE:
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += len(text)
+    yield batch

@@ -1,0 +1,289 @@
+"""No record of one workspace stops what the functions of streams and queues do for another workspace.
+
+Each attribute and each member of each record in turn is absent, has a wrong type, is huge, is no number or is a time
+after the year 9999. Beside it is a good record of another workspace, which is always processed.
+"""
+
+import base64
+import copy
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+from chalice.app import SQSEventConfig
+
+from app import app
+from chalicelib import queues, storage
+from chalicelib.console.notifications import functions as notifying
+from chalicelib.conversations import functions as counting
+from chalicelib.conversations import store as conversations
+from chalicelib.queues import stream_batches
+from chalicelib.storage import encryption
+from chalicelib.webhooks import functions as webhook_functions
+from chalicelib.webhooks import queue
+from chalicelib.workspaces.store import NewWorkspace
+from infra.deploy.functions import FUNCTIONS, Function
+from tests.api import Api
+from tests.builders import webhook_body
+from tests.operations import populate
+from tests.selection import whole
+from tests.test_log_values import WATCHED, WATCHING, table_of
+from tests.webhooks import pipeline
+from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
+from tests.webhooks.pipeline import Inbox, Record, Stream
+
+LATE_ULID = "7zzzzzzzzzzzzzzzzzzzzzzzzz"  # of the year 10889
+ABSENT = object()
+ATTRIBUTES: tuple[Any, ...] = (
+    ABSENT, None, 7, {}, {"S": ""}, {"S": "text"}, {"S": "x" * 3_000}, {"S": "#" * 9}, {"S": LATE_ULID}, {"N": "7"},
+    {"N": "NaN"}, {"N": "9e99"}, {"S": 7}, {"B": "%%%"}, {"B": "AAAA"}, {"B": 7}, {"NULL": True}, {"BOOL": True},
+    {"L": []}, {"M": {}}, {"SS": ["x"]},
+)  # fmt: skip
+MEMBERS: tuple[Any, ...] = (
+    ABSENT, None, 7, -1.5, True, "", "text", "#", "x" * 100_000, LATE_ULID, [], [7], {}, {"a": None}, 10**30, 1e308,
+    253_402_300_800, 253_402_300_800_000, float("nan"), float("inf"),
+)  # fmt: skip
+BATCH = 50
+SEALED = ("document", "summary", "metadata", "load", "convo", "received")
+EVENTS = ("agent_created", "agent_updated", "organisation_created", "client_created", "lead_captured",
+          "message_received")  # fmt: skip
+
+
+class Effects:
+    """What functions wrote and sent: the workspaces of rows and the groups of messages."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.rows: set[tuple[str, ...]] = set()
+        self.texts: set[tuple[str, str]] = set()
+        self.dead: list[Any] = []
+        save_many, send = storage.save_many, queues.send
+
+        def save(rows: Sequence[storage.Row]) -> None:
+            save_many(rows)
+            self.rows |= {(type(row).__name__, *row.keys) for row in rows}
+
+        def sent(queue: str, texts: Sequence[str], group: str, *delay: int) -> None:
+            if queue == stream_batches.DEAD_LETTER:
+                self.dead += map(json.loads, texts)
+                return
+            send(queue, texts, group, *delay)
+            self.texts |= {(queue, group)}
+
+        patch.setattr(storage, "save_many", save)
+        patch.setattr(queues, "send", sent)
+
+    def clear(self) -> None:
+        self.rows.clear()
+        self.texts.clear()
+        self.dead.clear()
+
+    def of(self, workspace_id: str) -> tuple[set[tuple[str, ...]], set[tuple[str, str]]]:
+        return {one for one in self.rows if workspace_id in repr(one)}, {
+            one for one in self.texts if one[1] == workspace_id
+        }
+
+
+@pytest.fixture
+def records(
+    stream: Stream, inbox: Inbox, workspace: NewWorkspace, other_workspace: NewWorkspace  # noqa: F811
+) -> tuple[dict[str, list[Record]], dict[str, list[Record]]]:  # fmt: skip
+    """The stream records of two workspaces by table: a record of each kind, and a change of each."""
+    stream.read(*WATCHED)  # the creation of both
+    found = []
+    for one in (workspace, other_workspace):
+        api = Api(one.workspace_key)
+        api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
+        for mark in ("first", "second"):
+            populate({"Authorization": f"Bearer {one.workspace_key}"}, mark, {
+                "agent_id": "support", "user_id": "ann", "client_id": "ann", "org_id": "acme"
+            })  # fmt: skip
+        state = {"metadata": {"state": "requested_chat", "userBrowser": "Firefox", "origin": "web-chat"}}
+        assert api.post("/agents/support/interact/bo/state", state).status == 200
+        records = stream.read(*WATCHED)
+        pipeline.fan_out(records)
+        pipeline.drain()
+        records += stream.read("deliveries")
+        found.append(records)
+    mine, others = ({table: _of_table(one, table) for table in WATCHED} for one in found)
+    return mine, others
+
+
+def _of_table(records: list[Record], table: str) -> list[Record]:
+    return [one for one in records if one["eventSourceARN"].split("/")[1] == storage.table(table)]
+
+
+def mutations(record: Record) -> Iterator[tuple[str, Record]]:
+    """Each attribute of each image and of the keys, and each member of each sealed attribute, with each wrong value."""
+    for value in (None, 7, "text", [], {}, {"dynamodb": {}}, {**record, "dynamodb": None}):
+        yield "record", value
+    for name in ("eventName", "eventSourceARN", "dynamodb"):
+        yield name, {key: value for key, value in record.items() if key != name}
+    for image, attributes in record["dynamodb"].items():
+        if image not in ("Keys", "NewImage", "OldImage"):
+            for value in MEMBERS:
+                yield image, _changed(record, (image,), value)
+            continue
+        for name in attributes:
+            for value in ATTRIBUTES:
+                yield f"{image}.{name}", _changed(record, (image, name), value)
+            if image != "Keys" and name in SEALED:
+                yield from _sealed(record, image, name)
+
+
+def _sealed(record: Record, image: str, name: str) -> Iterator[tuple[str, Record]]:
+    row = _Sealed(record, image, name)
+    document = row.open()
+    for value in (None, 7, [], {}, "text"):
+        yield f"{image}.{name}", row.with_document(value)
+    for member in (*document, "state", "firstMessageTS", "lastMessageTS"):
+        for value in MEMBERS:
+            changed = {key: one for key, one in document.items() if key != member}
+            yield (
+                f"{image}.{name}.{member}",
+                row.with_document(changed if value is ABSENT else {**changed, member: value}),
+            )
+
+
+class _Sealed:
+    """A sealed attribute of an image, to replace its document."""
+
+    def __init__(self, record: Record, image: str, name: str) -> None:
+        self._record, self._place = record, (image, name)
+        keys = [value["S"] for value in record["dynamodb"]["Keys"].values()]
+        table = storage.logical_name(record["eventSourceARN"].split("/")[1])
+        self._workspace_id = keys[0].split("#")[0]
+        stored = {one: _plain(value) for one, value in record["dynamodb"][image].items()}
+        self._keys = "/".join((table, *(stored[one]["S"] for one in _key_names(table)), name))
+        self._last = b""
+        if name == "received" and "turns" in stored:
+            row = conversations.ConversationRow.from_raw_data(stored)
+            self._keys, self._last = conversations._place_of_received(row), conversations.turns.read_last(row)
+        self._sealed = stored[name]["B"]
+
+    def open(self) -> dict[str, Any]:
+        text = encryption.unseal(self._workspace_id, self._keys, self._sealed, self._last)
+        document: dict[str, Any] = json.loads(text)
+        return document
+
+    def with_document(self, document: Any) -> Record:
+        sealed = encryption.seal(self._workspace_id, self._keys, json.dumps(document).encode(), dictionary=self._last)
+        return _changed(self._record, self._place, {"B": base64.b64encode(sealed).decode()})
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    return {"B": base64.b64decode(value["B"])} if "B" in value else value
+
+
+def _key_names(table: str) -> list[str]:
+    described = storage.sdk_client("dynamodb").describe_table(TableName=storage.table(table))["Table"]
+    return [one["AttributeName"] for one in sorted(described["KeySchema"], key=lambda one: str(one["KeyType"]))]
+
+
+def _changed(record: Record, path: tuple[str, ...], value: Any) -> Record:
+    one = copy.deepcopy(record)
+    parent = one["dynamodb"]
+    for name in path[:-1]:
+        parent = parent[name]
+    if value is ABSENT:
+        parent.pop(path[-1], None)
+    else:
+        parent[path[-1]] = value
+    return one
+
+
+def distinct(records: list[Record]) -> list[Record]:
+    """One record of each kind: by its event and its attributes."""
+    found = {
+        (one["eventName"], *sorted(one["dynamodb"].get("NewImage", {})), *sorted(one["dynamodb"].get("OldImage", {}))):
+        one for one in records
+    }  # fmt: skip
+    return [*found.values()]
+
+
+@whole
+@pytest.mark.parametrize("name", sorted(WATCHING))
+def test_the_record_of_another_workspace_is_processed_beside_each_wrong_record(
+    name: str, records: Any, other_workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check(name, records, other_workspace, monkeypatch, 1)
+
+
+def test_the_record_of_another_workspace_is_processed_beside_some_wrong_records(
+    records: Any, other_workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in WATCHING:
+        with monkeypatch.context() as patch:
+            check(name, records, other_workspace, patch, 97)
+
+
+def check(name: str, records: Any, other: NewWorkspace, patch: pytest.MonkeyPatch, step: int) -> None:
+    """Pass every `step`-th wrong record to a function, in batches with the good records of the other workspace."""
+    mine, others = records
+    function, table = WATCHING[name], table_of(name)
+    good = others[table]
+    expected = _run(patch, function, good).of(other.workspace_id)
+    assert expected[0], "the good records have no effect"
+    cases = [one for record in distinct(mine[table]) for one in mutations(record)][::step]
+    assert cases
+    effects, half = Effects(patch), len(good) // 2
+    for start in range(0, len(cases), BATCH):
+        where, bad = zip(*cases[start : start + BATCH], strict=True)
+        effects.clear()
+        try:
+            returned = function({"Records": [*good[:half], *bad, *good[half:]]}, None)
+        except Exception as error:
+            raise AssertionError(where) from error
+        assert returned in (None, {"batchItemFailures": []}), where
+        assert effects.of(other.workspace_id) == expected, where
+        assert {one["function"] for one in effects.dead} <= {name}, where
+
+
+def _run(patch: pytest.MonkeyPatch, function: Callable[[Any, Any], Any], records: list[Record]) -> Effects:
+    with patch.context() as inner:
+        effects = Effects(inner)
+        function({"Records": records}, None)
+    return effects
+
+
+# Messages of queues
+
+
+TEXTS = ("", "x", "7", "null", "[]", "{}", '["w"]', "[7, 7, 7]", '["w", "t", [["x"]]]', '["w", "e", "t", ["i"], ""]',
+         '["w#support", "2026-11-22", "x"]', '["w#support", 253402300800, 0, "counts"]', '["w#support", "x", 0]',
+         '["w", "support", 1e999]', '["requested", 7, 7, 7, 7]', '["notify", "w", [], {}]',
+         '["#", "2026-11-22", 96]', "[" * 100_000)  # fmt: skip
+
+
+def test_a_message_is_processed_beside_wrong_messages(
+    stream: Stream,  # noqa: F811
+    workspace: NewWorkspace,
+    api: Api,
+    inbox: Inbox,  # noqa: F811
+) -> None:
+    """A function of several messages reports the failed ones. Their queue moves them away after ten attempts."""
+    api.post("/v3/webhooks", webhook_body(inbox.url(), *EVENTS))
+    assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
+    pipeline.fan_out(stream.read("agents"))
+    delivered = queue.from_text(pipeline.take().bodies[0]).text()
+    agent = storage.key(workspace.workspace_id, "support")
+    good = {
+        "deliver": (webhook_functions.deliver, delivered),
+        "deliver_slow": (webhook_functions.deliver_slow, delivered),
+        "count_conversations": (counting.count_conversations, json.dumps([agent, "2026-11-22", 0])),
+        "notify_people": (notifying.notify_people, json.dumps(["notify", workspace.workspace_id, "ann", 0])),
+    }
+    assert good.keys() == {one.name for one in FUNCTIONS if one.queue and reports(one)}
+    for name, (function, text) in good.items():
+        messages = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
+        failed = {one["itemIdentifier"] for one in function({"Records": messages}, None)["batchItemFailures"]}
+        assert str(len(TEXTS)) not in failed, name
+    assert len(inbox.posts) == 1
+    # Their queues pass on one message at a time.
+    for one in app.event_sources:
+        if isinstance(one, SQSEventConfig) and one.name not in good:
+            assert one.batch_size == 1
+
+
+def reports(function: Function) -> bool:
+    return "FunctionResponseTypes" in function.mapping_settings
