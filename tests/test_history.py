@@ -140,9 +140,9 @@ def test_sessions_of_the_console_are_no_keys_but_name_who_made_a_change(
     """Sessions, and attempts to sign in, are in the table of credentials, too."""
     api.post("/v2/agents/support", {"title": "One"})
     api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
-    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "right"})
+    api.post("/v2/clients/bo", {"orgId": "acme", "email": "bo@x.test", "dashboardPassword": "the right one"})
     browser = Browser(workspace.workspace_id)
-    assert [browser.sign_in("bo@x.test", password).status for password in ("wrong", "right")] == [401, 200]
+    assert [browser.sign_in("bo@x.test", password).status for password in ("wrong", "the right one")] == [401, 200]
     page = browser.open("/agents/support")
     browser.submit(page, "/agents/support", {"title": "Two"})
     browser.submit(page, "/sign-out", {})

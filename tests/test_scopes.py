@@ -279,7 +279,7 @@ def test_an_access_token_is_warned_of_what_outlives_it(api: Api, workspace: NewW
     found = {
         "agent": warned(caller.post("/v3/agents", {"agent": {}})),
         "client": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": "correct horse"}})),
-        "client without a password": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": ""}})),
+        "client without a password": warned(caller.post("/v3/clients", {"client": {"dashboardPassword": None}})),
         "webhook": warned(caller.post("/v3/webhooks", webhook_body())),
         "change": warned(caller.patch(webhook, {"webhook": {"enabled": False}})),
         "rotation": warned(caller.post(f"{webhook}/rotate")),

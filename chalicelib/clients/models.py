@@ -1,6 +1,25 @@
 """Wire models of clients (§2.9)."""
 
-from chalicelib.http.wire import Open, OptionalFlag, OptionalSecret, OptionalText, OptionalTexts, Wire, read_only
+from typing import Annotated
+
+from pydantic import AfterValidator, Field
+from pydantic_core import PydanticCustomError
+
+from chalicelib.http.wire import SECRET, Open, OptionalFlag, OptionalText, OptionalTexts, Wire, read_only
+
+# Characters of a password. An earlier release stored shorter ones, which sign in as before.
+SHORTEST_PASSWORD = 8
+
+
+def _not_blank(password: str) -> str:
+    if not password.strip():
+        raise PydanticCustomError("blank", "must not be blank")
+    return password
+
+
+Password = Annotated[
+    str, Field(min_length=SHORTEST_PASSWORD, json_schema_extra={"pattern": r"\S"}), AfterValidator(_not_blank)
+]
 
 
 class NotificationsSettings(Wire):
@@ -20,7 +39,7 @@ class Client(Wire):
     name: OptionalText = None
     squarePhotoURL: OptionalText = None
     email: OptionalText = None
-    dashboardPassword: OptionalSecret = None
+    dashboardPassword: Annotated[Password | None, SECRET] = None
     canAccess: OptionalTexts = None
     isOrgAdmin: OptionalFlag = None
     notificationsSettings: NotificationsSettings | None = None

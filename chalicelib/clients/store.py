@@ -9,18 +9,23 @@ from collections.abc import Iterator
 
 from pynamodb.attributes import UnicodeAttribute
 
-from chalicelib import errors, storage
+from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, history, json_equal
 
 
 class ClientRow(storage.AuthoredRow, DocumentRow):
-    """A client. Its document has the writable members of the wire model."""
+    """A client. Its document has the writable members of the wire model.
+
+    `created` is a ULID of the first write. It distinguishes a client from a later one with the same id. A client that a
+    release without sessions created has none.
+    """
 
     class Meta:
         table_name = storage.table("clients")
 
     workspace = UnicodeAttribute(hash_key=True)
     client_id = UnicodeAttribute(range_key=True)
+    created = UnicodeAttribute(null=True)
 
 
 class EmailRow(storage.Row):
@@ -75,7 +80,12 @@ def list_page(workspace_id: str, after: str | None = None, limit: int | None = N
 
 def new(workspace_id: str, client_id: str) -> ClientRow:
     """A new client, not stored yet."""
-    return ClientRow(workspace_id, client_id)
+    return ClientRow(workspace_id, client_id, created=ids.new_id())
+
+
+def require_unchanged(row: ClientRow) -> None:
+    """Stage the condition that a client is still as it was read, for a unit that does not write it."""
+    storage.require(key(row.workspace, row.client_id), ClientRow.version_tag == row.version_tag)
 
 
 def save(row: ClientRow, before: Document, after: Document) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import agent_form, calls, guard, pages, shown
+from chalicelib.console import agent_form, calls, guard, pages, rights, shown
 from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
@@ -52,7 +52,9 @@ def save_agent(session: Session, agent_id: str) -> Response:
     try:
         if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
             return _page(session, agent, tag, given, conflicts=found)
-        _save(agent_id, agent_form.change(agent, given), tag)
+        change = agent_form.change(agent, given)
+        rights.require_limits(session, agent, {**agent, **change})
+        _save(agent_id, change, tag)
     except errors.ApiError as error:
         return _page(session, agent, fields.get("tag", ""), given, error=error)
     return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")

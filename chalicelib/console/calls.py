@@ -37,18 +37,24 @@ def send(method: str, path: str, body: Any, if_match: str | None = None, **value
     return json.loads(_call(method, path, {}, body, values, if_match).body)
 
 
-def send_once(once: str | None, path: str, body: Any, **values: str) -> Any:
+def send_once(once: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str) -> Any:
     """Like `send` of a POST, committed now; a repetition with the same `once`, which a form carries, sends nothing.
 
-    It gets the answer of the first one. After a change in the same form, the request is another.
+    It gets the answer of the first one. After a change in the same form, the request is another. `require` stages
+    conditions of the commit.
     """
-    if once is None:
-        return committed(lambda: send("POST", path, body, **values))
+
+    def run(_: Request) -> Response:
+        require()
+        answer: Response = view(**values)
+        return answer
+
     given = hashlib.sha256(json.dumps([once, path, body, values]).encode()).hexdigest()
     view = routes.current_app.routes[path]["POST"].view_function
-    request = Request(_event("POST", path, {}, body, values, {"idempotency-key": given}), None)
+    headers = {} if once is None else {"idempotency-key": given}
+    request = Request(_event("POST", path, {}, body, values, headers), None)
     with exchange.request_context(request):
-        answer = commit.commit(routes.current_app.routes, request, lambda _: view(**values))
+        answer = commit.commit(routes.current_app.routes, request, run)
     return json.loads(answer.body)
 
 

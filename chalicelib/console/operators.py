@@ -77,8 +77,8 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
 def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
     """Send the event of a delivery again."""
     _require_operator(session)
-    values = {"webhook_id": webhook_id, "delivery_id": delivery_id}
-    calls.send_once(guard.form().get("once"), f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver", None, **values)
+    route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
+    calls.send_once(guard.form().get("once"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
     return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
 
 

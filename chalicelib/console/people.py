@@ -7,7 +7,7 @@ from chalice.app import Response
 from chalicelib import errors
 from chalicelib.clients import notified
 from chalicelib.clients import store as clients
-from chalicelib.console import calls, fields, guard, pages, sessions, settings
+from chalicelib.console import calls, fields, guard, pages, rights, sessions, settings
 from chalicelib.console.calls import committed
 from chalicelib.console.fields import FLAG, TEXT, Field
 from chalicelib.console.guard import signed_in
@@ -20,7 +20,6 @@ _FIELDS = (Field("name", TEXT), Field("email", TEXT))
 # Clients cannot change their own: the last administrator could lock the organisation out.
 _RIGHTS = (Field("isOrgAdmin", FLAG),)
 _NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
-_SHORTEST_PASSWORD = 8
 
 
 @signed_in("/settings")
@@ -38,7 +37,12 @@ def create_client(session: Session, org_id: str) -> Response:
     given = _typed(sent)
     try:
         client = {**_change({}, given, sent, session), "orgId": org_id}
-        calls.send_once(sent.get("once"), "/v3/clients", {"client": client})
+        calls.send_once(
+            sent.get("once"),
+            "/v3/clients",
+            {"client": client},
+            lambda: rights.require(session, org_id, rights.NEW, client),
+        )
     except errors.ApiError as error:
         return _page(session, org_id, {}, "", given, error=error)
     return _to_organisation(session, org_id)
@@ -59,7 +63,7 @@ def save_client(session: Session, org_id: str, client_id: str) -> Response:
     if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
         return _page(session, org_id, client, tag, given, conflicts=found)
     try:
-        _save(client_id, _change(client, given, sent, session), tag)
+        _save(session, client, _change(client, given, sent, session), tag)
     except errors.ApiError as error:
         return _page(session, org_id, client, tag, given, error=error)
     return _to_organisation(session, org_id)
@@ -74,9 +78,14 @@ def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]
     return client, tag
 
 
-def _save(client_id: str, change: Document, tag: str) -> None:
-    # The tag is that of the client whose organisation was checked.
-    committed(lambda: calls.send("POST", _PATH, change, tag, client_id=client_id))
+def _save(session: Session, client: Document, change: Document, tag: str) -> None:
+    """Change a client whose entity tag was read with it, by the rule for every change of a person."""
+
+    def run() -> None:
+        rights.require(session, client["orgId"], client, {**client, **change})
+        calls.send("POST", _PATH, change, tag, client_id=client["ID"])
+
+    committed(run)
     sessions.clear_cache()
 
 
@@ -103,44 +112,27 @@ def _change(client: Document, given: dict[str, Any], sent: dict[str, str], sessi
     if given[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
     if password := sent.get(_PASSWORD):
-        _require_password(client, password, session)
         changed[_PASSWORD] = password
-    if session.client_id is None or client.get("ID") != session.client_id:
-        _require_pages(client, given, session)
-        changed |= {**fields.change(_RIGHTS, client, given), **_access(client, given)}
+    if not _is_own(session, client):
+        changed |= {**fields.change(_RIGHTS, client, given), **_access(session, client, given)}
     return changed
 
 
-def _require_password(client: Document, password: str, session: Session) -> None:
-    """Raise Invalid for a short password, and for that of a person with pages that the administrator has not.
+def _access(session: Session, client: Document, given: dict[str, Any]) -> Document:
+    """The change of the pages that a client opens.
 
-    The administrator could sign in with it.
+    Without the member, a client opens all pages, later ones too. Only who does so gives that.
     """
-    if len(password) < _SHORTEST_PASSWORD:
-        raise guard.wrong(session, _PASSWORD, number=_SHORTEST_PASSWORD)
-    if client and _missing(session, _values(client)):
-        raise guard.wrong(session, f"{_PASSWORD}.rights")
-
-
-def _require_pages(client: Document, given: dict[str, Any], session: Session) -> None:
-    """Raise Invalid for pages that the administrator has not. What the person has already may stay."""
-    had = _missing(session, _values(client)) if client else set()
-    if _missing(session, given) - had:
-        raise guard.wrong(session, _ACCESS)
-
-
-def _missing(session: Session, values: dict[str, Any]) -> set[str]:
-    """The pages in the values of a form that the person of the session may not open."""
-    return {page for page in pages.OPENED if values[f"{_ACCESS}.{page}"] and not session.may_open(page)}
-
-
-def _access(client: Document, given: dict[str, Any]) -> Document:
-    """The change of the pages that a client opens: all of them, also later ones, without the member."""
-    if all(given[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED):
+    if all(given[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
         return {}
     allowed = [page for page in pages.OPENED if given[f"{_ACCESS}.{page}"]]
     others = [page for page in client.get(_ACCESS) or () if page not in pages.OPENED]
-    return {_ACCESS: None if len(allowed) == len(pages.OPENED) and not others else [*allowed, *others]}
+    is_all = len(allowed) == len(pages.OPENED) and not others and session.client.get(_ACCESS) is None
+    return {_ACCESS: None if is_all else [*allowed, *others]}
+
+
+def _is_own(session: Session, client: Document) -> bool:
+    return session.client_id is not None and client.get("ID") == session.client_id
 
 
 def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
@@ -166,7 +158,8 @@ def _page(
         _issues(session, error),
         org_id=org_id,
         client=client,
-        is_own=session.client_id is not None and client.get("ID") == session.client_id,
+        is_own=_is_own(session, client),
+        may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
         tag=tag,
         given=given,
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,

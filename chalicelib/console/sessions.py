@@ -1,7 +1,7 @@
 """The session of a request's cookie, with the current client and organisation.
 
 Each process caches sessions for 30 seconds, as `http.auth` does credentials. After that, a session whose client was
-deleted or has another password, or whose workspace key has ended, opens nothing.
+deleted or has another email or password, or whose workspace key has ended, opens nothing.
 """
 
 import hmac
@@ -141,12 +141,13 @@ def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issue
 
 def _sign_in_client(workspace_id: str, email: str, password: str) -> Issued:
     row = clients.find_by_email(workspace_id, email)
-    expected = (row.open().get("dashboardPassword") if row else None) or ""
+    document = row.open() if row else {}
+    expected = document.get("dashboardPassword") or ""
     # Digests have the same length whatever the password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
     if row is None or not expected or not is_right:
         raise WrongSignIn()
-    return _stage(sessions.of_client(workspace_id, row.client_id, password))
+    return _stage(sessions.of_client(workspace_id, row.client_id, _sign_in_data(row, document)))
 
 
 def _sign_in_with_key(workspace_id: str, key: str) -> Issued:
@@ -183,10 +184,17 @@ def _read(token_hash: str, token: str) -> Session | None:
         return Session(row, token, {}, {}) if is_valid else None
     client = clients.find(row.workspace, row.client_id)
     document = client.open() if client else {}
-    if not hmac.compare_digest(sessions.proof(token, document.get("dashboardPassword") or ""), row.proof or ""):
+    if client is None or not hmac.compare_digest(
+        sessions.proof(token, _sign_in_data(client, document)), row.proof or ""
+    ):
         return None
     organisation = document.get("orgId") and organisations.find(row.workspace, document["orgId"])
     return Session(row, token, document, organisation.open() if organisation else {})
+
+
+def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
+    """What ends the sessions of a client when it changes. A client that was deleted and created again is another."""
+    return [row.created, document.get("email"), document.get("dashboardPassword")]
 
 
 def _network(address: str) -> str:

@@ -3,7 +3,7 @@
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import agent_form, calls, differences, guard, pages
+from chalicelib.console import agent_form, calls, differences, guard, pages, rights
 from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
@@ -44,6 +44,7 @@ def read_version(session: Session, agent_id: str, number: str) -> Response:
 def restore_version(session: Session, agent_id: str, number: str) -> Response:
     """Restore a version, if the agent is still as the person has compared it; otherwise show the comparison again."""
     values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
+    rights.require_limits(session, *_read(agent_id, number)[:2])
     try:
         committed(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
     except errors.PreconditionFailed:
@@ -61,6 +62,11 @@ def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Re
 
 def _comparison(agent_id: str, number: str) -> Document:
     """The agent, its entity tag, and what restoring the version would change. Raises NotFound."""
-    agent, tag = calls.read(_AGENT, agent_id=agent_id)
-    version = calls.get(_VERSION, agent_id=agent_id, number=number)["data"]
+    agent, version, tag = _read(agent_id, number)
     return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}
+
+
+def _read(agent_id: str, number: str) -> tuple[Document, Document, str]:
+    """The agent, the version, and the entity tag of the agent. Raises NotFound."""
+    agent, tag = calls.read(_AGENT, agent_id=agent_id)
+    return agent, calls.get(_VERSION, agent_id=agent_id, number=number)["data"], tag

@@ -3,13 +3,15 @@
 A session opens the console, and no route of the API. It is listed with the credentials of its workspace, so that it is
 suspended and deleted with them. What it depends on is read again at most 30 seconds later (`console.sessions`):
 
-- The session of a client names the client. It has a proof of the password, which is worthless without the token, so a
-  changed password ends it.
+- The session of a client names the client. It has a proof of the email, the password and the creation of the client,
+  which is worthless without the token. So it ends when one of them changes, and with the client: another client with
+  the same id has another creation.
 - The session of a workspace key names the key, and ends with it.
 """
 
 import hashlib
 import hmac
+from collections.abc import Sequence
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
 
@@ -42,11 +44,11 @@ class TooManyAttempts(errors.ApiError):
     sentence = "There were too many attempts to sign in; try again in five minutes."
 
 
-def of_client(workspace_id: str, client_id: str, password: str) -> Issued:
-    """A session of a client, not stored yet."""
+def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> Issued:
+    """A session of a client, not stored yet. It ends when a text of `sign_in` changes."""
     issued = store.prepare(workspace_id, tokens.SESSION, client_id, LIFETIME)
     issued.credential.client_id = client_id
-    issued.credential.proof = proof(issued.token, password)
+    issued.credential.proof = proof(issued.token, sign_in)
     return issued
 
 
@@ -57,9 +59,9 @@ def of_key(key: CredentialRow) -> Issued:
     return issued
 
 
-def proof(token: str, password: str) -> str:
-    """What a session stores of the password that it was opened with."""
-    return hmac.new(token.encode(), password.encode(), hashlib.sha256).hexdigest()
+def proof(token: str, sign_in: Sequence[str | None]) -> str:
+    """What a session stores of the texts that it was opened with. Nobody tries a text against it without the token."""
+    return hmac.new(token.encode(), storage.encode_json(sign_in), hashlib.sha256).hexdigest()
 
 
 def form_token(token: str) -> str:

@@ -70,7 +70,9 @@ _TOOL = {
 }
 _CLIENT_SIGN_IN = {
     "email": note("The user name for the dashboard. Unique in the workspace."),
-    "dashboardPassword": note("The password for the dashboard. Responses contain it as it was sent."),
+    "dashboardPassword": note(
+        "The password for the dashboard: at least 8 characters, not only spaces. Responses contain it as it was sent."
+    ),
 }
 # Only URLs in ASCII with a host name: the rules for addresses and for other scripts are too long for a pattern. Not in
 # the format `uri`, which forbids characters that the service accepts, such as `|` in a query.

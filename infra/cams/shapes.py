@@ -20,6 +20,7 @@ from pynamodb.attributes import (
 )
 
 from chalicelib import ids, storage
+from chalicelib.clients.models import SHORTEST_PASSWORD
 from chalicelib.conversations import received
 from chalicelib.conversations.store import WAITING_STATES
 from chalicelib.credentials import tokens
@@ -84,6 +85,10 @@ _TYPES = Rule(
     "a list of types of events",
     lambda value: isinstance(value, list) and all(isinstance(one, str) and one in events.TYPES for one in value),
 )
+_PASSWORD = Rule(
+    f"a text of at least {SHORTEST_PASSWORD} characters that is not blank",
+    lambda value: isinstance(value, str) and len(value) >= SHORTEST_PASSWORD and value.strip() != "",
+)
 _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (BinaryAttribute, {}),
     (BooleanAttribute, _BOOLEAN),
@@ -102,6 +107,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
         }
     },
     "credential": {"token_hash": _TOKEN_HASH, "kind": _CREDENTIAL_KIND},
+    "client": {"created?": _ULID, "document": {"dashboardPassword?": _PASSWORD}},
     "agent": {"document": {}},
     "webhook": {
         "document": {

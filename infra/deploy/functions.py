@@ -150,7 +150,7 @@ FUNCTIONS = (
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem BatchWriteItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
-            "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
+            "clients": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "webhooks": "DeleteItem GetItem PutItem Query",

@@ -28,7 +28,7 @@ SECRETS = {
 
 @pytest.fixture
 def signed_in(browser: Browser, workspace_api: Api) -> Browser:
-    """The client's browser, with an agent that has secrets and a tool."""
+    """The browser of an administrator, with an agent that has secrets and a tool."""
     members = {
         "vg_systemPrompt": "Be kind.\nBe <brief>.",
         "vg_temperature": 0.3,
@@ -37,6 +37,7 @@ def signed_in(browser: Browser, workspace_api: Api) -> Browser:
         "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "End"}],
     }
     assert workspace_api.patch(f"/v3{AGENT}", {"agent": {**members, **SECRETS}}).status == 200
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
     browser.sign_in("bo@acme.test", PASSWORD)
     return browser
 

@@ -68,7 +68,7 @@ def leads_to_sign_in(answer: Answer, workspace_id: str) -> bool:
 
 ENDINGS: dict[str, Callable[[Api, PassTime], Any]] = {
     "an expired session": lambda api, pass_time: pass_time(stored.LIFETIME),
-    "a changed password": lambda api, _: api.post("/v2/clients/bo", {"dashboardPassword": "another"}),
+    "a changed password": lambda api, _: api.post("/v2/clients/bo", {"dashboardPassword": "another one"}),
     "a cleared password": lambda api, _: api.post("/v2/clients/bo", {"dashboardPassword": None}),
     "a deleted client": lambda api, _: api.delete("/v2/clients/bo"),
 }

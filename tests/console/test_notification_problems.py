@@ -15,7 +15,7 @@ from tests.console.conftest import PASSWORD
 from tests.console.notified import BO, Notified, request_person, settings, text_of
 
 # What a page says about mails that do not come.
-PROBLEMS = {
+PROBLEMS: dict[str, dict[str, Any]] = {
     "The last mail was refused": {},
     "complete email address": {"email": "bø@acme.test"},
     "neither Conversations nor Overview": {"canAccess": ["/leads", "/settings"]},
@@ -41,6 +41,7 @@ def test_pages_say_why_no_mail_comes(
         patch.setattr("chalicelib.console.notifications.mail.send", refuse)
         notified.happen()
     sessions.clear_cache()
+    browser.sign_in(PROBLEMS[expected].get("email", BO), PASSWORD)
     for path in paths:
         (problem,) = problem_of(browser.open(path).text)
         assert expected in problem

@@ -30,6 +30,7 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import cascade_messages, fill
+from tests.console.browser import Browser
 from tests.requests import refuse_operation
 from tests.test_erasures import ZARA, messages
 from tests.test_erasures import fill as fill_person
@@ -269,6 +270,19 @@ def records_become_dead_letters() -> None:
         queues._url.cache_clear()  # each is a process of its own
         function({"Records": [{}]}, None)
     assert len(pipeline.waiting(queue.DEAD_LETTER)) == len(WATCHING)
+
+
+def an_administrator_changes_a_person() -> None:
+    """In the console, where the commit requires that the rights of the administrator have not changed."""
+    new = workspaces.create("Console")
+    api, browser = Api(new.workspace_key), Browser(new.workspace_id)
+    administrator = {"email": "bo@acme.test", "dashboardPassword": "correct horse", "isOrgAdmin": True}
+    assert api.post("/v2/orgs/acme", {"name": "Acme"}).status == 200
+    for client_id, members in (("bo", administrator), ("kim", {})):
+        assert api.post(f"/v2/clients/{client_id}", {"orgId": "acme", **members}).status == 200
+    browser.sign_in("bo@acme.test", "correct horse")
+    page = browser.open("/settings/orgs/acme/clients/kim")
+    assert browser.submit(page, "/clients/kim", {"name": "Kim"}).status == 200
 
 
 def webhooks(patch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ _GIVEN = {
     "orgId": ORGANISATION,
     "name": "Sam Example",
     "email": "sam@example.com",
-    "dashboardPassword": "EXAMPLE",
+    "dashboardPassword": "EXAMPLE-PASSWORD",
     "canAccess": ["/overview"],
     "isOrgAdmin": False,
     "notificationsSettings": {"notifyThrough": "email", "notifyIf": "all"},

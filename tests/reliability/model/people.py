@@ -16,7 +16,7 @@ from tests.reliability.model.said import Said
 names = st.sampled_from(["x1", "x2", "x3"])
 _clients = members(
     name=texts,
-    dashboardPassword=texts,
+    dashboardPassword=st.sampled_from(["8 letter", "Zoë 😀 Zoë", "a" * 300]),
     orgId=st.sampled_from(["x1", "x2", "no identifier"]),
     email=st.sampled_from(["a@x.test", " A@X.test ", "b@x.test", ""]),
     canAccess=st.lists(texts, max_size=2),
