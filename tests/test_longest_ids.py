@@ -58,7 +58,7 @@ def test_the_ids_have_every_kind_of_character() -> None:
 
 
 LISTS = (
-    "/v3/agents", "/v3/agents?sort=title", "/v3/agents?sort=created", "/v3/clients", "/v3/orgs",
+    "/v3/agents", "/v3/agents?sort=lastModified", "/v3/clients", "/v3/orgs",
     "/v3/convos?inbox=true", "/v3/leads", f"/v3/agents/{AGENT}/convos", f"/v3/agents/{AGENT}/leads",
     f"/v3/orgs/{ORG}/agents",
     f"/v3/orgs/{ORG}/clients", "/v3/usage", f"/v3/agents/{AGENT}/convos/{CONVERSATION}/messages",

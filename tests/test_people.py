@@ -3,16 +3,18 @@
 import csv
 import io
 import json
-from itertools import chain
 from typing import Any
 from urllib.parse import urlencode, urljoin
 
 import pytest
+from click.testing import CliRunner
 
-from chalicelib import clock
+from chalicelib import clock, storage
 from chalicelib.http import files, pages
 from chalicelib.ids import ULID
+from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
+from infra.cams.commands import cams
 from tests.api import Answer, Api
 from tests.builders import lead_body
 from tests.evidence import refused, stored
@@ -313,17 +315,19 @@ def found_leads(api: Api, limit: int = 2, **query: Any) -> list[str]:
     return [one["name"] for one in flat(walk(api, f"/v3/leads?{urlencode(query)}", limit))]
 
 
+NEWEST_FIRST = ["b2", "a1", "b1", "z0", "a0", "b0"]
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 100])
-def test_all_leads_are_listed_agent_by_agent_newest_first(limit: int, leads: dict[str, list[str]], api: Api) -> None:
-    assert found_leads(api, limit) == ["a1", "a0", "b2", "b1", "b0", "z0"]
-    assert [*chain(*leads.values())] == found_leads(api, limit)
+def test_the_leads_of_all_agents_are_listed_newest_first(limit: int, leads: dict[str, list[str]], api: Api) -> None:
+    assert found_leads(api, limit) == NEWEST_FIRST
 
 
-def test_a_list_of_leads_queries_the_agents_and_each_once(leads: dict[str, list[str]], api: Api) -> None:
-    for query, queries in {"": 1 + 4, "?agentId=b": 1, "?agentId=b&from=5&to=4": 0, "?limit=2": 1 + 2 - 1}.items():
-        with counted() as requests:
-            assert api.get(f"/v3/leads{query}").status == 200
-        assert requests["Query"] == queries
+@pytest.mark.parametrize("query", ["", "?limit=2", "?agentId=b", "?from=1&to=1900000000"])
+def test_a_page_of_leads_is_one_query(query: str, leads: dict[str, list[str]], api: Api) -> None:
+    with counted() as requests:
+        assert api.get(f"/v3/leads{query}").status == 200
+    assert requests["Query"] == 1
 
 
 def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api: Api) -> None:
@@ -335,7 +339,7 @@ def test_leads_are_found_by_agent_time_and_text(leads: dict[str, list[str]], api
     created = {one["name"]: one["createdAt"] // 1000 for one in api.get("/v3/leads").data}
     assert sorted(created, key=lambda name: created[name]) == ["b0", "a0", "z0", "b1", "a1", "b2"]
     since, until = created["a0"], created["a1"]
-    expected = ["a0", "b1", "z0"]  # from is included, to is not
+    expected = ["b1", "z0", "a0"]  # from is included, to is not
     assert found_leads(api, **{"from": since, "to": until}) == expected
     assert found_leads(api, **{"from": since, "to": until, "agentId": "b"}) == ["b1"]
     assert found_leads(api, **{"from": until, "to": since}) == []
@@ -348,34 +352,46 @@ def test_the_leads_of_one_agent_are_listed_alike_by_both_routes(leads: dict[str,
 def test_a_cursor_survives_the_deletion_of_its_lead_and_its_agent(leads: dict[str, list[str]], api: Api) -> None:
     first = api.get("/v3/leads?limit=3").json
     (*_, last) = first["data"]
-    assert last["name"] == "b2"
+    assert last["name"] == "b1"
     api.delete(f"/v3/leads/{last['id']}")
     path = f"/v3/leads?cursor={first['nextCursor']}"
-    assert [one["name"] for one in api.get(path).data] == ["b1", "b0", "z0"]
+    assert [one["name"] for one in api.get(path).data] == ["z0", "a0", "b0"]
     api.delete("/v3/agents/b")
-    assert [one["name"] for one in api.get(path).data] == ["z0"]
+    assert [one["name"] for one in api.get(path).data] == ["z0", "a0"]
 
 
-def test_a_request_lists_the_leads_of_a_bounded_number_of_agents(api: Api) -> None:
+def test_agents_without_leads_cost_nothing(api: Api) -> None:
     for number in range(45):
         api.post(f"/v2/agents/n{number:02}", {})
     api.post("/v3/leads", lead_body("n44", name="last"))
     with counted() as requests:
-        found = walk(api, "/v3/leads", 20)
-    assert [len(page) for page in found] == [0, 0, 1]
-    assert requests["Query"] <= 3 * 23
+        assert [one["name"] for one in api.get("/v3/leads").data] == ["last"]
+    assert requests["Query"] == 1
 
 
-def test_the_longest_agent_id_fits_into_a_cursor(api: Api) -> None:
-    longest = "|" * 128
-    api.post(f"/v2/agents/{longest}", {})
-    for name in ("one", "two"):
-        api.post("/v3/leads", lead_body(longest, name=name))
-    assert sorted(found_leads(api, 1)) == ["one", "two"]
+def test_a_changed_lead_keeps_its_place(leads: dict[str, list[str]], api: Api) -> None:
+    oldest = api.get("/v3/leads").data[-1]
+    assert api.patch(f"/v3/leads/{oldest['id']}", {"lead": {"name": "new"}}).status == 200
+    assert found_leads(api) == [*NEWEST_FIRST[:-1], "new"]
 
 
-@pytest.mark.parametrize("cursor", ["x", "0" * 26, "0" * 25 + "u" + "support", "~" * 30])
-def test_a_cursor_of_leads_has_a_ulid_and_an_agent(cursor: str, api: Api) -> None:
+def test_leads_of_an_earlier_version_are_listed_once_they_are_indexed(leads: dict[str, list[str]], api: Api) -> None:
+    """A lead that is saved has its entry of the index; `leads index` writes those of all others."""
+    before = api.get("/v3/leads").data
+    for row in [*storage.scan(LeadRow, LeadRow.lead_id.exists())]:
+        row.workspace = row.captured = None
+        storage.save_many([row])
+    assert found_leads(api) == []
+    assert found_leads(api, agentId="b") == leads["b"]
+    api.patch(f"/v3/leads/{before[0]['id']}", {"lead": {"name": "saved"}})
+    assert found_leads(api) == ["saved"]
+    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 5 leads.\n"
+    assert api.get("/v3/leads").data == [{**before[0], "name": "saved"}, *before[1:]]
+    assert CliRunner().invoke(cams, ["leads", "index"]).output == "Indexed 0 leads.\n"
+
+
+@pytest.mark.parametrize("cursor", ["x", "0" * 25 + "u", "0" * 26 + "support", "~" * 30])
+def test_a_cursor_of_leads_is_a_ulid(cursor: str, api: Api) -> None:
     message = refused(api.get(f"/v3/leads?cursor={cursor}"), 400, "cursor")
     assert message == "cursor must be the nextCursor of an earlier response."
 

@@ -82,14 +82,19 @@ def examine(
         yield Examined(position, record, following is not None)
 
 
-def in_portions(fetch: Callable[[str | None, int], Iterator[AnyRow]], after: str | None, limit: int) -> Found[AnyRow]:
+def in_portions(
+    fetch: Callable[[str | None, int], Iterator[AnyRow]],
+    after: str | None,
+    limit: int,
+    position: Callable[[AnyRow], str] = lambda row: row.position,
+) -> Found[AnyRow]:
     """The rows of `fetch` after a position, with theirs: a page and one more row at first, then 100 at a time."""
     portion = limit + 1
     while True:
         taken = 0
         for row in fetch(after, portion):
-            taken, after = taken + 1, row.position
-            yield row.position, row
+            taken, after = taken + 1, position(row)
+            yield after, row
         if taken < portion:
             return
         portion = _PORTION

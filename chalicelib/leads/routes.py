@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from chalice.app import Blueprint, Response
 
-from chalicelib import errors
+from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, files, messages, pages
 from chalicelib.http.operation import operation
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 routes = Blueprint(__name__)
 
 _DEFAULTS = {"channel": "web-chat"}
-# That a request examines: the end of each counts as 25 of the 500 leads.
-_MAX_AGENTS = 20
 
 
 @routes.route("/v3/leads", methods=["POST"])
@@ -52,16 +50,16 @@ def list_leads(agent_id: str) -> Response:
 @operation(
     data="list[models.Lead]",
     query=("limit", "cursor", *browse.NAMES),
-    position=browse.POSITION,
+    position=ids.ULID,
     bounded=True,
     examples="leads.LIST_ALL_LEADS",
 )
 def list_all_leads() -> Response:
-    """List the leads that match all given filters: of one agent newest first, or of all agents, ordered by agent.
+    """List the leads of the workspace that match all given filters, newest first.
 
-    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads, and
-    fewer of many agents: 20 agents without leads. So a page may be short, or empty: as long as `hasMore` is true,
-    continue with `nextCursor` as `cursor`.
+    `q` is found in the name, the email, the phone number and the agent's name. A request examines up to 500 leads. So a
+    page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without
+    `agentId`, a new or changed lead may appear in the list a second later.
     """
     limit, asked = messages.limit(), browse.requested()
     return pages.bounded_page("Leads retrieved successfully", _examine(asked, limit), limit)
@@ -72,7 +70,7 @@ def list_all_leads() -> Response:
     files=tuple(files.MEDIA.values()),
     query=("format", "limit", "cursor", *browse.NAMES),
     requires=("format",),
-    position=browse.POSITION,
+    position=ids.ULID,
     bounded=True,
 )
 def export_leads() -> Response:
@@ -133,9 +131,7 @@ def _examine(asked: browse.Asked, limit: int) -> Iterator[pages.Examined]:
     if asked.agent_id is not None:
         found = browse.of_agent(workspace_id, asked.agent_id, asked, limit)
     else:
-        after = asked.after and asked.after[0]
-        entries = agents.list_entries(workspace_id, after, _MAX_AGENTS + 2)
-        found = browse.of_agents(workspace_id, (one.agent_id for one in entries), asked, limit)
+        found = browse.of_workspace(workspace_id, asked, limit)
     return pages.examine(found, lambda row, lead: _render(row, lead) if asked.lists(lead) else None)
 
 

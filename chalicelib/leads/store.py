@@ -1,21 +1,43 @@
-"""Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`)."""
+"""Leads in the database: one sealed document each, in a partition per agent (`parent_scoped_ids`).
+
+An index lists the leads of a workspace by the time of their capture. It is eventually consistent.
+"""
 
 from collections.abc import Iterator
 
 from pynamodb.attributes import UnicodeAttribute
+from pynamodb.indexes import GlobalSecondaryIndex, IncludeProjection
 
 from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, json_equal, parent_scoped_ids
 
 
+class ByCapture(GlobalSecondaryIndex["LeadRow"]):  # type: ignore[no-untyped-call]
+    """An index of the leads of a workspace by capture. A row from it has no version tag, so it must never be saved."""
+
+    class Meta:
+        index_name = "by_capture"
+        projection = IncludeProjection(["document"])
+
+    workspace = UnicodeAttribute(hash_key=True)
+    captured = UnicodeAttribute(range_key=True)
+
+
 class LeadRow(DocumentRow):
-    """A lead. Its document has the members of the wire model except the id."""
+    """A lead. Its document has the members of the wire model except the id.
+
+    `captured` is the ULID in its id. A lead that an earlier version stored has neither `workspace` nor `captured` until
+    it is saved again, or until the operator's command `leads index` adds them.
+    """
 
     class Meta:
         table_name = storage.table("leads")
 
     agent_leads = UnicodeAttribute(hash_key=True)
     lead_id = UnicodeAttribute(range_key=True)
+    by_capture = ByCapture()
+    workspace = UnicodeAttribute(null=True)
+    captured = UnicodeAttribute(null=True)
 
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
@@ -38,16 +60,14 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
 
 
-def list_between(
+def list_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, before: str | None, limit: int
 ) -> Iterator[LeadRow]:
-    """Up to `limit` leads of an agent before the id `before`, newest first. One request per MB.
+    """Up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
 
     They were captured from `since` on and before `until`, both in Unix seconds; None is no bound.
     """
-    lowest = parent_scoped_ids.id_at(agent_id, ids.id_at((since or 0) * 1000, 0))
-    end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
-    highest = ids.highest_before(min(parent_scoped_ids.id_at(agent_id, end), before or ids.HIGHEST))
+    lowest, highest = (parent_scoped_ids.id_at(agent_id, ulid) for ulid in _bounds(since, until, before))
     if highest < lowest:
         return iter(())
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
@@ -55,10 +75,38 @@ def list_between(
     return storage.iterate(LeadRow, partition, within, limit=limit, newest_first=True)
 
 
+def list_of_workspace(
+    workspace_id: str, since: int | None, until: int | None, before: str | None, limit: int
+) -> Iterator[LeadRow]:
+    """Like `list_of_agent`, of all agents of a workspace, eventually consistent."""
+    lowest, highest = _bounds(since, until, before)
+    if highest < lowest:
+        return iter(())
+    within = LeadRow.captured.between(lowest, highest)
+    return storage.iterate(LeadRow, workspace_id, within, limit=limit, index="by_capture", newest_first=True)
+
+
+def ulid_of(row: LeadRow) -> str:
+    """The ULID of a lead, by which lists are ordered."""
+    return parent_scoped_ids.ulid_of(row.lead_id)
+
+
+def _bounds(since: int | None, until: int | None, before: str | None) -> tuple[str, str]:
+    """The lowest ULID, and the highest text before the other bounds."""
+    end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
+    return ids.id_at((since or 0) * 1000, 0), ids.highest_before(min(end, before or ids.HIGHEST))
+
+
+def new(workspace_id: str, lead_id: str) -> LeadRow:
+    """A row with the key of a lead and its key in the index, and without a document."""
+    partition, ulid = parent_scoped_ids.partition_of(workspace_id, lead_id), parent_scoped_ids.ulid_of(lead_id)
+    return LeadRow(partition, lead_id, workspace=workspace_id, captured=ulid)
+
+
 def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
     """Stage a new lead of an existing agent."""
     ulid = ids.new_id()
-    row = LeadRow(parent_scoped_ids.partition(workspace_id, agent_id), parent_scoped_ids.id_at(agent_id, ulid))
+    row = new(workspace_id, parent_scoped_ids.id_at(agent_id, ulid))
     row.seal({**document, "createdAt": ids.timestamp_of(ulid)})
     storage.put(row)
     return row
@@ -67,8 +115,15 @@ def create(workspace_id: str, agent_id: str, document: Document) -> LeadRow:
 def save(row: LeadRow, before: Document, after: Document) -> None:
     """Stage a changed lead. An unchanged document is not written."""
     if not json_equal(after, before):
+        row.workspace, row.captured = row.workspace_id, ulid_of(row)
         row.seal(after)
         storage.put(row)
+
+
+def index(row: LeadRow) -> None:
+    """Stage the key of a stored lead in the index. The commit raises ConditionFailed if the lead was deleted."""
+    keys = [LeadRow.workspace.set(row.workspace_id), LeadRow.captured.set(ulid_of(row))]
+    storage.update(row, keys, LeadRow.lead_id.exists())
 
 
 def delete(row: LeadRow) -> None:

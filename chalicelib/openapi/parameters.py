@@ -9,8 +9,7 @@ from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
 from chalicelib.history.browse import RESOURCES
 from chalicelib.http import etag, files, idempotency, messages, queries
-from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE
-from chalicelib.leads import browse as leads
+from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
 
@@ -56,7 +55,7 @@ _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
 # The component of the query parameter `cursor`, by the form that an operation declares.
-CURSORS = {IDENTIFIER: "cursor", leads.POSITION: "leadCursor", transcript.POSITION: "messageCursor"}
+CURSORS = {IDENTIFIER: "cursor", ULID: "ulidCursor", transcript.POSITION: "messageCursor"}
 
 
 def _cursor(position: re.Pattern[str]) -> Schema:
@@ -101,7 +100,6 @@ _QUERY: dict[str, Schema] = {
         "description": "The length of the intervals of the series; `day` by default.",
         "schema": reference("Interval"),
     },
-    "leadCursor": _cursor(leads.POSITION),
     "limit": {
         "description": "The maximum number of records.",
         "schema": {
@@ -204,6 +202,7 @@ _QUERY: dict[str, Schema] = {
         "description": "The time zone in which days and months begin, by its name in the IANA database.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 64, "default": "UTC"},
     },
+    "ulidCursor": _cursor(ULID),
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
 

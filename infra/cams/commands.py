@@ -11,6 +11,7 @@ from chalicelib.workspaces import store as workspaces
 from infra.cams import options
 from infra.cams.analytics import analytics
 from infra.cams.conversations import conversations
+from infra.cams.leads import leads
 from infra.cams.output import (
     Commands,
     agent_key_record,
@@ -240,6 +241,7 @@ def rotate_data_key() -> None:
 
 
 cams.add_command(workspace)
+cams.add_command(leads)
 cams.add_command(tallies)
 cams.add_command(usage)
 cams.add_command(analytics)

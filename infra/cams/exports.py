@@ -38,6 +38,7 @@ _HIDDEN_OF = {
     "credential": {"issuer", "issuer_id", "agent_created", "conversation", "conversation_created"},
     "agent": {"agent_id"},
     "tool": {"agent_id"},
+    "lead": {"captured"},
 }
 
 Record = dict[str, Any]

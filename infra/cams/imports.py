@@ -23,6 +23,7 @@ from chalicelib.conversations import received
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.state import State
 from chalicelib.credentials import store as credentials
+from chalicelib.leads import store as leads
 from chalicelib.storage import keyring
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces import store as workspaces
@@ -139,6 +140,8 @@ def _row_of(name: str, workspace_id: str, record: Record) -> Any:
     row: Any = _row(kind.row(kind.partition(workspace_id, agent_id), record["key"]), record["record"])
     if name == "agent":
         row.workspace = workspace_id
+    if name == "lead":
+        row.workspace, row.captured = workspace_id, leads.ulid_of(row)
     if name in ("agent", "tool"):
         row.agent_id = agent_id
     return row

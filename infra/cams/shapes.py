@@ -73,6 +73,7 @@ _DAYS = _whole(1, 3_650, " of days")
 _COUNT = _whole(0, 2**32 - 1)
 _DIGESTS = _text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
 _ULID = _text("a ULID", ids.ULID.pattern)
+_LEAD_ID = _text("the id of a lead", "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern)
 _IDENTIFIER = _text(ids.IDENTIFIER_RULE, ids.IDENTIFIER.pattern)
 _TOKEN_HASH = _text("64 hexadecimal digits", "[0-9a-f]{64}")
 _CREDENTIAL_KIND = _text("workspace, access or agent", "|".join((tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)))
@@ -177,6 +178,8 @@ def _key(name: str) -> Rule:
         return _text("workspace", name)
     if name in ("conversation", "webhook"):
         return _ULID
+    if name == "lead":
+        return _LEAD_ID
 
     def holds(value: Any) -> bool:
         return isinstance(value, str) and kind.low < value < kind.high and len(value.encode()) <= _MAX_KEY

@@ -19,7 +19,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.analytics.hours import Happened
 from chalicelib.conversations import happened, jump, models, state, tallies
 from chalicelib.conversations import store as conversations
-from chalicelib.leads.store import LeadRow
+from chalicelib.leads import store as lead_store
 from chalicelib.storage import parent_scoped_ids
 from infra.demo import texts
 from infra.demo.plan import Talk, Visit
@@ -133,10 +133,10 @@ def _metadata(visit: Visit, talk: Talk) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _lead_row(workspace_id: str, visit: Visit) -> LeadRow:
+def _lead_row(workspace_id: str, visit: Visit) -> lead_store.LeadRow:
     talk = _talk(visit)
     ulid = ids.id_at(talk.end * 1_000, visit.ident ^ 1)
-    row = LeadRow(parent_scoped_ids.partition(workspace_id, visit.agent), parent_scoped_ids.id_at(visit.agent, ulid))
+    row = lead_store.new(workspace_id, parent_scoped_ids.id_at(visit.agent, ulid))
     row.version_tag = ulid
     lead = {
         "agentId": visit.agent,

@@ -153,6 +153,7 @@ FUNCTIONS = (
             "clients": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
+            "leads/index/by_capture": "Query",
             "webhooks": "DeleteItem GetItem PutItem Query",
             "events": "GetItem PutItem",
             "deliveries": "GetItem PutItem Query",

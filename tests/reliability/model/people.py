@@ -283,12 +283,10 @@ class People(Said):
 
     @route("GET /v3/leads", limit=limits)
     def list_all_leads(self, at: int, caller: str, limit: int) -> None:
-        """Agent by agent, newest first. A page may end with its agent, so only one of the rest is compared."""
+        """Newest first."""
 
         def expected(workspace: Workspace) -> Expected:
-            newest = reversed(workspace.of("lead").items())
-            found = sorted(newest, key=lambda pair: str(pair[1].document["agentId"]))
-            shown = [{"id": key, **one.document} for key, one in found]
+            shown = [{"id": key, **one.document} for key, one in reversed(workspace.of("lead").items())]
             return Expected(success("Leads retrieved successfully", shown, hasMore=False))
 
         self.ask("GET /v3/leads", at, caller, expected, query="?limit=100")
