@@ -19,6 +19,7 @@ from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import prices
 from tests.api import Api
 from tests.capacity import Meter, metered
+from tests.old_agents import create_old_agent
 from tests.writes import put_now
 
 pytestmark = pytest.mark.long
@@ -218,9 +219,9 @@ def cost_of_an_hour(
 
 
 def test_counting_costs_as_documented(
-    workspace: NewWorkspace, fixed: Callable[[int], None], agent_id: str, monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, fixed: Callable[[int], None], api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    agent, rows = storage.key(workspace.workspace_id, agent_id), []
+    agent, rows = storage.key(workspace.workspace_id, create_old_agent(api)), []
     wanted: list[str] = []
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))
     for day, number in enumerate((1, 5, 20, 50, 100, 300, 1_000)):

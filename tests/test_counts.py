@@ -23,6 +23,7 @@ from chalicelib.leads import functions as leads
 from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
+from tests.old_agents import create_old_agent
 from tests.promises import Shown
 
 Record = dict[str, Any]
@@ -59,7 +60,7 @@ Counted = tuple[Counter[str], int | None]
 
 @pytest.mark.promise("tallied")
 def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
-    workspace: NewWorkspace, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     _compare(workspace, api, monkeypatch, shown, 200)
 
@@ -67,13 +68,14 @@ def test_repeated_shuffled_bisected_and_interrupted_batches_count_once(
 @pytest.mark.promise("tallied")
 @pytest.mark.long
 def test_one_hundred_thousand_changes_count_once(
-    workspace: NewWorkspace, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch, shown: Shown
+    workspace: NewWorkspace, api: Api, monkeypatch: pytest.MonkeyPatch, shown: Shown
 ) -> None:
     _keep_in_memory(monkeypatch)
     _compare(workspace, api, monkeypatch, shown, 100_000)
 
 
 def _compare(workspace: NewWorkspace, api: Api, patch: pytest.MonkeyPatch, shown: Shown, number: int) -> None:
+    create_old_agent(api)
     chance, faults = random.Random(number), Counter[str]()
     changes = [_change(workspace.workspace_id, chance, index) for index in range(number)]
     truth = list(changes)

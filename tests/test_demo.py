@@ -8,10 +8,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 from chalicelib import clock, storage
 from chalicelib.webhooks import signature
 from chalicelib.workspaces.store import NewWorkspace
+from infra.cams.commands import cams
 from infra.demo import fill, plan, receiver, texts
 from infra.demo.plan import Talk, Visit
 from infra.local.children import RunError
@@ -177,6 +179,8 @@ def fill_and_compare(workspace: NewWorkspace, pipeline: Pipeline, conversations:
     compare(api, visits)
     once, answered = stored(), reports(api)
     pipeline.run()  # what the streams count again
+    assert reports(api) == answered
+    assert CliRunner().invoke(cams, ["tallies", "recount"]).exit_code == 0
     assert reports(api) == answered
     fill.fill(service, conversations, no_bar)
     assert stored()["cams-conversations"] == once["cams-conversations"]

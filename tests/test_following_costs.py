@@ -16,6 +16,7 @@ from infra.cams import prices
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered
+from tests.old_agents import create_old_agent
 from tests.test_counting_costs import HOUR, START, changes_of_an_hour, cost_of_an_hour
 from tests.test_history import History, history  # noqa: F401 - the fixture
 
@@ -32,6 +33,7 @@ def test_the_table_has_what_follows_a_write(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     lines = ["| What follows | Requests | Read units | Write units | Dollars per million |", "|---|---|---|---|---|"]
+    create_old_agent(api)
     lines += [_line(f"history: {name}", meter, 1) for name, meter in _kept(api, history)]
     agent, wanted = storage.key(workspace.workspace_id, "support"), list[str]()
     monkeypatch.setattr(queues, "send", lambda queue, texts, *rest: wanted.extend(texts))

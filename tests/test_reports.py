@@ -22,6 +22,7 @@ from infra.cams.commands import cams
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime, clear, clear_caches
+from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Stream
 from tests.writes import put_now
 
@@ -327,10 +328,11 @@ def operate(*command: str) -> None:
 
 
 def test_a_change_costs_at_most_1_2_write_units(
-    workspace: NewWorkspace, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """300 page loads in an hour, from 20 countries and with 3 browsers, and a count each quarter of an hour."""
-    start, agent = clock.seconds() // 3_600 * 3_600, storage.key(workspace.workspace_id, "support")
+    agent = storage.key(workspace.workspace_id, create_old_agent(api, "sales"))
+    start = clock.seconds() // 3_600 * 3_600
     changes = [
         Happened(
             agent,

@@ -4,6 +4,9 @@ A change that counts is written as a small row under its version tag, so a repea
 an hour are the sums of its rows, written as absolute numbers into the two rows of its day, never incremented. So
 repeated and reordered requests to count do no harm. The rows of changes expire a week after their hour, which can be
 counted again until the day before.
+
+A stream may deliver a change after its agent was deleted and another one was created with its id. So a count omits the
+changes that are older than the agent.
 """
 
 import json
@@ -31,6 +34,9 @@ _RECENT_SECONDS = 2 * _DAY_SECONDS
 _WRITE_SECONDS = 300
 # The longest delay of a queue. One count answers all requests of this time, so it is cheap beside the changes.
 _DELAY_SECONDS = 900
+# Between the clocks of two processes. No process writes for a deleted agent in the last four seconds before its id is
+# free (`deletion.cascade`).
+_SKEW_SECONDS = 2
 # After it, an eventually consistent read has a row.
 _LAG_SECONDS = 60
 
@@ -88,7 +94,8 @@ def is_imported(record: dict[str, Any]) -> bool:
 def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
-    `agent` is the partition key, `hour` the first second of the hour. Does nothing if a count since `requested_at` has
+    `agent` is the partition key, `hour` the first second of the hour. Omits changes before the agent's creation. Does
+    nothing if a count since `requested_at` has
     done it, if the agent (or without one, the workspace) was deleted, or if the changes begin to expire. Two requests,
     one per MB of changes, and two.
     """
@@ -143,21 +150,26 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
         return
     now = clock.seconds()
-    sums = hours.add_up(_changes(agent, hour))
+    since = owner.open().get(agents.CREATED, 0) - _SKEW_SECONDS if has_agent else 0
+    sums = hours.add_up(_changes(agent, hour, since))
+    if not any(sums.counts) and number not in counts_before["hours"]:
+        return
     _put_if_changed(groups, groups_before, _with_groups(groups_before, number, sums.groups))
     # Last, because it says that the hour was counted.
     if counts_before["hours"].get(number) != sums.counts:
-        counted = {**counts_before["counted"], number: now}
-        _put_if_changed(
-            total, counts_before, {"hours": {**counts_before["hours"], number: sums.counts}, "counted": counted}
-        )
+        by_hour = {**counts_before["hours"], number: sums.counts}
+        if not any(sums.counts):
+            del by_hour[number]
+        _put_if_changed(total, counts_before, {"hours": by_hour, "counted": {**counts_before["counted"], number: now}})
 
 
-def _changes(agent: str, hour: int) -> Iterator[tuple[list[int], list[str]]]:
+def _changes(agent: str, hour: int, since: int) -> Iterator[tuple[list[int], list[str]]]:
+    """The numbers and places of the changes of an hour that were made, and caused, from the Unix second `since` on."""
     within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
     for row in storage.iterate(ChangeRow, agent, within):
         document = row.open()
-        yield document["counts"], document["values"]
+        if document.get("causedAt", _second(storage.split_key(row.period)[-1])) >= since:
+            yield document["counts"], document["values"]
 
 
 def _with_groups(before: Document, number: str, groups: hours.Groups) -> Document:
@@ -179,7 +191,8 @@ def _row(change: Happened) -> ChangeRow:
     second = _second(change.version_tag)
     row = ChangeRow(change.agent, _period(_CHANGE, clock.iso(second)[:13], change.version_tag))
     row.expires_at = clock.to_datetime(second - second % hours.SECONDS + _KEPT_SECONDS)
-    row.seal({"counts": change.numbers(), "values": change.places()})
+    cause = {} if change.caused_at is None else {"causedAt": change.caused_at}
+    row.seal({"counts": change.numbers(), "values": change.places(), **cause})
     return row
 
 

@@ -26,12 +26,14 @@ class Happened(NamedTuple):
     """What a change counts: numbers by name, and the values of dimensions by name.
 
     `agent` is the partition key of the agent, `version_tag` the tag of the write, which also says when it was.
+    `caused_at` is the Unix second of an earlier change that caused this one, None without one.
     """
 
     agent: str
     version_tag: str
     counts: Mapping[str, int]
     values: Mapping[str, Any]
+    caused_at: int | None = None
 
     def numbers(self) -> list[int]:
         """The counts in the order of `NAMES`."""

@@ -5,7 +5,7 @@ A delivery counts when the outcome of its POST is recorded. One that is not sent
 
 from typing import Any
 
-from chalicelib import storage
+from chalicelib import ids, storage
 from chalicelib.analytics import store as analytics
 from chalicelib.analytics.store import NO_AGENT, ChangeRow, Happened
 from chalicelib.webhooks import ledger
@@ -21,5 +21,7 @@ def change_row(record: dict[str, Any]) -> ChangeRow | None:
     # A delivery of the release before this one has no agent.
     workspace_id, *_ = storage.split_key(new["webhook"]["S"])
     agent_id = new.get("agent_id", {"S": NO_AGENT})["S"]
-    counted = Happened(storage.key(workspace_id, agent_id), new["version_tag"]["S"], {"deliveries": 1}, {})
-    return analytics.change_row(counted)
+    agent, tag = storage.key(workspace_id, agent_id), new["version_tag"]["S"]
+    # A delivery may wait for four days, and its agent may be deleted and created again.
+    requested_at = ids.timestamp_of(new["delivery_id"]["S"]) // 1000
+    return analytics.change_row(Happened(agent, tag, {"deliveries": 1}, {}, requested_at))

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from chalicelib.storage import keyring
@@ -10,6 +11,7 @@ from infra.demo.service import Service
 from infra.local.children import RunError
 
 _PASSWORD_BYTES = 12
+_DAY = 24 * 60 * 60
 
 
 def is_filled(service: Service) -> bool:
@@ -28,13 +30,15 @@ def is_filled(service: Service) -> bool:
 def fill(service: Service, conversations: int, progress: Callable[[int], Any]) -> list[plan.Visit]:
     """Make everything that is missing; return the visits. `progress` takes the number of records to a progress bar.
 
-    The history ends where the first agent was made, so an interrupted run continues with the same records.
+    The history ends where the first tool was made, so an interrupted run continues with the same records.
     """
     moment = min(_make_agent(service, agent_id) for agent_id in texts.AGENTS)
     for client_id, client in texts.CLIENTS.items():
         service.call("POST", f"/v2/clients/{client_id}", {**client, "orgId": texts.ORGANISATION})
     visits = plan.draw(moment, conversations)
     keyring.ensure_data_key()
+    for agent_id in texts.AGENTS:
+        history.backdate(service.workspace_id, agent_id, moment - plan.DAYS * _DAY)
     with progress(history.count_rows(visits)) as bar:
         history.write(service.workspace_id, moment, visits, bar.update)
     organisation = {"name": "Harbour Group", "widgetIDs": [*texts.AGENTS], "adminIDs": [*texts.CLIENTS]}
@@ -51,7 +55,7 @@ def let_sign_in(service: Service) -> dict[str, str]:
 
 
 def _make_agent(service: Service, agent_id: str) -> int:
-    """Make an agent with its tools unless it exists; return when it was made, in Unix seconds."""
+    """Make an agent with its tools unless it exists; return when its first tool was made, in Unix seconds."""
     path = f"/v3/agents/{agent_id}"
     found = service.call("GET", path)
     if found is None:
@@ -64,4 +68,5 @@ def _make_agent(service: Service, agent_id: str) -> int:
     for tool in texts.TOOLS[agent_id]:
         if tool["name"] not in made:
             service.call("POST", f"{path}/tools", {"tool": tool})
-    return int(found["createdAtUNIX"])
+    tools = service.call("GET", f"{path}/tools")
+    return min(int(datetime.fromisoformat(tool["createdAt"].replace("Z", "+00:00")).timestamp()) for tool in tools)

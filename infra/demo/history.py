@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from chalicelib import clock, ids, storage
+from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours
 from chalicelib.analytics import store as analytics
 from chalicelib.analytics.hours import Happened
@@ -60,6 +61,14 @@ def write(workspace_id: str, moment: int, visits: Sequence[Visit], report: Calla
     _save(rows(), report)
     _count_conversations(moment, created)
     _count_changes(moment, changes)
+
+
+@storage.in_unit_of_work
+def backdate(workspace_id: str, agent_id: str, second: int) -> None:
+    """Save an agent as created at a Unix second: counts omit the changes before the creation of their agent."""
+    row = agents.read(workspace_id, agent_id)
+    before = row.open()
+    agents.save(row, before, {**before, "createdAtUNIX": second})
 
 
 def _save(rows: Iterable[storage.Row], report: Callable[[int], object]) -> None:

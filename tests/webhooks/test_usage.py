@@ -19,6 +19,7 @@ from chalicelib.webhooks import delivery, functions, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
+from tests.old_agents import create_old_agent
 from tests.webhooks.pipeline import Inbox, Stream, drain, fan_out
 
 NONE = dict.fromkeys(usage.NAMES, 0)
@@ -56,7 +57,7 @@ def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
 def two_days(workspace: NewWorkspace, agent_id: str, api: Api, counting: Counting) -> int:
     """Usage of two of three agents on two days; returns the first second of the second one."""
     for name in ("a", "z"):
-        assert api.post(f"/v2/agents/{name}", {}).status == 200
+        create_old_agent(api, name)
     today = clock.seconds() // DAY * DAY
     for agent, second, numbers in (
         ("a", today - 1, {"conversations": 1, "messages": 3}),

@@ -1,0 +1,198 @@
+"""The counts of an agent with the id of a deleted agent: changes that are older than the agent do not count."""
+
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from chalicelib import clock, ids, storage
+from chalicelib.analytics import counts, hours
+from chalicelib.analytics.counts import DayRow
+from chalicelib.analytics.hours import SECONDS
+from chalicelib.conversations.tallies import TallyRow
+from chalicelib.webhooks import ledger
+from chalicelib.webhooks.functions import tally_deliveries
+from chalicelib.workspaces.store import NewWorkspace
+from infra.cams.commands import cams
+from tests.api import Api
+from tests.cascades import second_run
+from tests.conftest import PassTime
+from tests.test_reports import REPORT, STATE, Pipeline, counted, message, without_from
+from tests.writes import put_now
+
+NEW = counted(conversations=1, messages=2, interactions=1, leads=1, loads=1, newVisitors=1, averageSeconds=0)
+# Seconds that the id is free before it is used again: in the hour of the deletion, or later.
+FREE = [0, 2 * SECONDS]
+
+
+@pytest.fixture
+def pipeline(agent_id: str, monkeypatch: pytest.MonkeyPatch) -> Pipeline:
+    return Pipeline(monkeypatch)
+
+
+def use(api: Api, visitor: str) -> None:
+    """Make one change of each kind that counts."""
+    assert api.post(STATE.format(visitor), {"turns": [message(1_000), message(1_000, "bot")]}).status == 200
+    assert api.post(f"/v2/agents/support/analytics/{visitor}", {"record": "load"}).status == 200
+    assert api.post("/v3/leads", {"lead": {"agentId": "support", "name": visitor}}).status == 200
+
+
+def recreate(api: Api, pass_time: PassTime, free: int = 0) -> None:
+    """Delete the agent, let its cascade end, and create an agent with its id."""
+    assert api.delete("/v3/agents/support").status == 200
+    second_run(pass_time)
+    pass_time(free)
+    assert api.post("/v2/agents/support", {}).status == 200
+
+
+def totals(api: Api) -> dict[str, Any]:
+    return without_from(api.get(REPORT).data["totals"])
+
+
+def conversations_by_origin(api: Api) -> int:
+    groups = api.get(f"{REPORT}?by=origin").data["groups"]
+    return sum(group["totals"]["conversations"] for group in groups)
+
+
+def usage(api: Api) -> dict[str, Any]:
+    (found,) = api.get("/v3/usage").json["data"]
+    return dict(found)
+
+
+def day_rows() -> list[DayRow]:
+    return [*storage.scan(DayRow, DayRow.period.startswith("counts#") | DayRow.period.startswith("groups#"))]
+
+
+def tallies() -> list[int]:
+    """The sums of the rows of months and days."""
+    return [sum(row.tallies()) for row in storage.scan(TallyRow, TallyRow.counts.exists())]
+
+
+def recount() -> None:
+    ran = CliRunner().invoke(cams, ["tallies", "recount"])
+    assert ran.exit_code == 0, ran.output
+
+
+@pytest.mark.parametrize("free", FREE)
+def test_late_changes_of_the_deleted_agent_do_not_count(
+    api: Api, pipeline: Pipeline, pass_time: PassTime, free: int
+) -> None:
+    for visitor in ("ann", "bo", "cy"):
+        use(api, visitor)
+    recreate(api, pass_time, free)
+    use(api, "dee")
+    pipeline.run()
+    assert totals(api) == NEW
+    assert conversations_by_origin(api) == 1
+    assert usage(api)["totals"] == {"conversations": 1, "messages": 2, "interactions": 1, "deliveries": 0, "leads": 1}
+    assert len(usage(api)["days"]) == 1
+
+
+@pytest.mark.parametrize("free", FREE)
+def test_late_changes_of_the_deleted_agent_make_no_rows(
+    api: Api, pipeline: Pipeline, pass_time: PassTime, free: int
+) -> None:
+    use(api, "ann")
+    recreate(api, pass_time, free)
+    pipeline.run()
+    recount()
+    assert totals(api) == counted()
+    assert usage(api)["days"] == []
+    assert day_rows() == []
+
+
+def test_a_change_in_the_second_of_the_creation_counts(api: Api, pipeline: Pipeline, pass_time: PassTime) -> None:
+    """The clock of the process that makes it may be a second behind."""
+    recreate(api, pass_time)
+    pass_time(-1)
+    use(api, "ann")
+    pass_time(1)
+    pipeline.run()
+    assert totals(api) == NEW
+
+
+def test_the_last_change_that_the_cascade_waits_for_does_not_count(
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
+) -> None:
+    """A process that remembers the deleted agent writes for 86 of the 90 seconds."""
+    deleted_at = clock.milliseconds()
+    recreate(api, pass_time)
+    tag = ids.id_at(deleted_at + 86_000, 0)
+    agent = storage.key(workspace.workspace_id, "support")
+    counts.record([hours.Happened(agent, tag, {"loads": 1}, {})])
+    pipeline.run()
+    assert totals(api) == counted()
+
+
+def test_a_late_delivery_of_an_event_of_the_deleted_agent_does_not_count(
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
+) -> None:
+    """A delivery waits for up to four days: its outcome is newer than the agent, its event older."""
+    old_event = ids.new_id()
+    recreate(api, pass_time)
+    for event_id in (old_event, ids.new_id()):
+        row = ledger.new(workspace.workspace_id, "hook", event_id, "agent_updated", event_id)
+        row.agent_id = "support"
+        put_now(row)
+        row.outcome = ledger.DELIVERED
+        put_now(row)
+    tally_deliveries({"Records": pipeline.stream.read("deliveries")}, None)
+    pipeline.run()
+    assert usage(api)["totals"]["deliveries"] == 1
+
+
+def test_a_recount_removes_the_counts_of_the_deleted_agent(
+    workspace: NewWorkspace, api: Api, pipeline: Pipeline, pass_time: PassTime
+) -> None:
+    """An earlier version counted the late changes."""
+    old, agent = clock.iso(clock.seconds()), storage.key(workspace.workspace_id, "support")
+    use(api, "ann")
+    recreate(api, pass_time, 2 * SECONDS)
+    pipeline.run()
+    numbers = [3] * len(hours.NAMES)
+    for kind, document in (
+        ("counts", {"hours": {old[11:13]: numbers}, "counted": {}}),
+        ("groups", {"origin": {old[11:13]: {"web-chat": numbers}}}),
+    ):
+        row = DayRow(agent, storage.key(kind, old[:10]))
+        row.seal(document)
+        put_now(row)
+    assert (totals(api)["conversations"], conversations_by_origin(api)) == (3, 3)
+    use(api, "dee")
+    pipeline.run()
+    recount()
+    assert totals(api) == NEW
+    assert conversations_by_origin(api) == 1
+    assert [[*row.open()["hours"]] for row in day_rows() if row.period.startswith("counts")][-1:] == [
+        [clock.iso(clock.seconds())[11:13]]
+    ]
+
+
+def test_pages_of_a_new_agent_lead_to_its_own_conversations(api: Api, pipeline: Pipeline, pass_time: PassTime) -> None:
+    for visitor in ("ann", "bo", "cy"):
+        use(api, visitor)
+    recreate(api, pass_time)
+    use(api, "dee")
+    for _ in range(2):
+        pipeline.run()
+        assert tallies() == [1, 1]
+        recount()
+
+
+def test_a_count_of_a_deleted_agent_makes_no_rows(api: Api, pipeline: Pipeline, pass_time: PassTime) -> None:
+    use(api, "ann")
+    assert api.delete("/v3/agents/support").status == 200
+    pipeline.run()
+    second_run(pass_time)
+    pipeline.run()
+    assert (tallies(), day_rows()) == ([], [])
+
+
+@pytest.mark.parametrize("path", ["/v2/agents/support", "/v3/agents/support"])
+def test_a_caller_cannot_choose_the_time_of_creation(api: Api, agent_id: str, pipeline: Pipeline, path: str) -> None:
+    members: dict[str, Any] = {"title": "Support", "createdAtUNIX": 4_000_000_000}
+    method, body = ("POST", members) if "v2" in path else ("PATCH", {"agent": members})
+    api.call(method, path, body, api._headers)
+    use(api, "ann")
+    pipeline.run()
+    assert totals(api) == NEW
