@@ -112,6 +112,7 @@ def test_the_index_has_neither_tools_nor_tombstones(api: Api, agent_id: str, wor
     assert [entry.agent_id for entry in entries(workspace)] == ["sales", "support"]
     api.delete("/v3/agents/support")
     assert [entry.agent_id for entry in entries(workspace)] == ["sales"]
+    assert store.list_tombstones(workspace.workspace_id) == ["support"]
 
 
 def test_an_entry_has_at_most_one_kilobyte(api: Api, workspace: NewWorkspace) -> None:

@@ -32,7 +32,7 @@ def test_a_deleted_agent_leaves_no_item(
     answer = api.delete("/v3/agents/support")
     assert answer.json == {"success": True, "message": "Agent deleted successfully"}
     assert [item.keys() for item in left()] == [
-        {"partition", "item", "agent_id", "deleted_at", "version_tag", "changed_by"}
+        {"partition", "item", "workspace", "agent_id", "deleted_at", "version_tag", "changed_by"}
     ]
     assert credentials.list_active(workspace.workspace_id, tokens.AGENT) == []
     assert Api(key).get("/v2/agents/support").status in (401, 404)

@@ -97,6 +97,16 @@ def test_a_sensitive_operation_has_one_home(pattern: str, homes: set[str]) -> No
     assert found == homes
 
 
+def test_only_a_list_of_all_workspaces_scans_a_table() -> None:
+    """A scan reads the items of all workspaces, so its cost would depend on the loudest one."""
+    modules = [*MODULES, *sorted((ROOT / "infra/cams").rglob("*.py"))]
+    found = {one.relative_to(ROOT).as_posix() for one in modules if re.search(r"\bscan\(|\bScan\b", one.read_text())}
+    # The names of DynamoDB's reads; the function itself; its caller.
+    assert found == {
+        "chalicelib/storage/client.py", "chalicelib/storage/reads.py", "chalicelib/workspaces/store.py",
+    }  # fmt: skip
+
+
 def test_a_module_has_a_docstring_and_at_most_three_hundred_lines() -> None:
     texts = {name_of(module): module.read_text(encoding="utf-8") for module in MODULES}
     assert not {name for name, text in texts.items() if len(text.splitlines()) > 300}

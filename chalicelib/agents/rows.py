@@ -45,7 +45,7 @@ class AgentRow(storage.AuthoredRow, storage.DocumentRow):
     """An agent. Its document has the members of the v3 form except the id and `tools`.
 
     `summary` is a small sealed document for lists. A tombstone has the Unix seconds of the deletion in `deleted_at`. It
-    has no document, no summary and no `workspace`, so the indexes omit it.
+    has no document and no summary. In the indexes, it is in a partition apart from the agents: `tombstones`.
     """
 
     class Meta:
@@ -91,6 +91,11 @@ class AgentOrToolRow(storage.Row):
 def is_agent(item: str) -> bool:
     """Whether this is the sort key of an agent. The other items are tools."""
     return storage.split_key(item)[0] == _AGENT
+
+
+def tombstones(workspace_id: str) -> str:
+    """Return the partition of the indexes for the tombstones of a workspace."""
+    return storage.key(workspace_id, "deleted")
 
 
 def key(workspace_id: str, agent_id: str) -> tuple[str, str]:

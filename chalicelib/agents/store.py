@@ -69,6 +69,11 @@ def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
     return row if row is not None and row.is_tombstone else None
 
 
+def list_tombstones(workspace_id: str) -> list[str]:
+    """Return the ids of deleted agents whose cascade is not complete, or has failed. One request per MB."""
+    return [row.agent_id for row in storage.iterate(AgentRow, rows.tombstones(workspace_id), index="by_workspace")]
+
+
 def read(workspace_id: str, agent_id: str) -> AgentRow:
     """The agent. One request. Raises NotFound."""
     return require_found(find(workspace_id, agent_id))
@@ -194,7 +199,8 @@ def save(row: AgentRow, before: Document, after: Document, overlap: int = creden
 
 def delete(row: AgentRow) -> None:
     """Stage the deletion of an agent: `row` becomes its tombstone."""
-    row.document = row.summary = row.workspace = None
+    row.document = row.summary = None
+    row.workspace = rows.tombstones(row.workspace_id)
     row.deleted_at = clock.seconds()
     storage.put(row)
     _known_agents.pop((row.workspace_id, row.agent_id), None)

@@ -210,6 +210,12 @@ def read(workspace_id: str, webhook_id: str, delivery_id: str) -> DeliveryRow:
     return row
 
 
+def list_all(workspace_id: str, webhook_id: str) -> Iterator[DeliveryRow]:
+    """Yield all deliveries to an endpoint, also to one that was deleted."""
+    for partition in _partitions(workspace_id, webhook_id):
+        yield from storage.iterate(DeliveryRow, partition)
+
+
 def list_page(
     workspace_id: str, webhook_id: str, before: str | None, limit: int, status: str | None
 ) -> tuple[list[DeliveryRow], str | None]:

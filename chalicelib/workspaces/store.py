@@ -1,7 +1,7 @@
 """Workspaces in the database, and the credentials issued to them (§5)."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from pynamodb.attributes import UnicodeAttribute
@@ -142,7 +142,12 @@ def require_active(workspace_id: str) -> None:
 
 def list_all() -> list[WorkspaceRow]:
     """All workspaces, oldest first. Scans the whole table; for operators' commands only."""
-    return sorted(storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE), key=lambda row: row.workspace)
+    return sorted(iterate_all(), key=lambda row: row.workspace)
+
+
+def iterate_all() -> Iterator[WorkspaceRow]:
+    """Yield all workspaces, in no order. Scans the table up to the last one that the caller uses."""
+    return storage.scan(WorkspaceRow, WorkspaceRow.item == _WORKSPACE)
 
 
 @storage.in_unit_of_work

@@ -1,6 +1,7 @@
 """The command that shows the report of an agent, from the same counts as `GET /v3/agents/{agent_id}/analytics`."""
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -98,9 +99,9 @@ def _report(workspace_id: str, agent_id: str, period: series.Period, by: str | N
 
 
 def _only_workspace() -> str:
-    found = [row.workspace for row in workspaces.list_all()]
+    found = [row.workspace for row in islice(workspaces.iterate_all(), 2)]
     if len(found) != 1:
-        raise click.UsageError(f"There are {len(found)} workspaces: name one with --workspace.")
+        raise click.UsageError("There is no workspace, or more than one: name one with --workspace.")
     return found[0]
 
 

@@ -1,7 +1,11 @@
 """The deletion of a workspace with everything that belongs to it. It can be interrupted and repeated.
 
 Endpoints are first: without them, the deletions make no webhook. An agent follows its records, and the workspace itself
-is last, so that a repeated deletion finds what is left.
+is last, so that a repeated deletion finds what is left. Deliveries are found by the history, which has the id of every
+endpoint that was deleted.
+
+Visitor tokens stay until they expire, after at most 30 days: nothing lists them, they name no person, and they open
+nothing without the credential that issued them.
 """
 
 import sys
@@ -13,7 +17,7 @@ from typing import Any
 import click
 
 from chalicelib import clock, storage
-from chalicelib.agents.rows import AgentRow
+from chalicelib.agents import store as agents
 from chalicelib.analytics.counts import NO_AGENT
 from chalicelib.console.notifications import allowance, notices
 from chalicelib.conversations.rows import HEAD, ChunkRow
@@ -22,6 +26,7 @@ from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
 from chalicelib.history import store as history
 from chalicelib.storage import Key, answers
+from chalicelib.storage.history import HistoryRow, deletions
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
 from infra.cams import records
@@ -31,10 +36,7 @@ from infra.cams import records
 _LAST_WEBHOOK_SECONDS = 60 + 60 + 10
 _BATCH = 100
 _CONVERSATIONS = 10
-# Their tables have no index by workspace: a delivery outlives its endpoint. Both expire, so the tables stay small.
-_SCANNED: list[tuple[str, Any, Any]] = [
-    ("delivery", ledger.DeliveryRow, ledger.DeliveryRow.webhook),
-]
+_WEBHOOKS = "webhooks"
 
 Receipt = Counter[str]
 
@@ -47,10 +49,10 @@ def delete(workspace_id: str) -> Receipt:
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     receipt: Receipt = Counter()
-    _delete(receipt, "webhook", records.find_rows("webhook", workspace_id, ""))
+    _delete_webhooks(receipt, workspace_id)
     click.echo("Waiting for the last webhooks to end …", err=True)
     clock.sleep(_LAST_WEBHOOK_SECONDS)
-    agent_ids = records.list_agents(workspace_id) + _list_tombstones(workspace_id)
+    agent_ids = records.list_agents(workspace_id) + agents.list_tombstones(workspace_id)
     with click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr) as bar:
         for agent_id in bar:
             _delete_conversations(receipt, workspace_id, agent_id)
@@ -60,17 +62,13 @@ def delete(workspace_id: str) -> Receipt:
     _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, NO_AGENT)))
     for name in ("client", "email", "organisation"):
         _delete(receipt, name, records.find_rows(name, workspace_id, ""))
-    after = None
-    while changes := history.batch_of_workspace(workspace_id, after, _BATCH):
+    _delete_deliveries(receipt, workspace_id)
+    for changes in _changes(workspace_id):
         history.delete(changes)
         receipt["change"] += len(changes)
-        after = changes[-1].change
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
     _delete(receipt, "stored answer", answers.list_all(workspace_id))
-    with click.progressbar(_SCANNED, label="Scanning deliveries and stored answers", file=sys.stderr) as tables:
-        for name, row, partition_key in tables:
-            _delete(receipt, name, storage.scan(row, partition_key.startswith(storage.key(workspace_id, ""))))
     _delete_credentials(receipt, workspace_id)
     _delete(receipt, "erasure", erasures.list_all(workspace_id))
     _delete(receipt, "notice", [*notices.list_all(workspace_id), *allowance.list_all(workspace_id)])
@@ -80,10 +78,26 @@ def delete(workspace_id: str) -> Receipt:
     return receipt
 
 
-def _list_tombstones(workspace_id: str) -> list[str]:
-    """The ids of deleted agents whose cascade is not complete, or has failed. The index omits them, so this scans."""
-    of_workspace = AgentRow.partition.startswith(storage.key(workspace_id, ""))
-    return [row.agent_id for row in storage.scan(AgentRow, of_workspace & AgentRow.deleted_at.exists())]
+def _delete_webhooks(receipt: Receipt, workspace_id: str) -> None:
+    """Delete the endpoints, after the history has their ids: a repeated deletion finds their deliveries."""
+    rows = [*records.find_rows("webhook", workspace_id, "")]
+    webhook_ids = [row.webhook_id for row in rows]
+    storage.save_many(deletions(workspace_id, _WEBHOOKS, webhook_ids, clock.milliseconds(), None))
+    _delete(receipt, "webhook", rows)
+
+
+def _delete_deliveries(receipt: Receipt, workspace_id: str) -> None:
+    resources = {row.resource for changes in _changes(workspace_id) for row in changes}
+    for kind, _, webhook_id in (resource.partition("/") for resource in sorted(resources)):
+        if kind == _WEBHOOKS:
+            _delete(receipt, "delivery", ledger.list_all(workspace_id, webhook_id))
+
+
+def _changes(workspace_id: str) -> Iterator[list[HistoryRow]]:
+    after = None
+    while changes := history.batch_of_workspace(workspace_id, after, _BATCH):
+        yield changes
+        after = changes[-1].change
 
 
 def _delete(receipt: Receipt, name: str, rows: Iterable[Any]) -> None:
@@ -112,5 +126,3 @@ def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
         rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
         _delete(receipt, "credential", [row for row in rows if row and row.workspace == workspace_id])
         storage.delete_many(entries)
-    row = credentials.CredentialRow  # nothing lists a visitor token
-    _delete(receipt, "credential", storage.scan(row, (row.workspace == workspace_id) & row.issuer.exists()))

@@ -12,15 +12,18 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.console.notifications import allowance, notices
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
+from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import removal
 from infra.deploy.functions import API, FUNCTIONS
 from tests.api import Api
+from tests.capacity import metered
 from tests.moto_tables import items
 from tests.webhooks import pipeline
 from tests.workspace_life.commands import run, succeed
-from tests.workspace_life.filled import of, rows_of
+from tests.workspace_life.filled import fill, of, rows_of
 from tests.workspace_life.interruptions import crashes, each_crash
 
 
@@ -53,15 +56,38 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     assert "no such workspace" in run("delete", full.workspace_id, "--yes").stderr
 
 
-def test_a_deletion_includes_visitor_tokens(full: NewWorkspace, neighbour: NewWorkspace) -> None:
-    for made in (full, neighbour):
-        issued = Api(made.workspace_key).post("/agents/support/interact/ann/visitor-tokens", {"token": {}})
-        assert issued.status == 200
+def test_a_deletion_leaves_visitor_tokens_that_open_nothing_and_expire(full: NewWorkspace) -> None:
+    """Nothing lists them: finding them would read the tokens of all workspaces."""
+    path = "/agents/support/interact/ann"
+    token = Api(full.workspace_key).post(f"{path}/visitor-tokens", {"token": {}}).data["token"]
+    assert Api(token).post(f"{path}/state").status == 200
     succeed("suspend", full.workspace_id, "--yes")
-    before, untouched = of(full.workspace_id), rows_of(neighbour)
+    before = of(full.workspace_id)
     receipt = json.loads(succeed("delete", full.workspace_id, "--yes", "--json").stdout)
-    assert (of(full.workspace_id), receipt["credential"]) == ({}, before["cams-credentials"])
-    assert rows_of(neighbour) == untouched
+    assert receipt["credential"] == before["cams-credentials"] - 1
+    assert of(full.workspace_id) == {"cams-credentials": 1}
+    (row,) = rows_of(full)["cams-credentials"]
+    assert (row["kind"]["S"], "expires_at" in row) == ("visitor", True)
+    auth.clear_cache()
+    assert Api(token).post(f"{path}/state").status == 401
+
+
+def test_a_deletion_costs_the_same_whatever_another_workspace_has_stored(
+    full: NewWorkspace, other_workspace: NewWorkspace
+) -> None:
+    costs = []
+    for is_loud in (False, True):
+        made = workspaces.create("Test")
+        if is_loud:
+            with pipeline.inbox() as inbox:
+                fill(other_workspace, inbox.url())
+        Api(made.workspace_key).post("/v2/agents/support", {})
+        succeed("suspend", made.workspace_id, "--yes")
+        with metered() as meter:
+            removal.delete(made.workspace_id)
+        costs.append((meter.requests, meter.reads, meter.writes))
+    assert costs[0] == costs[1]
+    assert "Scan" not in costs[0][0]
 
 
 def test_a_deletion_includes_the_index_of_messages_and_erasures(full: NewWorkspace, neighbour: NewWorkspace) -> None:
