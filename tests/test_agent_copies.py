@@ -269,7 +269,10 @@ def test_an_agent_with_every_member_and_50_tools_survives_two_moves(api: Api, ot
         {},
         {"title": "x"},
         {"ui": {}, "nodes": [], "tabs": [], "photoappOptions": {}},
-        {"agentPlatform": {"a": [1.0, 1, None]}, "tools": [{}, {"name": "x"}, {"fields": [{}, {"key": "k"}]}]},
+        {
+            "agentPlatform": {"a": [1.0, 1, None]},
+            "tools": [{"name": ""}, {"name": "x"}, {"name": "y", "fields": [{}, {"key": "k"}]}],
+        },
         {"assignedToolsIds": ["tools.1", "tools.0", "tools.1"], "tools": [{"name": "a"}, {"name": "b"}]},
         {"assignedToolsIds": [], "retention": {"days": 30}},
     ],

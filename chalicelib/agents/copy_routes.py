@@ -41,7 +41,7 @@ def clone_agent(agent_id: str) -> Response:
     """
     workspace_id = auth.caller().workspace_id
     made = copies.clone(workspace_id, copies.read_whole(workspace_id, agent_id))
-    return _created("Agent cloned successfully", made, [])
+    return _created("Agent cloned successfully", made)
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
@@ -89,10 +89,10 @@ def import_agent() -> Response:
     body: record.TemplateIn = messages.body()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")
     made = templates.create(auth.caller().workspace_id, document, body.template)
-    return _created("Agent imported successfully", made, messages.warnings())
+    return _created("Agent imported successfully", made)
 
 
-def _created(message: str, made: copies.Copy, warnings: list[errors.Issue]) -> Response:
-    warnings = [*warnings, *privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")]
+def _created(message: str, made: copies.Copy) -> Response:
+    warnings = privileges.warn_of_lasting(f"agent.{privileges.AGENT_KEY}")
     found = store.AgentAndTools(made.row, made.tools)
     return answer.with_tools(message, made.row, answer.encode(made.document), found, warnings)

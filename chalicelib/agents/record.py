@@ -218,13 +218,19 @@ class NewAgentIn(Wire):
     agent: NewAgent
 
 
+class TemplateTool(Tool):
+    """A tool of a template. `name` is required."""
+
+    name: str
+
+
 class Template(AgentV3):
     """An agent without secrets and ids, with its `tools`.
 
     `assignedToolsIds`, and `toolsIds` of a node, name a tool by its place in `tools`: `tools.0` is the first.
     """
 
-    tools: list[Tool] | None = None
+    tools: list[TemplateTool] | None = None  # type: ignore[assignment]
 
 
 class TemplateIn(Wire):

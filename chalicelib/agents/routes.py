@@ -21,7 +21,6 @@ routes = Blueprint(__name__)
 
 _DEFAULTS = {"agentPlatform": "vg"}
 _KEY = f"agent.{privileges.AGENT_KEY}"
-_TOOLS_IGNORED = errors.Issue(path="agent.tools", message="is not applied; change each tool at /v3/tools/{tool_id}")
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
@@ -84,7 +83,7 @@ def create_agent() -> Response:
     row, document = store.create(workspace_id, agent_id, given)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
-    warnings = [*messages.warnings(), *privileges.warn_of_lasting(_KEY)]
+    warnings = privileges.warn_of_lasting(_KEY)
     return answer.with_tools("Agent created successfully", row, answer.encode(document), made, warnings)
 
 
@@ -100,7 +99,7 @@ def create_agent() -> Response:
 def change_agent(agent_id: str) -> Response:
     """Change an agent. Objects merge, lists replace, `nodes` merge by id, and `null` clears a member.
 
-    `tools` is not applied, and `warnings` says so: change each tool by its own route. Members that the service does not
+    `tools` is ignored, and `warnings` lists it: change each tool by its own route. Members that the service does not
     know replace what is stored under their name, and `warnings` names them. Only the workspace key sets
     `SECRET_API_KEY`.
     """
@@ -110,10 +109,7 @@ def change_agent(agent_id: str) -> Response:
     before = row.open()
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
     after = store.save(row, before, privileges.guard_agent_key(before, merged, _KEY))
-    ignored = [_TOOLS_IGNORED] if "tools" in change.agent.model_fields_set else []
-    return answer.with_tools(
-        "Agent updated successfully", row, answer.encode(after), found, [*ignored, *messages.warnings()]
-    )
+    return answer.with_tools("Agent updated successfully", row, answer.encode(after), found)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -152,7 +148,7 @@ def save_agent(agent_id: str) -> Response:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, forms.merge_v2(before, change))
         document = store.save(row, before, after)
-    success = messages.success(f"Agent {verb} successfully", _v2_form(document), messages.warnings())
+    success = messages.success(f"Agent {verb} successfully", _v2_form(document))
     return etag.tagged(success, row)
 
 

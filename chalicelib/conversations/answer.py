@@ -40,6 +40,7 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "origin": after.metadata.get("origin"),
         "userID": user_id,
         "agentID": agent_id,
+        "warnings": messages.warnings() or None,
     }
     turns = after.turns.decode()
     if after is not before and not messages.fits(turns, RESERVED):

@@ -104,6 +104,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
 @operation(
     body="models.MessageChange",
     data="models.Message",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     examples="conversations.CHANGE_MESSAGE",
@@ -111,7 +112,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
 def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Change a message. Members that you leave out keep their values, and `null` clears a member.
 
-    `mid` is ignored. A changed message is not a new one.
+    `mid` is ignored, and `warnings` lists it. A changed message is not a new one.
     """
     change: models.MessageChange = messages.body()
     agent, row = _read(agent_id, convo_id)
@@ -119,7 +120,8 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     after = editing.edit(before, message_id, {**change.message}, clock.seconds())
     _save_changed(row, agent, before, after)
     changed = append.by_mid(json.loads(after.turns))[message_id]
-    return etag.tagged(messages.success("Message updated successfully", transcript.flat(changed)), row)
+    ignored = [errors.Issue(path="message.mid", message=messages.IGNORED)] if "mid" in change.message else []
+    return etag.tagged(messages.success("Message updated successfully", transcript.flat(changed), ignored), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])

@@ -106,6 +106,13 @@ class StateIn(Wire):
     metadata: ConvoMeta | None = None
 
 
+class Issue(Wire):
+    """A violated rule, or a warning: the path of a member, and the rule."""
+
+    path: str
+    message: str
+
+
 class StateOut(Wire):
     """The answer of the state route (§4.3), without the `data` envelope."""
 
@@ -121,6 +128,7 @@ class StateOut(Wire):
     userID: str
     agentID: str
     oldTurns: list[TurnOut] = omitted()
+    warnings: list[Issue] = omitted()
 
 
 class NewMessages(Wire):

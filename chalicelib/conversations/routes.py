@@ -30,6 +30,7 @@ routes = Blueprint(__name__)
     max_bytes=MAX_BODY_BYTES,
     max_values=MAX_BODY_VALUES,
     whole="models.StateOut",
+    warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
     examples="conversations.EXCHANGE_STATE",
@@ -91,6 +92,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     body="models.ConversationIn",
     data="models.CreatedConversation",
     creates=True,
+    warns=True,
     raises=(errors.NotFound, errors.TooLarge),
     examples="conversations.CREATE_CONVERSATION",
 )

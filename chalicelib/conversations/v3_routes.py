@@ -114,6 +114,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 @operation(
     body="models.ConversationChange",
     data="models.ConvoMetaV3",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     examples="conversations_v3.CHANGE_CONVERSATION",

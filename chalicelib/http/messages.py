@@ -37,6 +37,8 @@ _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_NUMBER = 999_999_999
 _MAX_ISSUES = 20
 _UNKNOWN = "is not a member of this object"
+# The warning about a member that the caller may send back as it was read.
+IGNORED = "is ignored; this operation does not set it"
 # Pydantic describes all its errors, or none. Each takes about half a kilobyte.
 _MAX_ERRORS = 1_000
 
@@ -77,7 +79,10 @@ def body() -> Any:
 
 
 def warnings() -> list[errors.Issue]:
-    """The members of the body that are not known, which the response names. Only after `body`."""
+    """The members of the body that are not known or have no effect, up to 20; none before `body`.
+
+    `success` lists them.
+    """
     return exchange.current().warnings
 
 
@@ -166,10 +171,16 @@ def response_too_large() -> errors.TooLarge:
     return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
-def success(message: str, data: Any = None, warnings: Sequence[errors.Issue] = ()) -> Response:
-    """The success envelope (§2.1), without `data` if it is None; with `warnings` if there are any."""
-    body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
+def success(message: str, data: Any = None, further: Sequence[errors.Issue] = ()) -> Response:
+    """The success envelope (§2.1), without `data` if it is None."""
+    body = opening(message, further)
     return json_response(body if data is None else {**body, "data": data})
+
+
+def opening(message: str, further: Sequence[errors.Issue] = ()) -> dict[str, Any]:
+    """The success envelope (§2.1) without `data`, with the warnings of the body and `further` ones if there are any."""
+    named = [*warnings(), *further]
+    return {"success": True, "message": message} | ({"warnings": named} if named else {})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
@@ -197,8 +208,16 @@ def _read_body(declared: "operation.operation") -> Any:
         raise errors.UnsupportedMediaType()
     parsed = parse(declared.body, raw)
     if declared.warns:
-        exchange.current().warnings = _unknown_members(parsed)
+        exchange.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
     return parsed
+
+
+def _ignored_members(body: Any) -> list[errors.Issue]:
+    """An issue for each member that has no effect, up to 20."""
+    from chalicelib.http.wire import find_ignored_members
+
+    found = islice(find_ignored_members(body), _MAX_ISSUES)
+    return [{"path": dotted(location), "message": IGNORED} for location in found]
 
 
 def _unknown_members(body: Any) -> list[errors.Issue]:

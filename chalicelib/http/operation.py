@@ -49,7 +49,7 @@ class operation:  # noqa: N801 - it is used as a decorator
     - `raises`: the errors specific to this endpoint. The common ones (authentication, validation, availability) are
       derived from the other arguments.
     - `creates`: the endpoint creates a record and returns it.
-    - `warns`: the response can have `warnings`, which name members that are unknown, were not applied, name no record,
+    - `warns`: the response can have `warnings`, which name members that are unknown, are ignored, name no record,
       or outlive the token.
     - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
     - `tag`: the resource, by default the view's package.

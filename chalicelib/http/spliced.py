@@ -10,10 +10,9 @@ from chalicelib import errors, storage
 from chalicelib.http import messages
 
 
-def success(message: str, text: str, warnings: Sequence[errors.Issue] = ()) -> Response:
-    """The success envelope of a record with this JSON text, which is not parsed; with `warnings` if there are any."""
-    body = {"success": True, "message": message} | ({"warnings": warnings} if warnings else {})
-    opening = storage.encode_json(body).decode().removesuffix("}")
+def success(message: str, text: str, further: Sequence[errors.Issue] = ()) -> Response:
+    """The success envelope of a record with this JSON text, which is not parsed; `further` are added to `warnings`."""
+    opening = storage.encode_json(messages.opening(message, further)).decode().removesuffix("}")
     return messages.text_response(f'{opening},"data":{text}}}')
 
 

@@ -164,16 +164,31 @@ class OpenWire(Wire):
 Location = tuple[int | str, ...]
 
 
-def find_unknown_members(value: Any, location: Location = ()) -> Iterator[tuple[Location, Any]]:
+def find_unknown_members(body: "Wire") -> Iterator[tuple[Location, Any]]:
     """The members that the objects in a parsed body do not know: locations and values."""
-    if isinstance(value, OpenWire):
-        yield from (((*location, name), given) for name, given in value.__pydantic_extra__.items())
+    for location, found in _objects(body, ()):
+        if isinstance(found, OpenWire):
+            yield from (((*location, name), given) for name, given in found.__pydantic_extra__.items())
+
+
+def find_ignored_members(body: "Wire") -> Iterator[Location]:
+    """The locations of the members in a parsed body that have no effect: the caller sent what the service sets."""
+    for location, found in _objects(body, ()):
+        for name in sorted(found.model_fields_set & read_only_members(type(found))):
+            yield (*location, name)
+
+
+def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "Wire"]]:
+    """The objects in a parsed body with their locations, without those inside a member that has no effect."""
     if isinstance(value, Wire):
+        yield location, value
         for name, inner in value.__dict__.items():
-            yield from find_unknown_members(inner, (*location, name))
+            if isinstance(inner, (Wire, list)) and name not in read_only_members(type(value)):
+                yield from _objects(inner, (*location, name))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            yield from find_unknown_members(inner, (*location, index))
+            if isinstance(inner, (Wire, list)):  # a state has 30,000 messages, which are neither
+                yield from _objects(inner, (*location, index))
 
 
 _SHAPE = bytes.maketrans(b"123456789+E", b"0000000000e")  # a sign, too: deleting it would take three times as long

@@ -26,6 +26,7 @@ _DEFAULTS = {"channel": "web-chat"}
     body="models.LeadIn",
     data="models.Lead",
     creates=True,
+    warns=True,
     raises=(errors.NotFound, errors.TooLarge),
     examples="leads.CREATE_LEAD",
 )
@@ -97,6 +98,7 @@ def read_lead(lead_id: str) -> Response:
 @operation(
     body="models.LeadChangeIn",
     data="models.Lead",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     examples="leads.CHANGE_LEAD",

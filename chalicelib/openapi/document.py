@@ -231,7 +231,7 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
         properties["warnings"] = {
             "type": "array",
             "items": reference("Issue"),
-            "description": "Members that are unknown, were not applied, name no record or outlive the token; absent if "
+            "description": "Members that are unknown, are ignored, name no record or outlive the token; absent if "
             "there are none.",
         }
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}

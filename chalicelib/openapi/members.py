@@ -137,6 +137,8 @@ NOTES: dict[str, dict[str, Note]] = {
     "Theme": {"themeType": known("dark")},
     "Tool": _TOOL,
     "NewTool": _TOOL,
+    "TemplateTool": _TOOL,
+    "ToolUpdate": _TOOL,
     "ToolTest": {
         "durationMs": note("The milliseconds until the end of the response, or until the failure."),
         "error": note("The cause of a failure, for people. Null after a complete response, whatever its status."),
@@ -164,6 +166,7 @@ NOTES: dict[str, dict[str, Note]] = {
         "turns": note("The turns of the conversation."),
         "oldTurns": note("The turns before this request."),
         "agentData": note("The agent of the conversation."),
+        "warnings": note("Members of the request that are ignored; absent if there are none."),
     },
     "AnalyticsRecord": {
         "userID": _USER,

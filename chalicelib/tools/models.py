@@ -71,6 +71,12 @@ class NewTool(Tool):
     variablesIds: OptionalTexts = read_only()
 
 
+class ToolUpdate(Tool):
+    """A change of a tool. `name` may be left out, but is never null."""
+
+    name: str = omitted()
+
+
 class ToolIn(Wire):
     """The body of POST."""
 
@@ -80,7 +86,7 @@ class ToolIn(Wire):
 class ToolChange(Wire):
     """The body of PATCH. Members that are left out keep their values; `fields` is replaced as a whole."""
 
-    tool: Tool
+    tool: ToolUpdate
 
 
 class ToolTestIn(Wire):

@@ -41,6 +41,7 @@ def list_tools(agent_id: str) -> Response:
     body="models.ToolIn",
     data="models.Tool",
     creates=True,
+    warns=True,
     raises=(errors.NotFound, errors.TooLarge),
     examples="tools.CREATE_TOOL",
 )
@@ -65,6 +66,7 @@ def read_tool(tool_id: str) -> Response:
 @operation(
     body="models.ToolChange",
     data="models.Tool",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
     examples="tools.CHANGE_TOOL",

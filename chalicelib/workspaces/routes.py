@@ -89,6 +89,7 @@ def read_workspace() -> Response:
 @operation(
     body="models.WorkspaceIn",
     data="models.Workspace",
+    warns=True,
     headers=("If-Match",),
     raises=(errors.Stale,),
     examples="workspaces.CHANGE_WORKSPACE",
