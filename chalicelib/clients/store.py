@@ -12,6 +12,8 @@ from pynamodb.attributes import UnicodeAttribute
 from chalicelib import errors, ids, storage
 from chalicelib.storage import Document, DocumentRow, history, json_equal
 
+_NOBODY = "#"  # no identifier and no hash
+
 
 class ClientRow(storage.AuthoredRow, DocumentRow):
     """A client. Its document has the writable members of the wire model.
@@ -61,10 +63,18 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
 
 def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
     """The client with this email, ignoring case, or None. Two requests."""
-    row = ClientRow(workspace_id, "")
-    claim = _claim(row, email)
-    owner = storage.find(EmailRow, storage.key(workspace_id, "emails"), claim) if claim else None
-    return find(workspace_id, owner.owner) if owner else None
+    (claim,) = storage.find_many([email_key(workspace_id, email)])
+    return find_owner(workspace_id, claim)
+
+
+def email_key(workspace_id: str, email: str) -> storage.Key:
+    """The key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
+    return storage.Key(EmailRow, storage.key(workspace_id, "emails"), _claim(workspace_id, email) or _NOBODY)
+
+
+def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
+    """The client with the claim of an email, or None. One request, also without a claim: both take the same time."""
+    return find(workspace_id, claim.owner if claim else _NOBODY)
 
 
 def key(workspace_id: str, client_id: str) -> storage.Key:
@@ -97,7 +107,7 @@ def save(row: ClientRow, before: Document, after: Document) -> None:
         return
     row.seal(after)
     storage.put(row)
-    old, new = _claim(row, before.get("email")), _claim(row, after.get("email"))
+    old, new = _claim(row.workspace, before.get("email")), _claim(row.workspace, after.get("email"))
     if old == new:
         return
     if new is not None:
@@ -111,15 +121,15 @@ def delete(row: ClientRow) -> None:
     """Stage the deletion of a client and of its claim to the email."""
     storage.delete(row)
     history.stage_deletion(row.workspace, "clients", row.client_id)
-    claim = _claim(row, row.open().get("email"))
+    claim = _claim(row.workspace, row.open().get("email"))
     if claim is not None:
         storage.delete(_email(row, claim), EmailRow.owner == row.client_id)
 
 
-def _claim(row: ClientRow, email: str | None) -> str | None:
+def _claim(workspace_id: str, email: str | None) -> str | None:
     """The hash of an email, ignoring case and surrounding whitespace. None for a blank email."""
     normalised = (email or "").strip().lower()
-    return hashlib.sha256(f"{row.workspace}:{normalised}".encode()).hexdigest() if normalised else None
+    return hashlib.sha256(f"{workspace_id}:{normalised}".encode()).hexdigest() if normalised else None
 
 
 def _email(row: ClientRow, claim: str) -> EmailRow:

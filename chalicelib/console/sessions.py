@@ -7,12 +7,12 @@ deleted or has another email or password, or whose workspace key has ended, open
 import hmac
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any, NamedTuple
 
 from chalice.app import Request
 
-from chalicelib import clock, errors
+from chalicelib import clock, errors, storage
 from chalicelib.clients import store as clients
 from chalicelib.console.pages import OPENED
 from chalicelib.console.shown import called
@@ -127,34 +127,51 @@ def current(request: Request, workspace_id: str) -> Session | None:
 
 
 def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
-    """Stage a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
+    """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
 
-    `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended.
+    `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended. An unknown email takes the
+    same requests as a known one. In a workspace that does not exist, nothing is written.
     """
-    if "key" in fields:
-        sessions.count_key_attempt(workspace_id, _network(address))
-        return _sign_in_with_key(workspace_id, fields["key"])
-    email = fields.get("email", "")
-    sessions.count_attempt(workspace_id, email, _network(address))
-    return _sign_in_client(workspace_id, email, fields.get("password", ""))
+    network, email = _network(address), fields.get("email", "")
+    failures, workspace, claim = storage.find_many(
+        [sessions.failures_key(network), workspaces.key(workspace_id), clients.email_key(workspace_id, email)]
+    )
+    sessions.check_failures(failures)
+    if workspace is None:
+        raise WrongSignIn()
+    try:
+        if "key" in fields:
+            sessions.count_key_attempt(workspace_id, network)
+            issued = _sign_in_with_key(workspace_id, fields["key"])
+        else:
+            sessions.count_attempt(workspace_id, email, network)
+            issued = _sign_in_client(workspace_id, claim, fields.get("password", ""))
+    except WrongSignIn:
+        sessions.count_failure(network)
+        raise
+    with storage.unit_of_work():
+        sessions.require_few_failures(network)
+        workspaces.stage_active(workspace_id)
+        store.stage(issued)
+    return issued
 
 
-def _sign_in_client(workspace_id: str, email: str, password: str) -> Issued:
-    row = clients.find_by_email(workspace_id, email)
+def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> Issued:
+    row = clients.find_owner(workspace_id, claim)
     document = row.open() if row else {}
     expected = document.get("dashboardPassword") or ""
     # Digests have the same length whatever the password, so the comparison takes the same time.
     is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
     if row is None or not expected or not is_right:
         raise WrongSignIn()
-    return _stage(sessions.of_client(workspace_id, row.client_id, _sign_in_data(row, document)))
+    return sessions.of_client(workspace_id, row.client_id, _sign_in_data(row, document))
 
 
 def _sign_in_with_key(workspace_id: str, key: str) -> Issued:
     row = store.find_active(tokens.fingerprint(key)) if tokens.kind(key) == tokens.WORKSPACE else None
     if row is None or row.workspace != workspace_id:
         raise WrongSignIn("The workspace key is wrong.")
-    return _stage(sessions.of_key(row))
+    return sessions.of_key(row)
 
 
 def sign_out(session: Session) -> None:
@@ -166,12 +183,6 @@ def sign_out(session: Session) -> None:
 def clear_cache() -> None:
     """Forget all cached sessions."""
     _cache.clear()
-
-
-def _stage(issued: Issued) -> Issued:
-    workspaces.require_active(issued.credential.workspace)
-    store.stage(issued)
-    return issued
 
 
 def _read(token_hash: str, token: str) -> Session | None:
@@ -203,7 +214,9 @@ def _network(address: str) -> str:
         found = ip_address(address)
     except ValueError:
         return address
-    return str(ip_network(f"{address}/64", strict=False)) if found.version == 6 else address
+    if isinstance(found, IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
 
 
 def _cookie(request: Request) -> str:

@@ -47,6 +47,7 @@ def read_asset(name: str) -> Response:
 def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
         return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
+    # The gateway's own reading of the connection. A caller writes headers such as `X-Forwarded-For` at will.
     fields, address = guard.form(), exchange.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
@@ -59,7 +60,10 @@ def _sign_in(workspace: str) -> Response:
 def _sign_in_page(workspace: str, error: errors.ApiError | None = None) -> Response:
     language, status = guard.language_of(None), error.STATUS_CODE if error else 200
     message = guard.sentence(error, language) if error else None
-    return pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message)
+    response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message)
+    if isinstance(error, stored.TooManyAttempts):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
 
 
 def _workspace() -> str:

@@ -14,6 +14,7 @@ import hmac
 from collections.abc import Sequence
 
 from pynamodb.attributes import NumberAttribute, TTLAttribute, UnicodeAttribute
+from pynamodb.expressions.condition import Condition
 
 from chalicelib import clock, errors, storage
 from chalicelib.credentials import store, tokens
@@ -21,8 +22,10 @@ from chalicelib.credentials.store import CredentialRow, Issued
 
 LIFETIME = store.DAY // 2
 WINDOW = 300
-# Attempts to sign in within a window: of an email from one address, and of an email from anywhere.
+# Attempts to sign in within a window: with an email from one address, and with an email from anywhere.
 MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE = 10, 50
+# Failed attempts of one address within a window, with any emails and keys, in any workspaces.
+MAX_FAILURES = 100
 
 
 class AttemptRow(storage.Row):
@@ -42,6 +45,10 @@ class TooManyAttempts(errors.ApiError):
     STATUS_CODE = 429
     code = "TOO_MANY_ATTEMPTS"
     sentence = "There were too many attempts to sign in; try again in five minutes."
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.retry_after = WINDOW - clock.seconds() % WINDOW  # in seconds
 
 
 def of_client(workspace_id: str, client_id: str, sign_in: Sequence[str | None]) -> Issued:
@@ -72,8 +79,8 @@ def form_token(token: str) -> str:
 def count_attempt(workspace_id: str, email: str, address: str) -> None:
     """Count an attempt to sign in, before it is checked. Raises TooManyAttempts. One request for each limit."""
     name = email.strip().lower()
-    _count(storage.key(workspace_id, name, address), MAX_ATTEMPTS)
-    _count(storage.key(workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
+    _count(_row("email and address", workspace_id, name, address), MAX_ATTEMPTS)
+    _count(_row("email", workspace_id, name), MAX_ATTEMPTS_ANYWHERE)
 
 
 def count_key_attempt(workspace_id: str, address: str) -> None:
@@ -81,13 +88,54 @@ def count_key_attempt(workspace_id: str, address: str) -> None:
 
     Nobody guesses a key. A limit for all addresses would only let a stranger keep all operators out.
     """
-    _count(storage.key(workspace_id, "with a key", address), MAX_ATTEMPTS)
+    _count(_row("key and address", workspace_id, address), MAX_ATTEMPTS)
 
 
-def _count(what: str, most: int) -> None:
+def failures_key(address: str) -> storage.Key:
+    """The key of the failed attempts of an address, for `storage.find_many`."""
+    return storage.Key(AttemptRow, _failures(address).token_hash)
+
+
+def check_failures(row: AttemptRow | None) -> None:
+    """Raise TooManyAttempts if an address with these failed attempts has no more."""
+    if row is not None and row.tried >= MAX_FAILURES:
+        raise TooManyAttempts()
+
+
+def count_failure(address: str) -> None:
+    """Count a failed attempt of an address. Raises TooManyAttempts. One request. Only failures write the row."""
+    _count(_failures(address), MAX_FAILURES)
+
+
+def require_few_failures(address: str) -> None:
+    """Stage the condition that an address may still sign in: attempts at the same time have failed since the check."""
+    row = _failures(address)
+    storage.require(storage.Key(AttemptRow, row.token_hash), _fewer_than(MAX_FAILURES), TooManyAttempts())
+
+
+def _failures(address: str) -> AttemptRow:
+    return _row("address", address)
+
+
+def _row(*parts: str) -> AttemptRow:
+    """The row of the current window for these parts, without its count.
+
+    The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would have the
+    row of `a` and `b#c`.
+    """
     window = clock.seconds() // WINDOW
-    row = AttemptRow(tokens.fingerprint(f"attempt {window} {what}"))
-    end = clock.to_datetime((window + 1) * WINDOW)
-    actions = [AttemptRow.tried.add(1), AttemptRow.expires_at.set(end)]
+    return AttemptRow(
+        tokens.fingerprint(storage.encode_json(["attempt", window, *parts]).decode()),
+        expires_at=clock.to_datetime((window + 1) * WINDOW),
+    )
+
+
+def _count(row: AttemptRow, most: int) -> None:
+    actions = [AttemptRow.tried.add(1), AttemptRow.expires_at.set(row.expires_at)]
     with storage.unit_of_work():
-        storage.update(row, actions, AttemptRow.tried.does_not_exist() | (AttemptRow.tried < most), TooManyAttempts())
+        storage.update(row, actions, _fewer_than(most), TooManyAttempts())
+
+
+def _fewer_than(most: int) -> Condition:
+    few: Condition = AttemptRow.tried.does_not_exist() | (AttemptRow.tried < most)
+    return few

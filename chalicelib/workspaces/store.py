@@ -140,6 +140,12 @@ def require_active(workspace_id: str) -> None:
         raise errors.WorkspaceSuspended()
 
 
+def stage_active(workspace_id: str) -> None:
+    """Stage the condition that a workspace is in use. The commit raises NotFound, and WorkspaceSuspended."""
+    is_active = WorkspaceRow.workspace.exists() & WorkspaceRow.status.does_not_exist()
+    storage.require(key(workspace_id), is_active, lambda _: _not_active(workspace_id))
+
+
 def list_all() -> list[WorkspaceRow]:
     """All workspaces, oldest first. Scans the whole table; for operators' commands only."""
     return sorted(iterate_all(), key=lambda row: row.workspace)
@@ -157,8 +163,7 @@ def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **right
     Raises NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.
     """
     issued = credentials.prepare(workspace_id, kind, name, lifetime, **rights)
-    is_active = WorkspaceRow.workspace.exists() & WorkspaceRow.status.does_not_exist()
-    storage.require(key(workspace_id), is_active, lambda _: _not_active(workspace_id))
+    stage_active(workspace_id)
     credentials.stage(issued)
     return issued
 

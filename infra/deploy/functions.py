@@ -141,7 +141,7 @@ FUNCTIONS = (
         tables={
             **_READ_KEYRING,
             "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
-            "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
+            "credentials": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents/index/by_change": "Query",
             "agents/index/by_workspace": "Query",

@@ -267,7 +267,7 @@ def clients(world: World) -> Any:
     found = world.api.get("/v2/clients").data
     rows = [(client_rows.new(world.workspace.workspace_id, one["ID"]), one.get("email")) for one in found]
     owned = {(item["client_id"]["S"], item["owner"]["S"]) for item in _items("clients", "workspace", world, "emails")}
-    assert owned == {(client_rows._claim(row, email), row.client_id) for row, email in rows if email}
+    assert owned == {(client_rows._claim(row.workspace, email), row.client_id) for row, email in rows if email}
     return found
 
 
