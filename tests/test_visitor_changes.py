@@ -65,6 +65,16 @@ def test_the_key_of_the_agent_still_sets_times(api: Api, agent_id: str) -> None:
     assert key.post(STATE, {"metadata": {"ts": 5}}).json["chatState"]["ts"] == 5
 
 
+def test_only_a_server_sets_the_channel_of_a_message(api: Api, holder: Api) -> None:
+    key = Api(api.get("/v2/agents/support").json["SECRET_API_KEY"])
+    callers = {"visitor": holder, "server": key}
+    sent = {name: one.post(MESSAGES, {"messages": [message(name, channel="chatapp")]}) for name, one in callers.items()}
+    assert {name: answer.data[0].get("channel") for name, answer in sent.items()} == {
+        "visitor": None,
+        "server": "chatapp",
+    }
+
+
 # ---- renames --------------------------------------------------------------------------------------
 
 

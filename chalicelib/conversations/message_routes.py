@@ -50,7 +50,7 @@ def add_messages(agent_id: str, user_id: str) -> Response:
     be repeated. A message without `mid` gets a new one.
 
     A visitor token adds messages of the user: `from` is `human` or absent, which means the same. Another sender is 403.
-    The service sets the `ts` of such a message.
+    The service sets the `ts` of such a message, and ignores its `channel`.
     """
     loaded = _load(agent_id, user_id)
     etag.check_preconditions(loaded.row)

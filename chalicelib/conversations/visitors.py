@@ -1,6 +1,6 @@
 """What a visitor token may do with its conversation (§5): read it, write as its user, and name that user."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
@@ -38,7 +38,7 @@ def restrict_change(asked: "models.StateIn") -> "models.StateIn":
 
 
 def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
-    """Return `asked`; with the user as the sender, and without `ts`, if a visitor token sends it.
+    """Return `asked`; with the user as the sender, and without `ts` and `channel`, if a visitor token sends it.
 
     Raises Forbidden for another sender.
     """
@@ -47,7 +47,9 @@ def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
             if message.get("from") not in (None, received.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
             message["from"] = received.HUMAN
+            # Receivers of webhooks and readers of reports trust both.
             message.pop("ts", None)
+            cast("Document", message).pop("channel", None)
     return asked
 
 
