@@ -71,7 +71,10 @@ def read_metadata(row: ConversationRow) -> Document:
 
 
 def mark(row: ConversationRow) -> str:
-    """A text that changes with each write of a conversation; empty for an index entry without its long metadata."""
+    """A text that changes with each change of a conversation; empty for an index entry without its long metadata.
+
+    Each save seals the metadata with a new nonce, so the digest of a short one changes like the version tag.
+    """
     return hashlib.sha256(row.summary).hexdigest()[:32] if row.summary else row.version_tag or ""
 
 
@@ -133,10 +136,12 @@ def save_metadata(row: ConversationRow, metadata: Document) -> None:
 
 def save(row: ConversationRow, before: State, after: State, agent_name: str | None) -> None:
     """Stage a changed state. Raises TooLarge for metadata that is too large."""
-    if not json_equal(before.metadata, after.metadata):  # sealing again would change the index's entry
+    has_new_turns = (after.turns, after.seen) != (before.turns, before.seen)
+    # Sealing again changes the entry of the index, also if all times in the metadata stay the same (`mark`).
+    if has_new_turns or not json_equal(before.metadata, after.metadata):
         _set_metadata(row, after.metadata)
     storage.put(row)
-    if (after.turns, after.seen) != (before.turns, before.seen):
+    if has_new_turns:
         turns.stage(row, before.turns, after)
     _stage_received(row, after, agent_name)
 

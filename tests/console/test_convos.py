@@ -8,6 +8,7 @@ import pytest
 from chalicelib.console import convos, sessions
 from tests.api import Answer, Api
 from tests.builders import state_body
+from tests.conftest import PassTime
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 
@@ -93,6 +94,24 @@ def test_the_live_address_answers_304_until_something_happens(signed_in: Browser
     changed = signed_in.open(address, **{"If-None-Match": f'"{tag}"'})
     assert (changed.status, "Hello" in changed.text) == (200, True)
     assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
+
+
+def test_the_live_address_shows_each_of_two_edits_in_a_second(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    page = signed_in.open(CONVO)
+    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
+    reply(signed_in, page, "I am looking at it")  # the metadata has the last message
+    (*_, message) = workspace_api.get("/v3/agents/support/convos/ann/messages").data
+    tag, answers = '""', []
+    for text in ("first", "other"):
+        edit = {"message": {"item": {"text": text}}}
+        assert workspace_api.patch(f"/v3/agents/support/convos/ann/messages/{message['mid']}", edit).status == 200
+        live = signed_in.open(address, **{"If-None-Match": tag})
+        answers.append((live.status, text in live.text))
+        tag = live.headers.get("etag", tag)
+        assert signed_in.open(address, **{"If-None-Match": tag}).status == 304
+    assert answers == [(200, True), (200, True)]
 
 
 @pytest.mark.parametrize("created", ["", "%00", "x" * 3_000], ids=["none", "NUL", "long"])
