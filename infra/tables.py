@@ -33,7 +33,8 @@ def _template() -> dict[str, Any]:
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
     """Create all missing tables, queues and keys. Idempotent.
 
-    `prefix` starts the name of each table and queue. Also updates TTL and queue attributes that differ.
+    `prefix` starts the name of each table and queue. Also adds the indexes and streams that a table of an earlier
+    version lacks, and updates TTL and queue attributes that differ.
     """
     _create_tables(sdk("dynamodb"), prefix)
     _create_keys(sdk("kms"))
@@ -47,10 +48,27 @@ def _create_tables(dynamodb: Any, prefix: str) -> None:
         wanted["TableName"] = table_name(properties, prefix)
         if "StreamSpecification" in properties:
             wanted["StreamSpecification"] = {**properties["StreamSpecification"], "StreamEnabled": True}
-        if wanted["TableName"] not in existing:
+        if wanted["TableName"] in existing:
+            _add_missing(dynamodb, wanted)
+        else:
             dynamodb.create_table(**wanted)
         if "TimeToLiveSpecification" in properties:
             enable_ttl(dynamodb, wanted["TableName"], properties["TimeToLiveSpecification"])
+
+
+def _add_missing(dynamodb: Any, wanted: dict[str, Any]) -> None:
+    """Add the indexes and the stream that an existing table lacks. An update creates at most one index."""
+    table = {"TableName": wanted["TableName"]}
+    current = dynamodb.describe_table(**table)["Table"]
+    existing = {one["IndexName"] for one in current.get("GlobalSecondaryIndexes", ())}
+    for index in wanted.get("GlobalSecondaryIndexes", ()):
+        if index["IndexName"] not in existing:
+            keys = {one["AttributeName"] for one in (*current["KeySchema"], *index["KeySchema"])}
+            definitions = [one for one in wanted["AttributeDefinitions"] if one["AttributeName"] in keys]
+            update = {"AttributeDefinitions": definitions, "GlobalSecondaryIndexUpdates": [{"Create": index}]}
+            dynamodb.update_table(**table, **update)
+    if "StreamSpecification" in wanted and "StreamSpecification" not in current:
+        dynamodb.update_table(**table, StreamSpecification=wanted["StreamSpecification"])
 
 
 def table_name(properties: dict[str, Any], prefix: str) -> str:

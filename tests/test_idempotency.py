@@ -138,6 +138,13 @@ def test_other_methods_ignore_the_header(world: World) -> None:
     assert stored()[TABLE] == []
 
 
+@pytest.mark.parametrize(("method", "path", "status"), [("GET", "/openapi.json", 200), ("POST", "/console", 415)])
+def test_a_route_without_a_bearer_token_ignores_the_header(method: str, path: str, status: int, world: World) -> None:
+    plain, keyed = (world.api.call(method, path, None, one) for one in ({}, {idempotency.HEADER: KEY}))
+    assert (plain.status, keyed.status) == (status, status)
+    assert stored()[TABLE] == []
+
+
 def test_a_get_opens_no_unit_of_work(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write staged by mistake raises an error; it is not dropped silently."""
     read = tools.read

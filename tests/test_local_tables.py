@@ -1,6 +1,7 @@
 """The local run creates the queues of the template, and updates existing queues to it."""
 
 import json
+from typing import Any
 
 import boto3
 import pytest
@@ -50,6 +51,39 @@ def test_an_existing_queue_is_updated_to_the_template(engine: None) -> None:
         name: as_declared[name] for name in (*older, "QueueArn")
     }
     assert [one["Body"] for one in sqs.receive_message(QueueUrl=url)["Messages"]] == ["waits"]
+
+
+def test_the_indexes_and_streams_that_an_earlier_version_did_not_have_are_added(engine: None) -> None:
+    dynamodb, wanted = boto3.client("dynamodb"), {}
+    for name in dynamodb.list_tables()["TableNames"]:
+        wanted[name] = dynamodb.describe_table(TableName=name)["Table"]
+        dynamodb.delete_table(TableName=name)
+        keys = {one["AttributeName"] for one in wanted[name]["KeySchema"]}
+        definitions = [one for one in wanted[name]["AttributeDefinitions"] if one["AttributeName"] in keys]
+        older = {"KeySchema": wanted[name]["KeySchema"], "AttributeDefinitions": definitions}
+        dynamodb.create_table(TableName=name, BillingMode="PAY_PER_REQUEST", **older)
+
+    for _ in range(2):
+        tables.create_missing(storage.sdk_client, settings.table_prefix())
+
+    for name, before in wanted.items():
+        found = dynamodb.describe_table(TableName=name)["Table"]
+        assert indexes(found) == indexes(before)
+        assert found.get("StreamSpecification") == before.get("StreamSpecification")
+    assert sum(map(len, map(indexes, wanted.values()))) > 4
+
+
+def indexes(table: Any) -> dict[str, Any]:
+    return {one["IndexName"]: (one["KeySchema"], one["Projection"]) for one in table.get("GlobalSecondaryIndexes", ())}
+
+
+def test_tables_that_match_the_template_are_not_changed(engine: None) -> None:
+    """Otherwise each start of the local run would add a record to its journal."""
+    calls: list[str] = []
+    dynamodb = boto3.client("dynamodb")
+    dynamodb.meta.events.register("before-call.dynamodb", lambda model, **_: calls.append(model.name))
+    tables._create_tables(dynamodb, settings.table_prefix())
+    assert {*calls} <= {"ListTables", "DescribeTable", "DescribeTimeToLive"}
 
 
 def test_queues_that_match_the_template_are_not_changed(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:

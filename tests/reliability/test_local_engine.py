@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from infra import tables
 from infra.local import children, journal
 from infra.local.children import Engine, RunError
 from tests.promises import Shown
@@ -52,6 +54,29 @@ def test_killing_the_engine_under_load_loses_no_acknowledged_write(killed: Kille
 def test_killing_the_engine_under_load_keeps_ids_and_order_of_stream_records(killed: Killed, shown: Shown) -> None:
     _assert_the_stream_is_complete(killed)
     shown(states=len(killed.records))
+
+
+@whole
+def test_an_index_that_is_added_to_a_table_has_its_items_and_survives_a_restart(tmp_path: Path) -> None:
+    """The tables of a local run that an earlier version began."""
+    keys = [{"AttributeName": "request", "KeyType": "HASH"}, {"AttributeName": "part", "KeyType": "RANGE"}]
+    definitions = [{"AttributeName": one["AttributeName"], "AttributeType": "S"} for one in keys]
+    older = {"TableName": "cams-idempotency", "KeySchema": keys, "AttributeDefinitions": definitions}
+    item = {"request": {"S": "w#0a"}, "part": {"S": "answer"}, "shard": {"S": "w#0"}, "body": {"B": b"1"}}
+    with running_engine(tmp_path) as running:
+        client(running, "dynamodb").create_table(**older, BillingMode="PAY_PER_REQUEST")
+        client(running, "dynamodb").put_item(TableName="cams-idempotency", Item=item)
+        tables.create_missing(partial(client, running))
+        kill(running)
+    query = {
+        "KeyConditionExpression": "#shard = :shard",
+        "ExpressionAttributeNames": {"#shard": "shard"},
+        "ExpressionAttributeValues": {":shard": {"S": "w#0"}},
+    }
+    with running_engine(tmp_path) as running:
+        table = {"TableName": "cams-idempotency", "IndexName": "by_workspace"}
+        (found,) = client(running, "dynamodb").query(**table, **query)["Items"]
+    assert found == {name: value for name, value in item.items() if name != "body"}
 
 
 @kept
