@@ -8,8 +8,6 @@ gc.disable()
 import sys
 from functools import partial
 
-from chalice.app import Chalice
-
 from chalicelib import telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
@@ -35,6 +33,7 @@ from chalicelib.erasures.routes import routes as erasures
 from chalicelib.history.functions import functions as keeping
 from chalicelib.history.routes import routes as history
 from chalicelib.http import auth, caching, commit, cors, envelope, privileges
+from chalicelib.http.literal_paths import Service
 from chalicelib.leads.functions import functions as captures
 from chalicelib.leads.routes import routes as leads
 from chalicelib.openapi.routes import routes as openapi
@@ -44,7 +43,7 @@ from chalicelib.webhooks.functions import functions
 from chalicelib.webhooks.routes import routes as webhooks
 from chalicelib.workspaces.routes import routes as workspaces
 
-app = Chalice(app_name="cams")
+app = Service(app_name="cams")
 
 # Outermost first. `envelope` wraps the rest, so every error leaves in the same envelope.
 for middleware in (

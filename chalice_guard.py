@@ -9,7 +9,9 @@ import os
 from pathlib import Path
 
 import click
-from chalice.app import Chalice, DynamoDBEventConfig
+from chalice.app import Chalice, DynamoDBEventConfig, RouteEntry
+
+from chalicelib.http import literal_paths
 
 _DIRECTORY = Path(__file__).resolve().with_name(".chalice")
 _ENGINE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB")
@@ -26,12 +28,23 @@ def require_stage(app: Chalice) -> None:
                 os._exit(1)
             _hide_values()
         return
-    if context.info_name in ("deploy", "package") and (message := _stage_problem(app, context.params["stage"])):
-        raise click.ClickException(message)
+    if context.info_name in ("deploy", "package"):
+        if message := _stage_problem(app, context.params["stage"]):
+            raise click.ClickException(message)
+        declare_methods(app)
     if context.info_name == "local":
         if message := _local_problem(app):
             raise click.ClickException(message)
         _hide_values()
+
+
+def declare_methods(app: Chalice) -> None:
+    """Declare the methods that `literal_paths.Service` serves: API Gateway refuses what no path declares."""
+    for literal, path, method in [*literal_paths.missing_methods(app.routes)]:
+        route = app.routes[path][method]
+        app.routes[literal][method] = RouteEntry(
+            route.view_function, route.view_name, literal, method, content_types=route.content_types, cors=route.cors
+        )
 
 
 def _stage_problem(app: Chalice, stage: str) -> str | None:

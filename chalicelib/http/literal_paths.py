@@ -1,0 +1,56 @@
+"""Paths in which an id equals a word of another route: an agent may have the id `import`, as in `/v3/agents/import`.
+
+API Gateway prefers the route with the word. The methods that this route lacks belong to the route with the variable.
+`chalice_guard` declares them to API Gateway, and `Service` calls the other view.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any
+
+from chalice.app import Chalice
+
+
+class Service(Chalice):
+    """A Chalice app in which every method of a literal path reaches a view."""
+
+    def __call__(self, event: Any, context: Any) -> dict[str, Any]:
+        """Handle the event of an HTTP request."""
+        return super().__call__(with_variable(self.routes, event), context)
+
+
+def with_variable(routes: Mapping[str, Container[str]], event: Any) -> Any:
+    """The event, or that of the route with the variable if the literal path lacks its method."""
+    context = event.get("requestContext", {})
+    literal, method = context.get("resourcePath"), context.get("httpMethod")
+    if literal not in routes or method in routes[literal]:
+        return event
+    path = next((path for path in _variable_paths(routes, literal) if method in routes[path]), None)
+    if path is None:
+        return event
+    values = {**(event.get("pathParameters") or {}), **_words(literal, path)}
+    return {**event, "pathParameters": values, "requestContext": {**context, "resourcePath": path}}
+
+
+def missing_methods(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """The methods that literal paths lack: the literal path, the path with the variable, and the method."""
+    for literal in routes:
+        for path in _variable_paths(routes, literal):
+            yield from ((literal, path, method) for method in routes[path] if method not in routes[literal])
+
+
+def _variable_paths(paths: Iterable[str], literal: str) -> Iterator[str]:
+    """The other paths that have a variable where `literal` has a word, and are equal elsewhere."""
+    for path in paths:
+        pairs = [*zip(path.split("/"), literal.split("/"), strict=False)]
+        if path != literal and path.count("/") == literal.count("/") and all(_covers(*pair) for pair in pairs):
+            yield path
+
+
+def _covers(segment: str, word: str) -> bool:
+    return segment == word or (segment.startswith("{") and not word.startswith("{"))
+
+
+def _words(literal: str, path: str) -> dict[str, str]:
+    """The values of the variables of `path` that are words of `literal`."""
+    pairs = zip(path.split("/"), literal.split("/"), strict=True)
+    return {segment[1:-1]: word for segment, word in pairs if segment != word}

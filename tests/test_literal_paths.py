@@ -1,0 +1,113 @@
+"""Ids that equal a word of another route: every method that this route lacks reaches the view of the id."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chalice.app import Chalice
+from chalice.deploy.swagger import SwaggerGenerator
+
+import chalice_guard
+from app import app
+from chalicelib.http import literal_paths
+from tests.api import Api
+from tests.requests import counted
+
+SPECIFICATION = json.loads(Path("tests/contract/routes.json").read_text(encoding="utf-8"))["specification"]
+
+
+def collisions() -> Iterator[tuple[str, str]]:
+    """Each path with a word, and each path that has a variable there. Found by patterns, unlike in the code."""
+    for path in app.routes:
+        pattern = re.compile(re.sub(r"\\{\w+\\}", r"(?:[^/{}]+|\\{\\w+\\})", re.escape(path)))
+        yield from ((literal, path) for literal in app.routes if literal != path and pattern.fullmatch(literal))
+
+
+def with_id(literal: str, path: str) -> str:
+    """`path` with the id of an agent, and with an id that is no word, where `literal` has the word."""
+    pairs = zip(literal.split("/"), path.split("/"), strict=True)
+    return "/".join(own if own == word else "no-word" for word, own in pairs)
+
+
+def test_the_collisions_are_known() -> None:
+    assert {("/v3/agents/import", "/v3/agents/{agent_id}")} < set(collisions())
+
+
+def test_no_operation_of_the_specification_is_unreachable_for_any_id() -> None:
+    """Otherwise such an id would have to be refused at its creation."""
+    specified = {(one["method"], one["path"]) for one in SPECIFICATION}
+    shadowed = {
+        (method, path)
+        for literal, path in collisions()
+        for method in app.routes[literal].keys() & app.routes[path].keys()
+    }
+    assert shadowed & specified == set()
+
+
+@pytest.mark.parametrize(("literal", "path"), list(collisions()))
+def test_every_other_method_reaches_the_view_of_the_id(
+    api: Api, agent_id: str, literal: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same answer as for an id that no route has as a word, and the same requests."""
+    for method in app.routes[path].keys() - app.routes[literal].keys():
+        answers, costs = [], []
+        for target in (literal, with_id(literal, path)):
+            with counted() as sent:
+                answer = api.call(method, target.replace("{agent_id}", agent_id), {} if method != "GET" else None)
+            answers.append((answer.status, answer.json))
+            costs.append(dict(sent))
+        assert answers[0] == answers[1]
+        assert answers[0][0] in (400, 404)
+        assert costs[0] == costs[1]
+
+
+def test_an_agent_with_the_id_of_a_word_is_read_changed_and_deleted(api: Api) -> None:
+    api.post("/v2/agents/import", {"title": "Import"})
+    path = "/v3/agents/import"
+    assert api.get(path).data["title"] == "Import"
+    assert api.patch(path, {"agent": {"title": "Changed"}}).data["title"] == "Changed"
+    assert api.get(path + "/tools").data == []
+    assert api.post(path, {"template": {"title": "Other"}}).data["id"] != "import"
+    assert api.delete(path).status == 200
+    assert api.get(path).status == 404
+
+
+@pytest.mark.parametrize("word", ["search", "export"])
+def test_a_conversation_with_the_id_of_a_word_is_changed_and_deleted(api: Api, agent_id: str, word: str) -> None:
+    api.post(f"/agents/support/interact/{word}/state", {"metadata": {"userName": "Ann"}})
+    path = f"/v3/agents/support/convos/{word}"
+    assert api.patch(path, {"conversation": {"title": "Changed"}}).data["title"] == "Changed"
+    assert api.delete(path).status == 200
+    assert api.delete(path).status == 404
+
+
+def test_scopes_and_keys_are_those_of_the_view(api: Api, agent_id: str) -> None:
+    api.post("/v2/agents/import", {})
+    scoped = Api(api.post("/v3/tokens", {"token": {"name": "t", "scopes": ["tools:read"]}}).data["token"])
+    assert scoped.get("/v3/agents/import").status == 403
+    assert Api().get("/v3/agents/import").status == 401
+    assert Api(api.get("/v2/agents/support").json["SECRET_API_KEY"]).delete("/v3/agents/import").status == 403
+
+
+def test_a_method_that_no_view_has_is_405(api: Api) -> None:
+    assert api.call("PUT", "/v3/agents/import", {}).status == 405
+    assert api.call("DELETE", "/v3/usage", None).status == 405
+
+
+def test_the_deployment_declares_every_method_to_the_gateway() -> None:
+    copy = Chalice(app_name="copy")
+    for path, methods in app.routes.items():
+        copy.routes[path] = dict(methods)
+    chalice_guard.declare_methods(copy)
+    document: dict[str, Any] = SwaggerGenerator(
+        "eu-west-1", {"api_handler_arn": "arn:aws:lambda:eu-west-1:123456789012:function:api"}
+    ).generate_swagger(copy)
+    for literal, path in collisions():
+        assert document["paths"][literal].keys() >= document["paths"][path].keys()
+        for described in document["paths"][literal].values():
+            named = [one["name"] for one in described.get("parameters", [])]
+            assert named == [part[1:-1] for part in literal.split("/") if part.startswith("{")]
+    assert list(literal_paths.missing_methods(copy.routes)) == []
