@@ -19,6 +19,7 @@ from chalicelib.console.shown import called
 from chalicelib.credentials import sessions, store, tokens
 from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.http import auth
+from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 from chalicelib.workspaces import store as workspaces
@@ -62,8 +63,9 @@ class Session(NamedTuple):
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, None for all of the workspace."""
-        return None if self.client_id is None else list(self.organisation.get("widgetIDs") or ())
+        """The agents whose records the person sees, None for all of the workspace. Another text names no agent."""
+        ids = self.organisation.get("widgetIDs") or ()
+        return None if self.client_id is None else [one for one in ids if IDENTIFIER.fullmatch(one)]
 
     @property
     def is_admin(self) -> bool:
@@ -199,7 +201,8 @@ def _read(token_hash: str, token: str) -> Session | None:
         sessions.proof(token, _sign_in_data(client, document)), row.proof or ""
     ):
         return None
-    organisation = document.get("orgId") and organisations.find(row.workspace, document["orgId"])
+    org_id = document.get("orgId") or ""  # any text: one that is no identifier is no key
+    organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
     return Session(row, token, document, organisation.open() if organisation else {})
 
 

@@ -31,8 +31,6 @@ Record = dict[str, Any]
 
 # Bytes. The longest lines are those of conversations, which have up to 6 MiB of turns.
 MAX_LINE = 32_000_000
-# Bytes of a sort key in DynamoDB.
-_MAX_KEY = 1_024
 
 
 class Rule(NamedTuple):
@@ -73,8 +71,11 @@ _DAYS = _whole(1, 3_650, " of days")
 _COUNT = _whole(0, 2**32 - 1)
 _DIGESTS = _text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
 _ULID = _text("a ULID", ids.ULID.pattern)
-_LEAD_ID = _text("the id of a lead", "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern)
-_IDENTIFIER = _text(ids.IDENTIFIER_RULE, ids.IDENTIFIER.pattern)
+# The id of a tool or a lead, see `parent_scoped_ids`.
+_CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
+_LEAD_ID = _text("the id of a lead", _CHILD_ID)
+_ID = ids.IDENTIFIER.pattern
+_IDENTIFIER = _text(ids.IDENTIFIER_RULE, _ID)
 _TOKEN_HASH = _text("64 hexadecimal digits", "[0-9a-f]{64}")
 _CREDENTIAL_KIND = _text("workspace, access or agent", "|".join((tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)))
 # DynamoDB has no empty set, and a token without scopes opens everything.
@@ -98,6 +99,15 @@ _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (UnicodeSetAttribute, _TEXTS),
     (UnicodeAttribute, _ANY_TEXT),
 ]
+_KEYS = {
+    "credential": f"credential#({tokens.WORKSPACE}|{tokens.ACCESS}|{tokens.AGENT}#{_ID})#{ids.ULID.pattern}",
+    "client": _ID,
+    "email": "[0-9a-f]{64}",
+    "organisation": _ID,
+    "agent": f"agent#{_ID}",
+    "tool": f"tool#{_CHILD_ID}",
+    "analytics": _ID,
+}
 _MEMBERS: dict[str, dict[str, Shape]] = {
     "workspace": {
         "document": {
@@ -173,18 +183,12 @@ def _of_row(name: str) -> dict[str, Shape]:
 
 
 def _key(name: str) -> Rule:
-    kind = records.KINDS[name]
+    """The key of a record, part by part: a part that contains a separator could make the key of another record."""
     if name == "workspace":
         return _text("workspace", name)
     if name in ("conversation", "webhook"):
         return _ULID
-    if name == "lead":
-        return _LEAD_ID
-
-    def holds(value: Any) -> bool:
-        return isinstance(value, str) and kind.low < value < kind.high and len(value.encode()) <= _MAX_KEY
-
-    return Rule(f"the key of a record of the kind {name}", holds)
+    return _LEAD_ID if name == "lead" else _text(f"the key of a record of the kind {name}", _KEYS[name])
 
 
 def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
