@@ -6,8 +6,8 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.agents import store as agents
+from chalicelib.credentials import sessions, tokens
 from chalicelib.credentials import store as credentials
-from chalicelib.credentials import tokens
 from chalicelib.http import auth
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
@@ -159,6 +159,16 @@ def test_only_a_text_that_can_be_a_key_costs_a_read(api: Api, agent_id: str) -> 
         costs[name] = dict(sent)
     looked_up = {*OWN_KEYS, "a space at the end", "a line break", "unknown token", "a token of another kind"}
     assert costs == {name: {"GetItem": 1} if name in looked_up else {} for name in costs}
+
+
+def test_no_key_has_the_hash_of_another_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The counters of the sign-in have rows in the same table, and callers choose the texts that are counted."""
+    hashed: list[str] = []
+    monkeypatch.setattr(tokens, "fingerprint", lambda text: hashed.append(text) or "hash")
+    sessions._row("address", "203.0.113.7")
+    tokens.conversation_fingerprint("k" * 32, "ann")
+    assert len(hashed) == 2
+    assert [text for text in hashed if tokens.is_well_formed(text)] == []
 
 
 def test_a_clone_gets_a_key_of_its_own(api: Api, agent_id: str) -> None:

@@ -121,11 +121,12 @@ def _row(*parts: str) -> AttemptRow:
     """The row of the current window for these parts, without its count.
 
     The caller chooses the parts, so they are hashed as a JSON list: joined by a separator, `a#b` and `c` would have the
-    row of `a` and `b#c`.
+    row of `a` and `b#c`. The space before the list keeps the row apart from those of agent keys, which have none: a
+    caller could set the text as a key.
     """
     window = clock.seconds() // WINDOW
     return AttemptRow(
-        tokens.fingerprint(storage.encode_json(["attempt", window, *parts]).decode()),
+        tokens.fingerprint(f"attempt {storage.encode_json([window, *parts]).decode()}"),
         expires_at=clock.to_datetime((window + 1) * WINDOW),
     )
 
