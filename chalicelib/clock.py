@@ -2,6 +2,7 @@
 
 import time
 from datetime import datetime, timezone
+from typing import Any
 
 
 def milliseconds() -> int:
@@ -27,6 +28,14 @@ def to_datetime(unix_seconds: int) -> datetime:
 def iso(unix_seconds: int) -> str:
     """`unix_seconds` in ISO 8601 and UTC, the format of tools and created conversations (§2.2, §2.11)."""
     return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def iso_or_none(value: Any, units: int = 1) -> str | None:
+    """`value` in ISO 8601, with `units` per second; None for a stored value that is no time, such as a text."""
+    try:
+        return iso(int(value // units))
+    except (TypeError, ValueError, OverflowError, OSError):  # of a year after 9999, an infinity
+        return None
 
 
 def start_of_day(date: str) -> int:

@@ -6,23 +6,32 @@ after the year 9999. Beside it is a good record of another workspace, which is a
 
 import base64
 import copy
+import csv
+import io
+import itertools
 import json
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from chalice.app import SQSEventConfig
+from click.testing import CliRunner
 
 from app import app
-from chalicelib import queues, storage
+from chalicelib import clock, ids, queues, storage
 from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import store as conversations
+from chalicelib.conversations.received import Seen
+from chalicelib.conversations.state import State
+from chalicelib.leads.store import LeadRow
 from chalicelib.queues import stream_batches
-from chalicelib.storage import encryption
+from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
+from infra.cams.commands import cams
 from infra.deploy.functions import FUNCTIONS, Function
 from tests.api import Api
 from tests.builders import webhook_body
@@ -287,3 +296,52 @@ def test_a_message_is_processed_beside_wrong_messages(
 
 def reports(function: Function) -> bool:
     return "FunctionResponseTypes" in function.mapping_settings
+
+
+# Stored records
+
+
+def test_records_of_a_wrong_form_that_are_stored_already_are_exported_and_counted(
+    workspace: NewWorkspace, api: Api
+) -> None:
+    """A CSV shows what is no time or no list as text. A recount leaves out what was created at no time."""
+    assert api.post("/v2/agents/support", {"title": "Support"}).status == 200
+    members = ("agentName", "name", "email", "phone", "channel", "createdAt")
+    partition = parent_scoped_ids.partition(workspace.workspace_id, "support")
+    for number, (member, value) in enumerate(itertools.product(members, STORED)):
+        ulid = ids.id_at(clock.milliseconds(), number)
+        lead = LeadRow(partition, parent_scoped_ids.id_at("support", ulid), version_tag=ulid)
+        lead.workspace, lead.captured = workspace.workspace_id, ulid
+        lead.seal(_with({"agentId": "support", "channel": "web-chat", "createdAt": 1}, member, value))
+        storage.save_many([lead])
+    names = ("title", "state", "userName", "origin", "tags", "messagesNum", "lastModified")
+    for number, (member, value) in enumerate(itertools.product(names, STORED)):
+        _store_conversation(workspace.workspace_id, f"c{number}", ids.new_id(), member, value)
+    _store_conversation(workspace.workspace_id, "late", LATE_ULID, "title", "Late")
+    for path, rows in (("/v3/leads", members), ("/v3/agents/support/convos", names)):
+        lines, cursor = 0, f"{path}/export?format=csv"
+        while cursor:
+            answer = api.get(cursor)
+            assert answer.status == 200, answer.text
+            lines += len([*csv.reader(io.StringIO(answer.text))])
+            link = answer.headers.get("link", "")
+            cursor = f"{path}/export{link.partition('<')[2].partition('>')[0]}" if link else ""
+        assert lines > len(rows) * len(STORED)
+    recounted = CliRunner().invoke(cams, ["tallies", "recount", "--workspace", workspace.workspace_id])
+    assert recounted.exit_code == 0, recounted.output
+
+
+STORED = tuple(value for value in MEMBERS if not (isinstance(value, float) and not math.isfinite(value)))
+
+
+def _with(document: dict[str, Any], member: str, value: Any) -> dict[str, Any]:
+    changed = {name: one for name, one in document.items() if name != member}
+    return changed if value is ABSENT else {**changed, member: value if value != "x" * 100_000 else "x" * 10_000}
+
+
+def _store_conversation(workspace_id: str, name: str, created: str, member: str, value: Any) -> None:
+    row = conversations.ConversationRow(storage.key(workspace_id, "support", name), version_tag=created)
+    row.agent, row.created = storage.key(workspace_id, "support"), created
+    turns = b'[{"from":"human","ts":1,"messages":{"mid":"m","item":{"text":"Hello"}}}]'
+    metadata = _with({"lastModified": 1, "tags": ["one"]}, member, value)
+    storage.save_many([conversations.restore(row, State(metadata, turns, Seen(1, 1)))])

@@ -64,13 +64,14 @@ def _line(one: Transcript) -> str:
 
 def _row(one: Transcript) -> str:
     messages = transcript.all_messages(one.turns)
+    tags = (one.conversation or {}).get("tags")
     spoken = (f"{said.get('from', '')}: {received.text_of(said.get('item'))}" for said in messages)
     conversation = one.conversation or {}
     cells = {
         **conversation,
-        "created": clock.iso(ids.timestamp_of(one.position) // 1000),
-        "lastModified": clock.iso(conversation["lastModified"]),
-        "tags": ", ".join(conversation.get("tags", ())),
+        "created": clock.iso_or_none(ids.timestamp_of(one.position), units=1000),
+        "lastModified": clock.iso_or_none(conversation.get("lastModified")) or conversation.get("lastModified"),
+        "tags": ", ".join(map(str, tags)) if isinstance(tags, list) else tags,
         "transcript": "\n".join(spoken),
     }
     return files.csv_line(cells.get(name) for name in _COLUMNS)

@@ -77,9 +77,17 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
     """
     found, cursor = set(tallies.list_quarters(workspace_id, agent_id)), None
     while entries := _older(workspace_id, agent_id, cursor, _CHUNK):
-        found |= {jump.quarter_of(entry.created) for entry in entries}
+        found |= {quarter for entry in entries if (quarter := _quarter_of(entry))}
         cursor = entries[-1].created
     return sorted(found)
+
+
+def _quarter_of(entry: ConversationRow) -> Quarter | None:
+    """The quarter hour of an entry; None for one whose key is no time, which an earlier version may have imported."""
+    try:
+        return jump.quarter_of(entry.created)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _from_jump(workspace_id: str, agent_id: str, found: Jump) -> list[ConversationRow]:

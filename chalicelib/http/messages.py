@@ -36,7 +36,7 @@ _JSON = {"Content-Type": "application/json"}
 _PAGE = re.compile(r"[1-9][0-9]{0,8}")
 _MAX_NUMBER = 999_999_999
 _MAX_ISSUES = 20
-_UNKNOWN = "is not a member of this object"
+UNKNOWN = "is not a member of this object"
 # The warning about a member that the caller may send back as it was read.
 IGNORED = "is ignored; this operation does not set it"
 # Pydantic describes all its errors, or none. Each takes about half a kilobyte.
@@ -110,8 +110,9 @@ def parse(model: type[Model], raw: bytes) -> Model:
     except ValidationError as error:
         if error.error_count() > _MAX_ERRORS:
             raise errors.Invalid(f"The body violates {error.error_count():,} rules.") from None
-        details = error.errors(include_url=False, include_context=False, include_input=False)
-    raise _invalid(details)
+        details = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ISSUES]
+    issues = [issue_of(detail) for detail in details]
+    raise errors.Invalid(f"{issues[0]['path'] or 'The body'} {issues[0]['message']}.", issues)
 
 
 def page() -> int:
@@ -226,9 +227,9 @@ def _unknown_members(body: Any) -> list[errors.Issue]:
 
     found = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
     if found and exchange.is_strict():
-        raise errors.Invalid(f"{found[0][0]} {_UNKNOWN}.", [{"path": path, "message": _UNKNOWN} for path, _ in found])
+        raise errors.Invalid(f"{found[0][0]} {UNKNOWN}.", [{"path": path, "message": UNKNOWN} for path, _ in found])
     effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
-    return [{"path": path, "message": f"{_UNKNOWN}; {effect}"} for path, effect in effects]
+    return [{"path": path, "message": f"{UNKNOWN}; {effect}"} for path, effect in effects]
 
 
 def _raw_body() -> bytes:
@@ -254,10 +255,9 @@ def _is_json(content_type: str) -> bool:
     return content_type.split(";", 1)[0].strip().lower() == "application/json"
 
 
-def _invalid(details: "list[ErrorDetails]") -> errors.Invalid:
-    issues = [errors.Issue(path=dotted(detail["loc"]), message=_rule(detail)) for detail in details[:_MAX_ISSUES]]
-    first = issues[0]
-    return errors.Invalid(f"{first['path'] or 'The body'} {first['message']}.", issues)
+def issue_of(detail: "ErrorDetails") -> errors.Issue:
+    """A violated rule of a model, without a value."""
+    return errors.Issue(path=dotted(detail["loc"]), message=_rule(detail))
 
 
 def dotted(location: "Location") -> str:
@@ -267,7 +267,7 @@ def dotted(location: "Location") -> str:
 
 def _rule(detail: "ErrorDetails") -> str:
     known = {
-        "extra_forbidden": _UNKNOWN,
+        "extra_forbidden": UNKNOWN,
         "missing": "is required",
         "model_type": "must be an object",
         "dict_type": "must be an object",

@@ -20,5 +20,6 @@ def _line(record: str) -> str:
 
 def _row(record: str) -> str:
     lead = json.loads(record)
-    cells = {**lead, "createdAt": clock.iso(lead["createdAt"] // 1000)}
+    captured = lead.get("createdAt")
+    cells = {**lead, "createdAt": clock.iso_or_none(captured, units=1000) or captured}
     return files.csv_line(cells.get(name) for name in COLUMNS)

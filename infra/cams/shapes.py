@@ -19,13 +19,14 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from chalicelib import ids, storage
+from chalicelib import clock, ids, storage
 from chalicelib.clients.models import SHORTEST_PASSWORD
 from chalicelib.conversations import received
 from chalicelib.conversations.store import WAITING_STATES
-from chalicelib.credentials import tokens
+from chalicelib.credentials import scopes, tokens
+from chalicelib.storage import parent_scoped_ids
 from chalicelib.webhooks import events
-from infra.cams import exports, records
+from infra.cams import documents, exports, records
 
 Record = dict[str, Any]
 
@@ -70,7 +71,16 @@ _MILLISECONDS = _whole(0, 99_999_999_999_999, " of milliseconds")
 _DAYS = _whole(1, 3_650, " of days")
 _COUNT = _whole(0, 2**32 - 1)
 _DIGESTS = _text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
-_ULID = _text("a ULID", ids.ULID.pattern)
+# Of a clock that is ahead. Without a limit, a time could be after the year 9999, which is no date.
+_AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
+
+
+def _is_ulid(value: Any) -> bool:
+    is_ulid = isinstance(value, str) and ids.ULID.fullmatch(value) is not None
+    return is_ulid and ids.timestamp_of(value) <= clock.milliseconds() + _AHEAD_MILLISECONDS
+
+
+_ULID = Rule("a ULID of a time that is not in the future", _is_ulid)
 # The id of a tool or a lead, see `parent_scoped_ids`.
 _CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
 _LEAD_ID = _text("the id of a lead", _CHILD_ID)
@@ -79,9 +89,9 @@ _IDENTIFIER = _text(ids.IDENTIFIER_RULE, _ID)
 _TOKEN_HASH = _text("64 hexadecimal digits", "[0-9a-f]{64}")
 _CREDENTIAL_KIND = _text("workspace, access or agent", "|".join((tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)))
 # DynamoDB has no empty set, and a token without scopes opens everything.
-_TEXTS = Rule(
-    "a list of one or more texts",
-    lambda value: isinstance(value, list) and value != [] and all(isinstance(one, str) for one in value),
+_SCOPES = Rule(
+    "a list of one or more scopes",
+    lambda value: isinstance(value, list) and value != [] and all(one in scopes.ALL for one in value),
 )
 _TYPES = Rule(
     "a list of types of events",
@@ -96,7 +106,7 @@ _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (BooleanAttribute, _BOOLEAN),
     (TTLAttribute, _SECONDS),
     (NumberAttribute, _SECONDS),
-    (UnicodeSetAttribute, _TEXTS),
+    (UnicodeSetAttribute, _SCOPES),
     (UnicodeAttribute, _ANY_TEXT),
 ]
 _KEYS = {
@@ -117,9 +127,17 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
             "retentionDays?": _DAYS,
         }
     },
-    "credential": {"token_hash": _TOKEN_HASH, "kind": _CREDENTIAL_KIND},
+    "credential": {
+        "token_hash": _TOKEN_HASH,
+        "kind": _CREDENTIAL_KIND,
+        "credential_id": _ULID,
+        "agent_id?": _IDENTIFIER,
+        "scopes?": _SCOPES,
+    },
     "client": {"created?": _ULID, "document": {"dashboardPassword?": _PASSWORD}},
+    "email": {"owner": _IDENTIFIER},
     "agent": {"document": {}},
+    "lead": {"document": {"agentId": _IDENTIFIER, "createdAt": _MILLISECONDS}},
     "webhook": {
         "document": {
             "url": _ANY_TEXT,
@@ -158,7 +176,13 @@ def find_problem(line: Any, number: int, before: Record) -> str | None:
     if line.get("kind") not in kinds:
         return f"kind must be {' or '.join(kinds)}"
     problems = _problems(line, _shape(line["kind"]), "")
-    return next(problems, None) or _unstorable(line) or _dependent(line) or _disorder(line, before)
+    return (
+        next(problems, None)
+        or _unstorable(line)
+        or documents.find_problem(line["kind"], line["record"])
+        or _dependent(line)
+        or _disorder(line, before)
+    )
 
 
 @cache
@@ -235,11 +259,30 @@ def _dependent(line: Record) -> str | None:
     record = line["record"]
     if line["kind"] == "credential" and record["kind"] == tokens.AGENT and "agent_id" not in record:
         return "record.agent_id is missing"
+    if not _is_own_key(line):
+        return f"key must be the key of a record of the kind {line['kind']}, with a time that is not in the future"
+    if line["kind"] == "lead" and record["document"]["agentId"] != line["agent"]:
+        return "record.document.agentId must be the agent of the line"
     if line["kind"] == "conversation":
         metadata = record["metadata"]
         if metadata.get("state") in WAITING_STATES and "lastModified" not in metadata:
             return "record.metadata.lastModified is missing"
     return None
+
+
+def _is_own_key(line: Record) -> bool:
+    """Whether a key has the agent, the kind and the id of its line."""
+    kind, key, agent = line["kind"], line["key"], line.get("agent", "")
+    if kind == "credential":
+        own = [line["record"][name] for name in ("kind", "agent_id", "credential_id") if name in line["record"]]
+        return bool(key == storage.key("credential", *own))
+    if kind == "agent":
+        return bool(key == storage.key("agent", agent))
+    if kind not in ("tool", "lead"):
+        return True
+    prefix = parent_scoped_ids.id_at(agent, "")
+    start = storage.key("tool", prefix) if kind == "tool" else prefix
+    return key.startswith(start) and _ULID.holds(key.removeprefix(start))
 
 
 def _disorder(line: Record, before: Record) -> str | None:

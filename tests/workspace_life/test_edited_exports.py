@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from chalicelib import clock, ids
 from chalicelib.webhooks import hosts
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import exports, shapes
+from infra.cams.commands import cams
 from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot
 from tests.selection import whole
@@ -60,6 +63,7 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
     assert items() == before
 
 
+LATE, TOMORROW = "7" + "z" * 25, ids.id_at((clock.seconds() + 2 * 24 * 60 * 60) * 1000, 0)
 # A path in the first line of a kind, what is written there (nothing: the member is removed), and the rule.
 EDITS: list[tuple[str, str, Any, str]] = [
     ("workspace", "record.document", 7, "record.document must be an object"),
@@ -69,7 +73,7 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("credential", "record.token_hash", ..., "record.token_hash is missing"),
     ("credential", "record.kind", "visitor", "record.kind must be workspace, access or agent"),
     ("credential", "record.kind", "agent", "record.agent_id is missing"),
-    ("credential", "record.scopes", [], "record.scopes must be a list of one or more texts"),
+    ("credential", "record.scopes", [], "record.scopes must be a list of one or more scopes"),
     ("credential", "record.scope", ["x"], "record may have only the members agent_id, "),
     ("credential", "record.expires_at", 1e300, "record.expires_at must be a whole number of seconds"),
     ("credential", "record.read_only", 1, "record.read_only must be true or false"),
@@ -100,16 +104,52 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("analytics", "key", "a#b", "key must be the key of a record of the kind analytics"),
     ("credential", "key", "credential#access#a#b", "key must be the key of a record of the kind credential"),
     ("client", "key", ["x"], "key must be the key of a record of the kind client"),
+    ("client", "key", "a/b", "key must be the key of a record of the kind client"),
+    ("client", "record.document.name", 7, "record.document.name must be a string"),
+    ("client", "record.document.canAccess", {}, "record.document.canAccess must be an array"),
+    ("client", "record.document.unknown", 7, "record.document has a member that is not in its model"),
+    ("client", "record.version_tag", LATE, "record.version_tag must be a ULID of a time that is not in the future"),
+    ("client", "record.version_tag", TOMORROW, "record.version_tag must be a ULID of a time that is not in the future"),
+    ("credential", "key", "credential#access#x", "key must be the key of a record of the kind credential"),
+    ("credential", "record.scopes", ["x"], "record.scopes must be a list of one or more scopes"),
     ("client", "agent", "support", "it may have only the members kind, key, record"),
-    ("email", "record.owner", 5, "record.owner must be a text"),
+    ("email", "record.owner", 5, "record.owner must be 1 to 128 of the characters"),
+    ("email", "key", "x", "key must be the key of a record of the kind email"),
     ("organisation", "record.document", "{}", "record.document must be an object"),
     ("agent", "record.document", ..., "record.document is missing"),
     ("agent", "record.deleted_at", 1, "record may have only the members document, summary, version_tag"),
+    ("agent", "key", "agent#other", "key must be the key of a record of the kind agent"),
+    ("agent", "record.document.title", 7, "record.document.title must be a string"),
+    ("agent", "record.document.nodes", [{"id": 7}], "record.document.nodes.0.id must be a string"),
+    ("agent", "record.summary.title", 7, "record.summary.title must be a string"),
+    ("organisation", "record.document.widgetIDs", [7], "record.document.widgetIDs.0 must be a string"),
     ("tool", "agent", ..., "agent is missing"),
+    ("tool", "key", "tool#x", "key must be the key of a record of the kind tool"),
+    ("tool", "record.document.name", 7, "record.document.name must be a string"),
     ("tool", "agent", "a#b", "agent must be 1 to 128 of the characters"),
     ("lead", "record.document", [], "record.document must be an object"),
+    ("lead", "key", LATE, "key must be the id of a lead"),
+    ("lead", "key", "0" * 11 + LATE, "key must be the key of a record of the kind lead"),
+    ("lead", "record.document.channel", 7, "record.document.channel must be '"),
+    ("lead", "record.document.agentId", "other", "record.document.agentId must be the agent of the line"),
+    ("lead", "record.document.createdAt", 1e300, "record.document.createdAt must be a whole number of milliseconds"),
+    ("analytics", "key", "a#b", "key must be the key of a record of the kind analytics"),
+    ("analytics", "record.load.browser", ["x"], "record.load.browser must be a string"),
+    ("analytics", "record.load.origin", "x", "record.load.origin must be '"),
     ("analytics", "record.convo", 3, "record.convo must be an object"),
     ("conversation", "key", "x", "key must be a ULID"),
+    ("conversation", "key", LATE, "key must be a ULID of a time that is not in the future"),
+    (
+        "conversation",
+        "record.version_tag",
+        LATE,
+        "record.version_tag must be a ULID of a time that is not in the future",
+    ),
+    ("conversation", "record.metadata.userBrowser", 7, "record.metadata.userBrowser must be a string"),
+    ("conversation", "record.metadata.origin", {}, "record.metadata.origin must be '"),
+    ("conversation", "record.metadata.tags", "x", "record.metadata.tags must be an array"),
+    ("conversation", "record.metadata.firstMessageTS", "x", "record.metadata.firstMessageTS must be a number"),
+    ("conversation", "record.turns.0.messages.item", 7, "record.turns.0.messages.item must be an object"),
     ("conversation", "record.conversation", "a#b", "record.conversation must be 1 to 128 of the characters"),
     ("conversation", "record.version_tag", "1", "record.version_tag must be a ULID"),
     ("conversation", "record.metadata", None, "record.metadata must be an object"),
@@ -168,7 +208,7 @@ def test_an_export_edited_by_hand_is_refused_with_the_line_the_member_and_the_ru
 
 def test_a_record_that_is_too_large_to_import_is_named_by_its_line(workspace: NewWorkspace, tmp_path: Path) -> None:
     path = tmp_path / "export"
-    large = edited(CLIENT, "record.document", {"title": "".join(random.Random(1).choices(string.printable, k=600_000))})
+    large = edited(CLIENT, "record.document", {"name": "".join(random.Random(1).choices(string.printable, k=600_000))})
     write_lines(path, [exports.header(workspace.workspace_id), SETTINGS, large, {"kind": "end", "records": 2}])
     other_account()
     ran = run("import", str(path))
@@ -225,6 +265,8 @@ def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_pat
                     assert "Canary" not in ran.stderr, what
                     assert ran.stderr.count("\n") == 1, what
                 else:
+                    recounted = CliRunner().invoke(cams, ["tallies", "recount", "--workspace", full.workspace_id])
+                    assert recounted.exit_code == 0, what
                     assert (
                         run("export", full.workspace_id, str(tmp_path / f"again {outcomes.total()}")).exit_code == 0
                     ), what

@@ -1,0 +1,72 @@
+"""What the documents of an export must be: the forms of the wire models of their kinds.
+
+The functions of streams and the pages of lists read documents that only the service has written. An import must not
+give them another form, so each member has the type that its model declares. `shapes` checks what no model declares.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from chalicelib import errors
+from chalicelib.agents.record import AgentV3
+from chalicelib.analytics.models import AnalyticsRecord
+from chalicelib.clients.models import Client
+from chalicelib.conversations.models import ConvoMetaV3, TurnOut
+from chalicelib.http import messages
+from chalicelib.leads.models import Lead
+from chalicelib.organisations.models import Organisation
+from chalicelib.tools.models import Tool
+from chalicelib.webhooks.models import NewWebhook
+
+# The model of a member of a record, by kind.
+_MODELS: dict[str, dict[str, Any]] = {
+    "client": {"document": Client},
+    "organisation": {"document": Organisation},
+    "agent": {"document": AgentV3, "summary": AgentV3},
+    "tool": {"document": Tool},
+    "lead": {"document": Lead},
+    "analytics": {"load": AnalyticsRecord, "convo": AnalyticsRecord},
+    "conversation": {"metadata": ConvoMetaV3, "turns": list[TurnOut]},
+    "webhook": {"document": NewWebhook},
+}
+# Members that no answer shows, which `shapes` checks.
+_STORED_ONLY = {"conversation": {"retentionDays"}, "webhook": {"secrets"}}
+
+
+# Rules for new values, such as the length of a password: an earlier release may have stored others.
+_LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "too_short", "too_long", "value_error")
+
+
+def find_problem(kind: str, record: dict[str, Any]) -> str | None:
+    """The first member of a record that has not the form of its model: the path and the rule, without a value."""
+    return next(_problems(kind, record), None)
+
+
+def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
+    for member, model in _MODELS.get(kind, {}).items():
+        if member in record:
+            try:
+                _adapter(model).validate_python(_shown(kind, record[member]))
+            except ValidationError as error:
+                details = error.errors(include_url=False, include_context=False, include_input=False)
+                yield from (_sentence(member, messages.issue_of(one)) for one in details if one["type"] not in _LIMITS)
+
+
+def _sentence(member: str, issue: errors.Issue) -> str:
+    steps = ["record", member, *issue["path"].split(".")] if issue["path"] else ["record", member]
+    if issue["message"] == messages.UNKNOWN:  # its name is text of the file
+        return f"{'.'.join(steps[:-1])} has a member that is not in its model"
+    return f"{'.'.join(steps)} {issue['message']}"
+
+
+def _shown(kind: str, value: Any) -> Any:
+    hidden = _STORED_ONLY.get(kind, set())
+    return {name: one for name, one in value.items() if name not in hidden} if isinstance(value, dict) else value
+
+
+@cache
+def _adapter(model: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(model)
