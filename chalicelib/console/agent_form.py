@@ -36,8 +36,9 @@ GROUPS = {
 }  # fmt: skip
 _FIELDS = tuple(field for group in GROUPS.values() for field in group)
 # Of all fields together, escaped: an agent has up to 3 MB, and indented JSON much more. A gateway answers up to 6 MB.
-_MAX_BYTES = 600_000
-_TEXT_BYTES = 250  # the tags around each text of a list
+_MAX_BYTES = 400_000
+# Of a form that is shown again after an error.
+MAX_SENT = 500_000
 
 
 class Fitting(NamedTuple):
@@ -50,15 +51,8 @@ class Fitting(NamedTuple):
 
 def fitting(agent: Document) -> Fitting:
     """What a page shows of an agent: the fields first, then the other members, as long as they fit."""
-    found, left = Fitting([], {}, []), _MAX_BYTES
-    for field in _FIELDS:
-        value = fields.values([field], agent)[field.path]
-        size = sum(_TEXT_BYTES + shown.size(text) for text in ([value] if isinstance(value, str) else value))
-        if size <= left:
-            found.fields.append(field)
-            left -= size
-        else:
-            found.left_out.append(field.path)
+    shown_fields, left_out, left = fields.fitting(_FIELDS, agent, _MAX_BYTES)
+    found = Fitting(shown_fields, {}, left_out)
     for name, value in _rest(agent).items():
         size = shown.size(shown.folded({name: value}, left))
         if size <= left:
@@ -77,7 +71,8 @@ def values(agent: Document) -> dict[str, Any]:
 
 def typed(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
     """The values of the fields as they were typed, in the same form."""
-    return {**fields.typed(fitting(agent).fields, sent), REST: sent.get(REST, "").replace("\r\n", "\n")}
+    rest = sent.get(REST, values(agent)[REST])
+    return {**fields.typed(fitting(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
 
 
 def change(agent: Document, given: dict[str, Any]) -> Document:
@@ -92,9 +87,10 @@ def change(agent: Document, given: dict[str, Any]) -> Document:
 def conflicts(agent: Document, given: dict[str, Any]) -> Differences:
     """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
     found = fitting(agent)
-    in_fields = fields.values(found.fields, agent), {name: value for name, value in given.items() if name != REST}
+    typed_fields = {name: value for name, value in given.items() if name != REST}
+    stored_fields = fields.values([field for field in found.fields if field.path in given], agent)
     rests = found.rest, _read_rest(given[REST])
-    stored, wanted = ({**one, **rest} for one, rest in zip(in_fields, rests, strict=True))
+    stored, wanted = ({**one, **rest} for one, rest in zip((stored_fields, typed_fields), rests, strict=True))
     return differences.between(stored, wanted)
 
 

@@ -17,7 +17,7 @@ _PATH = "/v3/agents/{agent_id}"
 _SHOWN = 50
 _TOOL_TEXTS = ("name", "method", "serverUrl", "description")
 # Of all tools of an agent, escaped; of each, the tags around it, and the characters of a text.
-_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 150_000, 800, 1_000, 5_000
+_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
 
 
 @signed_in("/agents")
@@ -46,7 +46,7 @@ def read_agent(session: Session, agent_id: str) -> Response:
 @signed_in("/agents")
 def save_agent(session: Session, agent_id: str) -> Response:
     """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
-    fields = guard.form()
+    fields = guard.form(agent_form.MAX_SENT)
     agent, tag = calls.read(_PATH, agent_id=agent_id)
     given = agent_form.typed(agent, fields)
     try:
@@ -143,7 +143,7 @@ def _page(
 
 
 def _tools(agent: Document) -> Document:
-    """The tools that fit on the page with the agent, and whether there are more."""
+    """The tools that fit on the page with the agent, whether there are more, and whether a text is shown in part."""
     tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
     found = []
     for tool in tools:
@@ -152,4 +152,5 @@ def _tools(agent: Document) -> Document:
         left -= _TOOL_BYTES + sum(shown.size(str(value)) for value in found[-1].values())
         if left < 0:
             break
-    return {"tools": found, "has_more_tools": len(found) < len(tools)}
+    is_cut = any(len(str(tool.get(name) or "")) > _MAX_TOOL_TEXT for tool in tools for name in _TOOL_TEXTS)
+    return {"tools": found, "has_more_tools": len(found) < len(tools), "tools_are_cut": is_cut}

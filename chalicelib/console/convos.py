@@ -1,7 +1,7 @@
 """Conversations: the list with the filters of the API, the transcript, and what a person does there."""
 
+import hashlib
 import json
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -10,11 +10,11 @@ from chalice.app import Response
 from chalicelib import errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
-from chalicelib.console import calls, guard, overview, pages
+from chalicelib.console import bubbles, calls, guard, overview, pages
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.console.shown import called
+from chalicelib.console.shown import called, cut
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations import transcript, turns
 from chalicelib.conversations.answer import render_v3
@@ -24,7 +24,10 @@ from chalicelib.storage import Document
 _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
 _FILTERS = ("state", "tag", "origin", "assignedTo", "q")
 STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
-SHOWN, _MAX_SHOWN_BYTES = 100, 100_000
+SHOWN = 100
+# Tags that a form shows, and their characters.
+_MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
+_MAX_COLLEAGUE = 60  # characters of a name, because a list has up to 500
 # Requests for one page of the inbox of a person of an organisation, whose agents share it with all others.
 _MAX_INBOX_REQUESTS = 5
 # Pages of 100 clients, or of 500 that an organisation shares with others.
@@ -91,6 +94,7 @@ def _page(
 ) -> Response:
     """The page, with the error of a form and what was typed into it."""
     shown = _transcript(session, agent_id, convo_id)
+    tags = shown["meta"].get("tags") or []
     colleagues, has_more = _colleagues(session)
     return guard.page(
         session,
@@ -102,9 +106,36 @@ def _page(
         colleagues=colleagues,
         has_more_colleagues=has_more,
         mid=ids.new_id(),
-        tags=json.dumps(shown["meta"].get("tags") or []),
+        tags=tags[:_MAX_TAGS],
+        tags_digest=_digest(tags),
+        fits=_fits(tags),
         **shown,
     )
+
+
+def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conversations.ConversationRow]:
+    """The agent, and the row of the conversation. One request. Raises NotFound."""
+    keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
+    agent, stored = storage.find_many(keys)
+    row = conversations.unless_expired(stored)
+    if row is None:
+        raise errors.NotFound.of("conversation")
+    return agents.confirm(agent, session.workspace_id, agent_id).open(), row
+
+
+def metadata_of(row: conversations.ConversationRow) -> Document:
+    """The metadata of a conversation as the API shows it."""
+    return render_v3(row, conversations.read_metadata(row))
+
+
+def _digest(tags: list[str]) -> str:
+    """What the form of the tags carries, so that saving replaces only those that the page showed."""
+    return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
+
+
+def _fits(tags: list[str]) -> bool:
+    """Whether a form shows the tags. A form never has a part of them: it would save the part."""
+    return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
 
 
 def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
@@ -112,33 +143,19 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
     One request, and one for each further chunk. Raises NotFound.
     """
-    keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
-    agent, stored = storage.find_many(keys)
-    row = conversations.unless_expired(stored)
-    if row is None:
-        raise errors.NotFound.of("conversation")
-    newest = _fitting(islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN))
-    metadata, until = conversations.read_metadata(row), _before() + len(newest)
+    agent, row = find(session, agent_id, convo_id)
+    newest = bubbles.fitting(
+        islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN)
+    )
+    metadata, until = metadata_of(row), _before() + len(newest)
     return {
-        "meta": render_v3(row, metadata),
+        "meta": metadata,
         "messages": newest[::-1],
         "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
-        "agent": called(agents.confirm(agent, session.workspace_id, agent_id).open(), "title") or agent_id,
+        "agent": called(agent, "title") or agent_id,
         "created": row.created,
         "tag": conversations.mark(row),
     }
-
-
-def _fitting(messages: Iterable[Document]) -> list[Document]:
-    """The first messages, up to 100 KB of JSON, but at least one: the gateway refuses a page of 6 MB."""
-    fitting: list[Document] = []
-    size = 0
-    for one in messages:
-        size += len(storage.encode_json(one))
-        if fitting and size > _MAX_SHOWN_BYTES:
-            break
-        fitting.append(one)
-    return fitting
 
 
 def _before() -> int:
@@ -179,7 +196,7 @@ def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
         following = page.get("nextCursor")
         if not following:
             break
-    named = [(one["ID"], called(one, "name", "email", "ID")) for one in found]
+    named = [(one["ID"], cut(called(one, "name", "email", "ID"), _MAX_COLLEAGUE)) for one in found]
     return sorted(named, key=lambda one: one[1].casefold()), bool(following)
 
 
@@ -236,8 +253,9 @@ def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> No
     tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
     found, etag = calls.read(_PATH, **values)
     stored = found["conversation"].get("tags") or []
-    if stored != tags and json.dumps(stored) != fields.get("shown"):
-        raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=", ".join(stored) or "–")
+    if stored != tags and _digest(stored) != fields.get("shown"):
+        now = cut(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
+        raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=now)
     _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
 
 

@@ -10,7 +10,7 @@ _MISSING = object()
 # What is below the deepest level is compared as one value.
 _MAX_LEVELS = 8
 # Of a path and of each text, and together, escaped. So a page has few hundred KB, whatever it compares.
-_MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 20_000, 150_000
+_MAX_PATH, _MAX_TEXT, _MAX_BYTES = 500, 10_000, 150_000
 _ROW_BYTES = 200  # the tags around it
 
 

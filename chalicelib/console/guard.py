@@ -10,13 +10,19 @@ from urllib.parse import parse_qsl
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.console import pages, rendering, sessions
+from chalicelib.console import pages, rendering, sessions, shown
 from chalicelib.console.sessions import Session
+from chalicelib.console.shown import cut
 from chalicelib.http import auth, exchange
 
-# Enough for the largest agent that can be stored, with a field for each of its first messages, percent-encoded.
 _MAX_FIELDS = 1_000
+# Of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
 _MAX_FORM_BYTES = 2_000_000
+# Of the fields as HTML, because an error shows them again: the page must stay below 1 MB.
+_MAX_SENT = 200_000
+_FIELD_BYTES = 250  # the tags around a field
+# Characters of a rule and of the path of a member, of which an error has up to 20.
+_MAX_RULE, _MAX_PATH = 500, 200
 # What precedes the path of a member in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")
 
@@ -75,7 +81,7 @@ def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Inva
 def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
     """The rules that an error names, in the language of the page, each with the path of its member in the record."""
     issues, t = error.issues if error else [], texts(session)
-    return [(_RECORD.sub("", one["path"]), t.of_rule(one["message"])) for one in issues]
+    return [(cut(_RECORD.sub("", one["path"]), _MAX_PATH), cut(t.of_rule(one["message"]), _MAX_RULE)) for one in issues]
 
 
 def said(session: Session, error: errors.ApiError) -> str:
@@ -93,17 +99,12 @@ def with_error_page(action: Callable[[], Response], language: str, session: Sess
         return pages.page("error.html", language, status, session=session, message=message, current="")
 
 
-def form() -> dict[str, str]:
-    """The fields of the form that the request sends. Raises Invalid and TooLarge."""
-    raw = exchange.request().raw_body
-    if len(raw) > _MAX_FORM_BYTES:
-        raise errors.TooLarge(f"The form must be at most {_MAX_FORM_BYTES:,} bytes.")
-    try:
-        text = (raw if isinstance(raw, bytes) else raw.encode()).decode()
-        fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
-    except ValueError:
-        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS:,} fields.") from None
-    return dict(fields)
+def form(most: int = _MAX_SENT) -> dict[str, str]:
+    """The fields of the form that the request sends, at most `most` bytes as HTML. Raises Invalid and TooLarge."""
+    fields = _fields()
+    if sum(_FIELD_BYTES + shown.size(name) + shown.size(value) for name, value in fields.items()) > most:
+        raise errors.TooLarge("The form is too large; send less text, or use the API.")
+    return fields
 
 
 def is_from_other_site() -> bool:
@@ -137,8 +138,22 @@ def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Re
     return view(session, **values)
 
 
+def _fields() -> dict[str, str]:
+    raw = exchange.request().raw_body
+    if len(raw) > _MAX_FORM_BYTES:
+        raise errors.TooLarge(f"The form must be at most {_MAX_FORM_BYTES:,} bytes.")
+    try:
+        text = (raw if isinstance(raw, bytes) else raw.encode()).decode()
+        fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS:,} fields.") from None
+    return dict(fields)
+
+
 def _check_form(session: Session) -> None:
-    if is_from_other_site() or not hmac.compare_digest(form().get("form", "").encode(), session.form_token().encode()):
+    if is_from_other_site() or not hmac.compare_digest(
+        _fields().get("form", "").encode(), session.form_token().encode()
+    ):
         raise errors.Forbidden("The form is not from this session; open the page again.")
 
 

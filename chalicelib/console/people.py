@@ -34,7 +34,7 @@ def create_client(session: Session, org_id: str) -> Response:
     """Add a person to the organisation."""
     settings.require_organisation(session, org_id)
     sent = guard.form()
-    given = _typed(sent)
+    given = _typed({}, sent)
     try:
         client = {**_change({}, given, sent, session), "orgId": org_id}
         calls.send_once(
@@ -59,7 +59,7 @@ def read_client(session: Session, org_id: str, client_id: str) -> Response:
 def save_client(session: Session, org_id: str, client_id: str) -> Response:
     """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
     (client, tag), sent = _read(session, org_id, client_id), guard.form()
-    given = _typed(sent)
+    given = _typed(client, sent)
     if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
         return _page(session, org_id, client, tag, given, conflicts=found)
     try:
@@ -98,17 +98,24 @@ def _values(client: Document) -> dict[str, Any]:
     allowed = client.get(_ACCESS)
     opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
     notify = {_NOTIFY: "on" if notified.by_email(client) else ""}
-    return {**fields.values(_FIELDS + _RIGHTS, client), **opened, **notify}
+    return {**fields.values([*_fields(client).fields, *_RIGHTS], client), **opened, **notify}
 
 
-def _typed(sent: dict[str, str]) -> dict[str, Any]:
+def _fields(client: Document) -> fields.Fitting:
+    return fields.fitting(_FIELDS, client, settings.MAX_FORM_BYTES)
+
+
+def _typed(client: Document, sent: dict[str, str]) -> dict[str, Any]:
     flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.OPENED))
-    return {**fields.typed(_FIELDS + _RIGHTS, sent), **{name: "on" if sent.get(name) else "" for name in flags}}
+    return {
+        **fields.typed([*_fields(client).fields, *_RIGHTS], sent),
+        **{name: "on" if sent.get(name) else "" for name in flags},
+    }
 
 
 def _change(client: Document, given: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
     """What to send to the API. Raises Invalid."""
-    changed = fields.change(_FIELDS, client, given)
+    changed = fields.change(_fields(client).fields, client, given)
     if given[_NOTIFY] != _values(client)[_NOTIFY]:
         changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
     if password := sent.get(_PASSWORD):
@@ -162,5 +169,6 @@ def _page(
         may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
         tag=tag,
         given=given,
+        left_out=_fields(client).left_out,
         problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
     )

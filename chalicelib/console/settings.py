@@ -25,6 +25,8 @@ _FIELDS = (
 )  # fmt: skip
 _OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
 LAYOUTS = ("vertical", "horizontal")
+# Of the fields of a form as HTML, which conflicts show once more.
+MAX_FORM_BYTES = 150_000
 _THROUGH = "email"
 # The change of a client by what its field has: a mail when a conversation waits for a person, or none.
 NOTIFICATIONS: dict[str, Document] = {
@@ -43,7 +45,7 @@ def require_organisation(session: Session, org_id: str) -> None:
 
 def conflicts(before: dict[str, Any], given: dict[str, Any]) -> differences.Differences:
     """The changes that saving the form would make to the record as it is now stored."""
-    return differences.between(before, given)
+    return differences.between({name: value for name, value in before.items() if name in given}, given)
 
 
 @signed_in("/settings")
@@ -51,7 +53,7 @@ def read_organisation(session: Session, org_id: str) -> Response:
     """Show the form of an organisation, and its people."""
     require_organisation(session, org_id)
     organisation, tag = calls.read(_PATH, org_id=org_id)
-    return _page(session, organisation, tag, fields.values(_fields(session), organisation))
+    return _page(session, organisation, tag, fields.values(_fields(session, organisation).fields, organisation))
 
 
 @signed_in("/settings")
@@ -61,7 +63,7 @@ def save_organisation(session: Session, org_id: str) -> Response:
     organisation, tag = calls.read(_PATH, org_id=org_id)
     if not _may_edit(session, organisation):
         raise errors.Forbidden("Your organisation is changed by the operator of the service.")
-    sent, own = guard.form(), _fields(session)
+    sent, own = guard.form(), _fields(session, organisation).fields
     given = fields.typed(own, sent)
     if sent.get("tag") != tag and (found := conflicts(fields.values(own, organisation), given)):
         return _page(session, organisation, tag, given, conflicts=found)
@@ -103,9 +105,10 @@ def save_account(session: Session) -> Response:
     return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
 
 
-def _fields(session: Session) -> tuple[Field, ...]:
+def _fields(session: Session, organisation: Document) -> fields.Fitting:
     """The members that the person may change. An administrator who chose the agents could open those of others."""
-    return _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
+    own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
+    return fields.fitting(own, organisation, MAX_FORM_BYTES)
 
 
 def _may_edit(session: Session, organisation: Document) -> bool:
@@ -153,6 +156,7 @@ def _page(
         may_edit=_may_edit(session, organisation),
         tag=tag,
         given=given,
+        left_out=_fields(session, organisation).left_out,
         choices=_choices(guard.language_of(session), organisation),
         people=people["data"],
         following=people.get("nextCursor"),

@@ -9,6 +9,8 @@ from chalicelib import clock
 
 _Texts = Callable[[str], str]
 _MAX_NAME = 200
+# Characters of a value as indented JSON.
+MAX_FOLDED = 20_000
 
 
 def month(number: int, t: _Texts) -> str:
@@ -95,7 +97,7 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]} …"
 
 
-def folded(value: Any, most: int = 20_000) -> str:
+def folded(value: Any, most: int = MAX_FOLDED) -> str:
     """Any value as indented JSON, cut.
 
     Indentation makes deep JSON much larger, so only what is shown is made.
@@ -106,6 +108,11 @@ def folded(value: Any, most: int = 20_000) -> str:
             return cut(text + part, most)
         text += part
     return text
+
+
+def compact_json(value: Any) -> str:
+    """Any value as JSON, whole. Indentation could make deep JSON too large for an answer."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def called(record: dict[str, Any], *members: str) -> str:
@@ -128,5 +135,5 @@ def size(text: str) -> int:
     return len(html.escape(text).encode())
 
 
-_SHOWN = (day, moment, number, short, change, link, text_of, card, folded, called, titled)
+_SHOWN = (day, moment, number, short, change, folded, called, titled)
 FILTERS = {one.__name__: one for one in _SHOWN}

@@ -47,24 +47,30 @@ ROWS: dict[Route, Row] = {
     ("GET", f"{_HOME}/convos"): Row(PERSON, "?agent=support&q=canary"),
     ("GET", _CONVO): Row(PERSON),
     ("GET", f"{_CONVO}/live"): Row(PERSON),
+    ("GET", f"{_CONVO}/text"): Row(PERSON),
     ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
     ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
     ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
     ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
     ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
+    ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
     ("GET", f"{_HOME}/agents"): Row(PERSON),
     ("GET", _AGENT): Row(PERSON),
     ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
     ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
+    ("GET", f"{_AGENT}/text"): Row(PERSON),
     ("GET", f"{_AGENT}/versions"): Row(PERSON),
     ("GET", _VERSION): Row(PERSON),
+    ("GET", f"{_VERSION}/text"): Row(PERSON),
     ("POST", _VERSION): Row(PERSON, page=_VERSION),
     ("GET", f"{_HOME}/settings"): Row(ADMIN, shows=False),
     ("GET", _ORG): Row(ADMIN),
+    ("GET", f"{_ORG}/text"): Row(ADMIN, shows=False),
     ("POST", _ORG): Row(ADMIN, page=_ORG, typed={"name": "Changed"}),
     ("GET", f"{_ORG}/new-client"): Row(ADMIN, shows=False),
     ("POST", f"{_ORG}/new-client"): Row(ADMIN, page=f"{_ORG}/new-client", typed={"name": "New", "email": "x@a.test"}),
     ("GET", _CLIENT): Row(ADMIN),
+    ("GET", f"{_CLIENT}/text"): Row(ADMIN),
     ("POST", _CLIENT): Row(ADMIN, page=_CLIENT, typed={"name": "Changed", "email": "kim@acme.test"}),
     ("POST", f"{_HOME}/settings/tokens"): Row(OPERATOR, page=f"{_HOME}/settings", typed={"name": "New", "days": "30"}),
     ("POST", f"{_HOME}/settings/tokens/{{token_id}}"): Row(OPERATOR, page=f"{_HOME}/settings"),
@@ -121,7 +127,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
     metadata = {"userName": mark, "state": "requested_chat"}
     body = {"turns": [{"from": "human", "messages": [{"item": {"text": mark}}]}], "metadata": metadata}
     assert api.post("/agents/support/interact/ann/state", body).status == 200
-    api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}})
+    lead_id = api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}}).data["id"]
     hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
     hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
     api.post(f"/v3/webhooks/{hook_id}/test")
@@ -134,6 +140,7 @@ def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
         "client_id": "kim",
         "number": NUMBER,
         "name": "unknown",
+        "lead_id": lead_id,
         "token": "unknown",
         "webhook_id": hook_id,
         "delivery_id": api.get(f"/v3/webhooks/{hook_id}/deliveries").data[0]["id"],
