@@ -10,14 +10,9 @@ from chalicelib.storage import Document
 
 NAMES = ("conversations", "messages", "interactions", "deliveries", "leads")
 DAY_SECONDS = 24 * 60 * 60
-# Rows that a request reads and opens, one of each agent and day.
-_MAX_DAYS = 20_000
+# Agents of a page: each takes a request, and one row for each of its days.
+MAX_AGENTS = 20
 _PLACES = [hours.NAMES.index(name) for name in NAMES]
-
-
-def page_size(start: int, end: int, limit: int) -> int:
-    """The number of agents of a page: `limit`, and fewer in a long period."""
-    return max(1, min(limit, _MAX_DAYS * DAY_SECONDS // (end - start)))
 
 
 def examine(workspace_id: str, start: int, end: int, after: str | None, limit: int) -> Iterator[pages.Examined]:

@@ -33,11 +33,11 @@ def list_usage() -> Response:
     With `Accept: text/csv`, the answer is a table with a row for each agent and day; the header `Link` has the next
     page.
 
-    A page has fewer agents than `limit` in a period of more than 200 days: as long as `hasMore` is true, continue with
-    `nextCursor` as `cursor`. A change is counted about 17 minutes later.
+    A page has at most 20 agents, also with a higher `limit`: as long as `hasMore` is true, continue with `nextCursor`
+    as `cursor`. A change is counted about 17 minutes later.
     """
     limit, cursor, (start, end) = messages.limit(), messages.cursor(), asked.bounds(usage.DAY_SECONDS)
-    limit = usage.page_size(start, end, limit)
+    limit = min(limit, usage.MAX_AGENTS)
     examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
     if not files.csv_is_preferred():
         return pages.bounded_page("Usage retrieved successfully", examined, limit)
