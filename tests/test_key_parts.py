@@ -7,6 +7,7 @@ import pytest
 
 from chalicelib import errors, storage
 from chalicelib.console import sessions
+from chalicelib.credentials import sessions as stored
 from chalicelib.http import messages
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage.rows import associated_data
@@ -57,5 +58,8 @@ def test_a_text_that_is_no_identifier_names_no_record_in_the_console(
     api.post("/v2/clients/bo", {"orgId": text})
     sessions.clear_cache()
     read.clear()
+    issued = stored.of_client(workspace.workspace_id, "bo", [])
+    session = sessions.Session(issued.credential, issued.token, {}, {"widgetIDs": ["support", text]})
+    assert session.agent_ids == ["support"]
     assert browser.open("/overview").status == 200
     assert read == []
