@@ -329,7 +329,8 @@ class Agents(Machine):
 
         def expected(workspace: Workspace) -> Expected:
             record = workspace.get("tool", tool_id)
-            if record.save(merged(record.document, given)).tag is None:
+            before = record.document  # a copied tool has no known tag yet, so the tag does not tell of a change
+            if record.save(merged(before, given)).document is not before:
                 record.document["updatedAt"] = clock.iso(self.seconds())
             return Expected(success("Tool updated successfully", {"id": tool_id, **record.document}), record)
 
