@@ -28,10 +28,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from infra.local import determinism, fair_queues, mail, signing_keys
+from infra.local import determinism, fair_queues, mail, signing_keys, stream_trimming
 from infra.local.journal import Record
 
 VERSION = "1.5.33"
+# How long a snapshot contains the requests of transactions.
+SECONDS_OF_TRANSACTIONS = 60
 
 # The recorded calls: all that are not known to be reads. An unknown call is replayed rather than lost.
 _WRITES = {
@@ -44,6 +46,7 @@ _COUNTERS = {"dynamodb": ("_stream_seq_counter",)}
 _EXPIRY = "expire"
 _DONE = "done"
 _DELETIONS = (".DeleteMessage", ".DeleteMessageBatch")
+_ITEM_DELETIONS = re.compile(r"\.DeleteItem$|\.(BatchWriteItem|TransactWriteItems)$")
 
 # Enables five services, and disables everything else that listens on a port or looks for a container daemon.
 _ENVIRONMENT = {
@@ -137,6 +140,17 @@ def expire(write: Callable[[Record], None]) -> None:
         write({"at": moment.at, "seed": moment.seed, "call": _EXPIRY})
 
 
+def deletes_items(record: Record) -> bool:
+    """Whether a record may delete items: a text in a batch may look like a deletion."""
+    found = _ITEM_DELETIONS.search(record["call"])
+    return found is not None and (found[0] == ".DeleteItem" or '"Delete' in record["body"])
+
+
+def trim_streams(positions: Path) -> bool:
+    """Drop the stream records that the worker has processed; return whether a dropped record was that of a deletion."""
+    return stream_trimming.trim(_modules["dynamodb"], positions)
+
+
 def snapshot() -> str:
     """The whole state as a string, equivalent to all records so far."""
     state = {service: _stores(module) for service, module in _modules.items()}
@@ -144,6 +158,12 @@ def snapshot() -> str:
     state["dynamodb"]["_tables"] = {
         key: {name: value for name, value in table.items() if name != "_index_members"}
         for key, table in state["dynamodb"]["_tables"].items()
+    }
+    # MiniStack keeps the whole request of each transaction for ten minutes. The SDK repeats a request within a minute.
+    state["dynamodb"]["_txn_idempotency"] = {
+        key: request
+        for key, request in state["dynamodb"]["_txn_idempotency"].items()
+        if request["completed_at"] > time.time() - SECONDS_OF_TRANSACTIONS
     }
     state["kms"]["_keys"] = signing_keys.pack(_modules["kms"], state["kms"]["_keys"])
     counters = {

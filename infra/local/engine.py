@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from infra.local import emulator, journal, lifeline, signatures
 
@@ -43,8 +43,12 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.head = self.end = self.records = 0
+        # The last deletion of which the journal may have a trace, None without one; a restart begins again.
+        self.deleted_at: float | None = None
+        self.compacted_at = 0.0
         if path.exists():
             self._restore()
+            self.deleted_at = time.monotonic()
         if self.head == 0:
             self._replace_file("")
         self.descriptor = journal.open_for_append(path, self.end)
@@ -54,17 +58,42 @@ class Journal:
         try:
             self.end += journal.append(self.descriptor, record)
         except OSError as error:
-            # The change is in memory but not in the journal, so it must not be acknowledged.
-            print(f"The engine stops: it cannot write to its journal ({error}).", file=sys.stderr, flush=True)
-            os._exit(1)
+            _stop_at_once(error)  # the change is in memory but not in the journal, so it must not be acknowledged
+        if emulator.deletes_items(record):
+            self.deleted_at = time.monotonic()
 
     def compact(self) -> None:
         """Replace head and tail by a new snapshot if the tail is larger than the head."""
-        if self.end - self.head <= max(self.head, _MIN_TAIL_TO_COMPACT):
+        if self.end - self.head > max(self.head, _MIN_TAIL_TO_COMPACT):
+            self._replace_by_snapshot()
+
+    def forget(self) -> None:
+        """Replace head and tail by a snapshot without deleted items, if items were deleted recently.
+
+        Three places have deleted items for a while: the tail, the streams until the worker has processed their
+        records, and the requests of the last transactions.
+        """
+        now = time.monotonic()
+        if emulator.trim_streams(self.path.parent / "positions.json"):
+            self.deleted_at = now
+        if self.deleted_at is None:
             return
-        os.close(self.descriptor)
-        self._replace_file(emulator.snapshot())
-        self.descriptor = journal.open_for_append(self.path, self.end)
+        is_last = now - self.deleted_at > emulator.SECONDS_OF_TRANSACTIONS
+        if is_last or self.deleted_at >= self.compacted_at:
+            self._replace_by_snapshot()
+        if is_last:
+            self.deleted_at = None
+
+    def _replace_by_snapshot(self) -> None:
+        # The old descriptor stays open until then: its number must not become that of a socket.
+        old = self.descriptor
+        try:
+            self._replace_file(emulator.snapshot())
+            self.descriptor = journal.open_for_append(self.path, self.end)
+        except OSError as error:
+            _stop_at_once(error)  # later changes might go to the replaced file
+        os.close(old)
+        self.compacted_at = time.monotonic()
 
     def _restore(self) -> None:
         for record, end in journal.read_records(self.path):
@@ -85,6 +114,11 @@ class Journal:
     def _replace_file(self, state: str) -> None:
         header = {"format": _FORMAT, "engine": emulator.VERSION, "state": state}
         self.head = self.end = journal.replace(self.path, [header])
+
+
+def _stop_at_once(error: OSError) -> NoReturn:
+    print(f"The engine stops: it cannot write to its journal ({error}).", file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def main() -> None:
@@ -117,6 +151,7 @@ def main() -> None:
     }
     guarded = _guard(_announced(application, ready), credentials)
     asyncio.run(_serve(guarded, listener, opened, arguments.expire_every))
+    opened.forget()
     opened.compact()
     os.close(opened.descriptor)
     lock.close()
@@ -211,6 +246,7 @@ async def _expire(opened: Journal, every: float) -> None:
     while True:
         await asyncio.sleep(every)
         emulator.expire(opened.write)
+        opened.forget()
 
 
 def _lock(path: Path) -> Any:
