@@ -27,7 +27,7 @@ from tests.conftest import clear_caches
 KEY, RECEIPT_KEY = "key/1", "key/2"
 """Placeholders: a Decrypt call does not contain the ARN of its key, and a Sign call has an alias."""
 
-_MODULES = (functions, cascades, tallies, loads, captures, keeping, erasing, notifying)
+MODULES = (functions, cascades, tallies, loads, captures, keeping, erasing, notifying)
 
 
 class Right(NamedTuple):
@@ -70,7 +70,7 @@ def recorded() -> Iterator[set[Right]]:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
         for name in (one.name for one in FUNCTIONS if one.name != API):
-            (module,) = (one for one in _MODULES if hasattr(one, name))
+            (module,) = (one for one in MODULES if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used
 
