@@ -33,7 +33,7 @@ BROKEN = "broken promises"
 # The first column of the page, in order.
 PROMISES = {
     "whole": "A write is applied completely or not at all, wherever the process stops, and can be repeated",
-    "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once, and every repeat gets the same answer",
+    "repeated": "A POST or PATCH with an `Idempotency-Key` takes effect once; a repeated change gets the same answer",
     "matched": "A save with `If-Match` never overwrites a change that its sender has not seen",
     "once": "Each webhook is sent at most once; its outcome is listed",
     "model": "Every answer equals that of a reference model, a plain dictionary of the records",
