@@ -192,21 +192,6 @@ def test_a_page_of_the_largest_metadata_fits_an_answer(api: Api) -> None:
     assert [one["userName"] for one in api.get(LIST).data] == names[::-1] * 10
 
 
-def test_an_unchanged_summary_keeps_its_bytes(
-    api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Sealing again would change them, and each change of an index's entry costs a write unit."""
-    monkeypatch.setattr(clock, "milliseconds", lambda: 1_795_000_000_000)
-    summaries = set()
-    for text in ("Hello", "Hallo"):
-        messages = [{"mid": "m", "item": {"text": text}}, {"mid": "newest", "item": {"text": "Bye"}}]
-        turns = [{"from": "bot", "messages": messages}]
-        assert api.post("/agents/support/interact/ann/state", {"turns": turns}).status == 200
-        row: Any = storage.find(*store.key(workspace.workspace_id, "support", "ann")[:3])
-        summaries.add(row.summary)
-    assert len(summaries) == 1
-
-
 def test_a_row_of_the_index_cannot_be_saved(workspace: NewWorkspace) -> None:
     create(workspace, 1)
     (row,) = listing._older(workspace.workspace_id, "support", None, 1)
