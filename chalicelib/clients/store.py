@@ -73,7 +73,7 @@ def email_key(workspace_id: str, email: str) -> storage.Key:
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """The client with the claim of an email, or None. One request, also without a claim: both take the same time."""
+    """The client with the claim of an email, or None. One request, also without a claim."""
     return find(workspace_id, claim.owner if claim else _NOBODY)
 
 

@@ -9,14 +9,16 @@ from chalicelib import storage
 from chalicelib.console import sessions
 from chalicelib.credentials import sessions as stored
 from chalicelib.credentials.sessions import MAX_ATTEMPTS, MAX_FAILURES, WINDOW, TooManyAttempts
+from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
-from tests.conftest import PassTime
+from tests.conftest import PassTime, clear_caches
 from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 from tests.moto_tables import items, snapshot
+from tests.requests import counted
 
 ADDRESS = "203.0.113.7"
 UNKNOWN_WORKSPACE = "01hzzzzzzzzzzzzzzzzzzzzzzz"
@@ -170,6 +172,30 @@ def test_known_and_unknown_emails_cost_the_same(browser: Browser, workspace_api:
             assert browser.sign_in(email, "wrong").status == 401
         costs[email] = (dict(meter.requests), meter.reads, meter.writes)
     assert len({str(one) for one in costs.values()}) == 1, costs
+
+
+def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browser, workspace_api: Api) -> None:
+    """The first attempt loads the data key, also if there is no client to decrypt."""
+    costs = []
+    for email in ("bo@acme.test", "nobody@acme.test"):
+        clear_caches()
+        with metered() as meter, counted() as requests:
+            assert browser.sign_in(email, "wrong").status == 401
+        costs.append((requests, meter.reads, meter.writes))
+    assert costs == [({"BatchGetItem": 1, "GetItem": 2, "UpdateItem": 3, "Decrypt": 1}, 5, 3)] * 2
+
+
+def test_what_still_costs_more_with_a_known_email(browser: Browser, workspace_api: Api) -> None:
+    """The limits that `docs/console.md` states: a client above 4 KB, and one that an older data key encrypts."""
+    workspace_api.post("/v2/clients/bo", {"name": "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))})
+    with metered() as meter:
+        assert browser.sign_in("bo@acme.test", "wrong").status == 401
+    assert (meter.total, meter.reads, meter.writes) == (5, 11, 3)
+    keyring.rotate()
+    clear_caches()
+    with counted() as requests:
+        assert browser.sign_in("bo@acme.test", "wrong").status == 401
+    assert requests == {"BatchGetItem": 1, "GetItem": 3, "UpdateItem": 3, "Decrypt": 2}
 
 
 def test_the_rows_of_attempts_expire_with_their_window(workspace: NewWorkspace) -> None:
