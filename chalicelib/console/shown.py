@@ -72,7 +72,8 @@ def card(item: Any) -> dict[str, Any]:
     """The title, text, image and choices of a message's item, as far as it has them in a known form."""
     payload = item.get("payload") if isinstance(item, dict) else None
     found = payload if isinstance(payload, dict) else item if isinstance(item, dict) else {}
-    described = found.get("description")
+    description = found.get("description")
+    text = description.get("text") if isinstance(description, dict) else description
     buttons = found.get("buttons") or found.get("choices")
     names = (
         [one.get("name") or one.get("label") for one in buttons if isinstance(one, dict)]
@@ -81,11 +82,7 @@ def card(item: Any) -> dict[str, Any]:
     )
     return {
         "title": found.get("title") if isinstance(found.get("title"), str) else "",
-        "text": described.get("text")
-        if isinstance(described, dict)
-        else described
-        if isinstance(described, str)
-        else "",
+        "text": text if isinstance(text, str) else "",
         "image": link(found.get("image") or found.get("imageUrl")),
         "link": link(found.get("url")),
         "choices": [one for one in names if isinstance(one, str)],

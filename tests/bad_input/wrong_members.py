@@ -212,6 +212,7 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"dashboardPassword": NUMBER}, "dashboardPassword", TEXT),
         ({"dashboardPassword": "7 signs"}, "dashboardPassword", "must have at least 8 characters"),
         ({"dashboardPassword": " \t\n\u3000    "}, "dashboardPassword", "must not be blank"),
+        ({"dashboardPassword": "\u200b\x00\ufeff\u2060" * 2}, "dashboardPassword", "must not be blank"),
         ({"isOrgAdmin": CANARY}, "isOrgAdmin", FLAG),
         ({"canAccess": CANARY}, "canAccess", LIST),
         ({"notificationsSettings": CANARY}, "notificationsSettings", OBJECT),

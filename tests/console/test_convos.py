@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.console import convos, sessions
+from chalicelib.console import bubbles, convos, sessions
 from tests.api import Answer, Api
 from tests.builders import state_body
 from tests.conftest import PassTime
@@ -36,6 +36,31 @@ def test_the_inbox_the_list_and_the_transcript_show_a_conversation(signed_in: Br
         assert "Ann Jansen" in page.text
     assert "Can &lt;b&gt;somebody&lt;/b&gt; look?" in page.text
     assert "No conversation matches" in signed_in.open("/convos?q=nobody").text
+
+
+MEMBERS = (
+    *("payload", "description", "title", "image", "imageUrl", "url", "buttons", "choices"),
+    *("text", "message", "label", "sender"),
+)
+VALUES: tuple[Any, ...] = (
+    *(None, True, 5, 10**400, "", "a text", [], [1], ["a text"], [None], {}, {"a": 1}),
+    *({"text": 5}, {"text": None}, {"text": ["a text"]}, [{"name": 5}], [{"name": {"a": 1}}], [{"label": []}]),
+)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_no_item_of_a_message_makes_a_transcript_unreadable(
+    signed_in: Browser, workspace_api: Api, member: str
+) -> None:
+    items = [item for value in VALUES for item in ({member: value}, {"payload": {member: value}})]
+    messages = [{"from": "human", "mid": f"m{number}", "item": item} for number, item in enumerate(items)]
+    path = "/agents/support/interact/ann/messages"
+    assert workspace_api.post(path, {"messages": messages}).status == 200
+    for page in (CONVO, f"{CONVO}/live"):
+        assert signed_in.open(page).status == 200, page
+    for message in messages:
+        whole = signed_in.open(f"{CONVO}/text?message={bubbles.digest(message)}")
+        assert whole.status == 200, message["item"]
 
 
 def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser, workspace_api: Api) -> None:
