@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from math import ceil
 from typing import Any
 
 import pytest
@@ -17,8 +18,24 @@ from chalicelib import errors
 from chalicelib.http import idempotency
 from chalicelib.storage.unit import Unit
 from tests.api import Answer
+from tests.capacity import metered, size
+from tests.evidence import stored
+from tests.operations import STATE
 from tests.promises import Shown
-from tests.repeating import KEY, REPLAYED, Case, World, each_case, error_of, is_replay, named, new_world, stored_records
+from tests.repeating import (
+    KEY,
+    NOISE,
+    REPLAYED,
+    TABLE,
+    Case,
+    World,
+    each_case,
+    error_of,
+    is_replay,
+    named,
+    new_world,
+    stored_records,
+)
 from tests.repeating import world as world
 from tests.requests import counted, lose_first_answer, refuse_operation
 from tests.selection import one_of_each
@@ -231,6 +248,54 @@ def test_a_write_that_the_sdk_retries_has_one_effect_and_one_answer(
     assert found[0][0] == 200
     assert found[1] == found[0]
     shown(faults=1, states=1)
+
+
+# ---- pieces of a long answer ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("conflicts", [0, 1, 4])
+def test_each_attempt_to_commit_writes_the_pieces_of_a_long_answer_once(
+    conflicts: int, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`docs/benchmarks.md` states the costs of conflicts."""
+    world.send(named("state replace, large"), None)
+    stage, others = idempotency.stage, list(range(conflicts))
+
+    def overtaken(*arguments: Any) -> None:
+        stage(*arguments)
+        if others:
+            world.send(Case("state", STATE, {"metadata": {"userPhone": str(others.pop())}}), None)
+
+    monkeypatch.setattr(idempotency, "stage", overtaken)
+    first = world.send(named("state describe"), KEY)
+    assert others == []
+    pieces = attempts_of(stored()[TABLE])
+    assert len(pieces) == conflicts + 1
+    assert {len(one) for one in pieces} == {4}
+    assert is_replay(first, world.send(named("state describe"), KEY))
+
+
+def test_a_refused_commit_costs_the_pieces_of_one_answer(world: World) -> None:
+    world.api.post("/v2/agents/other", {"SECRET_API_KEY": "k" * 40})
+    world.api.post("/v2/agents/support", {"description": NOISE[:100_000]})
+    costs = []
+    for key in (None, KEY):
+        with metered() as meter:
+            refused = world.send(Case("agent", "POST /v2/agents/{agent_id}", {"SECRET_API_KEY": "k" * 40}), key)
+        assert error_of(refused) == (409, "KEY_TAKEN")
+        costs.append(meter.writes)
+    ((piece,),) = attempts_of(stored()[TABLE])
+    index_entry = 1
+    assert costs == [0, ceil(size(piece) / 1024) + index_entry]
+
+
+def attempts_of(items: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """The pieces that each attempt to commit has written."""
+    attempts: dict[str, list[dict[str, Any]]] = {}
+    for item in items:
+        if "piece" in item:
+            attempts.setdefault(item["part"]["S"].split("#")[0], []).append(item)
+    return [*attempts.values()]
 
 
 @contextmanager
