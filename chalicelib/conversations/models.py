@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import ConfigDict, Field, with_config
+from pydantic import ConfigDict, Field, WithJsonSchema, with_config
 from typing_extensions import TypedDict  # before Python 3.12, pydantic rejects the one of `typing`
 
 from chalicelib.agents.record import AgentV2
@@ -46,6 +46,15 @@ Message = TypedDict(
 
 # Of a list of invalid messages or turns, only the first is reported: there may be a million.
 _Messages = Annotated[list[Message], Field(fail_fast=True)]
+
+_MAX_MESSAGES = 30_000  # as `state.MAX_MESSAGES`
+# The specification types it `number`.
+_MessagesNumber = Annotated[
+    int,
+    Field(ge=0, le=_MAX_MESSAGES),
+    INTEGRAL_FLOAT_AS_INT,
+    WithJsonSchema({"type": "number", "multipleOf": 1, "minimum": 0, "maximum": _MAX_MESSAGES}),
+]
 
 TurnIn = TypedDict("TurnIn", {"from": OptionalText, "messages": _Messages | None, "ts": OptionalNumber}, total=False)
 """A turn in a request (§2.7). `ts` defaults to the time of the write."""
@@ -170,9 +179,9 @@ class VisitorToken(Wire):
 
 
 class NewConversation(ConvoMetaV3):
-    """A conversation to create (§4.1)."""
+    """A conversation to create (§4.1). `messagesNum` is what it had elsewhere, until it receives turns here."""
 
-    messagesNum: OptionalNumber = None
+    messagesNum: _MessagesNumber | None = None
 
 
 class ConversationIn(Wire):

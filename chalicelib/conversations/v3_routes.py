@@ -1,7 +1,7 @@
 """The routes with which people work with conversations: lists, reads, changes and assignment."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
@@ -169,8 +169,9 @@ def _matching(
 def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int) -> Response:
     """The messages before a position, counted from the first message as 1. Raises ConditionFailed (`turns`)."""
     row = _read(agent_id, convo_id)
-    count = store.read_metadata(row)["messagesNum"]
-    numbered = zip(range(count, 0, -1), transcript.newest_messages(turns.read_backwards(row)), strict=False)
+    # Without messages, this number may be any that a caller has set. `count` accepts each.
+    numbers = count(store.read_metadata(row)["messagesNum"], -1)
+    numbered = zip(numbers, transcript.newest_messages(turns.read_backwards(row)), strict=False)
     earlier = ((number, message) for number, message in numbered if before is None or number < before)
     examined = (pages.Examined(str(number), message, number > 1) for number, message in earlier)
     return pages.bounded_page("Messages retrieved successfully", examined, limit)

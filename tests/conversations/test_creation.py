@@ -1,5 +1,13 @@
 """The creation of a conversation through v3 (§4.1)."""
 
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.conversations import store
+from chalicelib.conversations.state import MAX_MESSAGES
+from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.conversations.turns import items, message, mids, turns
 
@@ -19,6 +27,46 @@ def test_a_created_conversation_is_in_the_list_with_its_members(api: Api) -> Non
     (listed,) = api.get("/v2/agents/support/convos").data
     assert (listed["ID"], listed["userID"], listed["ts"], listed["messagesNum"]) == (created["id"], "ann", 12, 3)
     assert "title" not in listed
+
+
+@pytest.mark.parametrize(
+    ("number", "rule"),
+    [
+        (-3, "must be greater than or equal to 0"),
+        (MAX_MESSAGES + 1, "must be less than or equal to 30000"),
+        (1e300, "must be less than or equal to 30000"),
+        (1.5, "integer"),
+        (True, "integer"),
+    ],
+)
+def test_a_number_of_messages_is_a_whole_number_with_a_limit(number: Any, rule: str, api: Api) -> None:
+    before = items()
+    answer = api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": number}})
+    (issue,) = answer.json["issues"]
+    assert (answer.status, issue["path"]) == (400, "conversation.messagesNum")
+    assert rule in issue["message"]
+    assert items() == before
+
+
+@pytest.mark.parametrize("number", [0, 7.0, MAX_MESSAGES, None])
+def test_a_valid_number_of_messages_is_stored(number: Any, api: Api) -> None:
+    api.post("/v3/agents/support/convos", {"conversation": {"messagesNum": number}})
+    assert api.get("/v2/agents/support/convos").data[0]["messagesNum"] == (number or 0)
+
+
+@pytest.mark.parametrize("number", [-3, 1.5, 10**20, 1e300])
+def test_a_stored_number_of_messages_of_a_new_conversation_is_harmless(
+    number: Any, api: Api, workspace: NewWorkspace
+) -> None:
+    """An earlier version stored any number."""
+    created = api.post("/v3/agents/support/convos", {"conversation": {}}).data["id"]
+    with storage.unit_of_work():
+        row: Any = storage.find(*store.key(workspace.workspace_id, "support", created)[:3])
+        store.save_metadata(row, {**store.read_metadata(row), "messagesNum": number})
+    path = f"/v3/agents/support/convos/{created}"
+    assert (api.get(path).status, api.get(f"{path}/messages").data) == (200, [])
+    answer = api.post(f"/agents/support/interact/{created}/state", {"turns": turns(message("a"))})
+    assert (answer.json["chatState"]["messagesNum"], len(api.get(f"{path}/messages").data)) == (1, 1)
 
 
 def test_all_members_of_a_new_conversation_are_optional(api: Api) -> None:
