@@ -141,13 +141,104 @@ def test_other_text_is_refused_by_rule(api: Api, agent_id: str, text: str) -> No
 
 def test_a_text_of_an_earlier_version_can_be_sent_back(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
     """Earlier versions stored any text. It opens nothing, and the record can be saved with it."""
-    with storage.unit_of_work():
-        row = agents.read(workspace.workspace_id, "support")
-        row.seal({**row.open(), "SECRET_API_KEY": "hunter2"})
-        storage.put(row)
+    store_without_credential(workspace, "hunter2")
     assert [write(api, "hunter2").status for write in (v2_write, v3_write)] == [200, 200]
     assert v2_write(api, "k" * 32).status == 200
     assert (status_with("hunter2", EDGE), status_with("k" * 32, EDGE)) == (401, 200)
+
+
+def store_without_credential(workspace: NewWorkspace, key: str) -> None:
+    """Store a key as an earlier version did, which made no credential for it."""
+    with storage.unit_of_work():
+        row = agents.read(workspace.workspace_id, "support")
+        row.seal({**row.open(), "SECRET_API_KEY": key})
+        storage.put(row)
+
+
+def v2_whole(api: Api, key: str | None) -> Answer:
+    return api.post(EDGE, api.get(EDGE).json)
+
+
+def v3_whole(api: Api, key: str | None) -> Answer:
+    return api.patch("/v3/agents/support", {"agent": {**api.get("/v3/agents/support").data, "title": "New"}})
+
+
+@pytest.mark.parametrize("write", [v2_write, v3_write, v2_whole, v3_whole])
+def test_a_stored_key_without_credential_opens_the_agent_when_it_is_sent_again(
+    api: Api, workspace: NewWorkspace, agent_id: str, pass_time: PassTime, write: Write
+) -> None:
+    own = "k" * 32
+    store_without_credential(workspace, own)
+    token = Api(issue(api)["token"])
+    assert [v3_write(token, own).status, status_with(own, EDGE)] == [200, 401]
+    assert [write(api, own).status, status_with(own, EDGE)] == [200, 200]
+    assert "expires_at" not in credential_item(own)
+    assert len(agents.list_keys(workspace.workspace_id, "support")) == 2  # the earlier one has no overlap to begin
+    v2_write(api, "n" * 32)
+    pass_time(DAY)
+    assert [status_with(own, EDGE), status_with("n" * 32, EDGE)] == [401, 200]
+
+
+@either_form
+def test_a_stored_key_without_credential_may_be_taken(
+    api: Api, workspace: NewWorkspace, agent_id: str, write: Write
+) -> None:
+    own = "k" * 32
+    store_without_credential(workspace, own)
+    api.post("/v2/agents/sales", {"SECRET_API_KEY": own})
+    before = stored()
+    assert write(api, own).json["code"] == "KEY_TAKEN"
+    assert stored() == before
+    assert api.post(EDGE, {"title": "New"}).status == 200
+
+
+def test_only_a_body_with_the_stored_key_costs_a_read(api: Api, workspace: NewWorkspace, agent_id: str) -> None:
+    key = agent_key(api)
+    costs = []
+    for body in ({"title": "a"}, {"title": "b", "SECRET_API_KEY": key}, {"SECRET_API_KEY": key}):
+        with counted() as sent:
+            assert api.post(EDGE, body).status == 200
+        costs.append(dict(sent))
+    assert costs == [{"GetItem": 1, "PutItem": 1}, {"GetItem": 2, "PutItem": 1}, {"GetItem": 2}]
+
+
+def test_an_expired_key_can_be_taken_and_revives_nothing(
+    api: Api, workspace: NewWorkspace, agent_id: str, other_workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    """The database deletes an expired row days later. Until then, another agent replaces it."""
+    own, theirs = "k" * 32, Api(other_workspace.workspace_key)
+    v2_write(api, own)
+    (old,) = [
+        row for row in agents.list_keys(workspace.workspace_id, "support") if row.token_hash == tokens.fingerprint(own)
+    ]
+    visitor = Api(own).post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"]
+    v2_write(api, "n" * 32)
+    assert theirs.post("/v2/agents/sales", {"SECRET_API_KEY": own}).json["code"] == "KEY_TAKEN"
+    pass_time(DAY)
+    assert theirs.post("/v2/agents/sales", {"SECRET_API_KEY": own}).status == 200
+    assert [status_with(own, "/v2/agents/sales"), status_with(own, EDGE)] == [200, 403]
+    assert v2_write(api, own).json["code"] == "KEY_TAKEN"
+    listed = agents.list_keys(workspace.workspace_id, "support")
+    assert [row.token_hash for row in listed] == [tokens.fingerprint("n" * 32)]
+    assert Api(visitor).post("/agents/support/interact/ann/state", {}).status == 401
+    with pytest.raises(storage.ConditionFailed), storage.unit_of_work():
+        credentials.revoke(old)
+    v2_write(api, None)
+    assert status_with(own, "/v2/agents/sales") == 200
+
+
+def test_the_owner_of_an_expired_key_can_return_to_it(api: Api, agent_id: str, pass_time: PassTime) -> None:
+    own = "k" * 32
+    v2_write(api, own)
+    v2_write(api, "n" * 32)
+    assert v2_write(api, own).json["code"] == "KEY_TAKEN"
+    pass_time(DAY)
+    assert v2_write(api, own).status == 200
+    pass_time(DAY)
+    assert [status_with(own, EDGE), status_with("n" * 32, EDGE)] == [200, 401]
+    assert v2_write(api, None).status == 200
+    auth.clear_cache()
+    assert status_with(own, EDGE) == 401
 
 
 def test_only_a_text_that_can_be_a_key_costs_a_read(api: Api, agent_id: str) -> None:

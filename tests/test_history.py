@@ -159,6 +159,19 @@ def test_a_rotated_key_changes_and_has_a_successor(history: History, api: Api) -
     assert (created["operation"], retired["changed"]) == ("create", ["expiresAt"])
 
 
+def test_a_key_that_replaces_an_expired_one_is_created(
+    history: History, api: Api, agent_id: str, pass_time: PassTime
+) -> None:
+    for key in ("k" * 32, "n" * 32):
+        api.post("/v2/agents/support", {"SECRET_API_KEY": key})
+    pass_time(24 * 60 * 60)
+    history.keep()
+    api.post("/v2/agents/support", {"SECRET_API_KEY": "k" * 32})
+    newest = next(one for one in history.of() if one["resource"].startswith("keys/") and one["operation"] == "create")
+    assert newest["changed"] == ["agentId", "name"]
+    assert [one["operation"] for one in history.of(newest["resource"])] == ["create"]
+
+
 def test_a_credential_changes_after_its_creation_though_streams_have_whole_seconds(api: Api, history: History) -> None:
     """As Lambda passes the time of a change: in whole seconds."""
     key = api.post("/v3/workspace/key/rotate", {"overlapSeconds": 60}).data

@@ -13,9 +13,10 @@ from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.agents import forms, record
+    from chalicelib.agents import forms, keys, record
 else:
     forms = LazyModule("chalicelib.agents.forms")
+    keys = LazyModule("chalicelib.agents.keys")
 
 routes = Blueprint(__name__)
 
@@ -108,7 +109,8 @@ def change_agent(agent_id: str) -> Response:
     row = etag.require_match(found.agent, "agent")
     before = row.open()
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
-    after = store.save(row, before, privileges.guard_agent_key(before, merged, _KEY))
+    guarded = privileges.guard_agent_key(before, merged, _KEY)
+    after = store.save(row, keys.without_unusable(row, before, change.agent), guarded)
     return answer.with_tools("Agent updated successfully", row, answer.encode(after), found)
 
 
@@ -147,7 +149,7 @@ def save_agent(agent_id: str) -> Response:
     else:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, forms.merge_v2(before, change))
-        document = store.save(row, before, after)
+        document = store.save(row, keys.without_unusable(row, before, change), after)
     success = messages.success(f"Agent {verb} successfully", _v2_form(document))
     return etag.tagged(success, row)
 

@@ -36,6 +36,10 @@ class CredentialEntry(storage.Row):
     token_hash = UnicodeAttribute()
     expires_at = TTLAttribute(null=True)
 
+    def lists(self, row: "CredentialRow") -> bool:
+        """Whether `row` is the credential of this entry, not a later credential with the same token."""
+        return self.keys == _entry(row).keys
+
 
 class CredentialRow(storage.AuthoredRow):
     """A credential under the hash of its token. The token itself is not stored."""
@@ -142,7 +146,9 @@ def prepare(
 
 def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
     """Stage a prepared credential. The commit raises `error` if the token is already in use."""
-    storage.put(issued.credential, CredentialRow.token_hash.does_not_exist(), error)
+    # DynamoDB may delete an expired item days later.
+    is_expired = CredentialRow.expires_at <= clock.to_datetime(clock.seconds())
+    storage.put(issued.credential, CredentialRow.token_hash.does_not_exist() | is_expired, error)
     storage.put(_entry(issued.credential))
 
 
@@ -183,14 +189,14 @@ def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
     rows: list[CredentialRow | None] = storage.find_many(
         [storage.Key(CredentialRow, entry.token_hash) for entry in entries]
     )
-    return [row for row in rows if row and row.is_active]
+    return [row for entry, row in zip(entries, rows, strict=True) if row and row.is_active and entry.lists(row)]
 
 
 def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
     """The active workspace key or access token with this id. Raises NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
-    if row is None:
+    if entry is None or row is None or not entry.lists(row):
         raise errors.NotFound.of("credential")
     return row
 

@@ -60,6 +60,8 @@ def from_record(record: dict[str, Any]) -> Found | None:
     after, before = read(new) if new else None, read(old) if old else None
     if after is None:
         return None
+    if before is not None and before.record_id != after.record_id:
+        before = None  # the new credential has the key of an expired one
     change = after.version_tag or _change_of_credential(after, before, stream)
     operation, members = _operation(before, after)
     if not operation:

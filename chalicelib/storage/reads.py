@@ -46,13 +46,15 @@ def find_serializable(key: Key) -> Any:
 def find_many(keys: Sequence[Key]) -> list[Any]:
     """The items with these keys, of any tables, in the order of the keys; None for each that does not exist.
 
-    One request per 100 keys, plus one for each batch of unprocessed keys. An eventually consistent read may return a
-    slightly older item; the keys of one table are read alike. Raises Unavailable after twelve requests for a batch.
+    One request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read may
+    return a slightly older item; the keys of one table are read alike. Raises Unavailable after twelve requests for a
+    batch.
     """
     found: dict[_Identity, dict[str, Any]] = {}
     wanted = [_Wanted(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
-    for start in range(0, len(wanted), _BATCH):
-        found |= _batch(wanted[start : start + _BATCH])
+    distinct = [*{_identity(one.table, one.key, one.key): one for one in wanted}.values()]
+    for start in range(0, len(distinct), _BATCH):
+        found |= _batch(distinct[start : start + _BATCH])
     items = (found.get(_identity(one.table, one.key, one.key)) for one in wanted)
     return [item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True)]
 

@@ -142,7 +142,7 @@ def _credentials(entries: Iterator[Any]) -> Iterator[tuple[str, Record]]:
     while batch := [*islice(entries, _BATCH)]:
         rows = storage.find_many([storage.Key(CredentialRow, entry.token_hash) for entry in batch])
         for entry, row in zip(batch, rows, strict=True):
-            if row is not None and row.is_active and row.kind != tokens.SESSION:
+            if row is not None and row.is_active and entry.lists(row) and row.kind != tokens.SESSION:
                 yield entry.item, _record("credential", row)
 
 

@@ -124,5 +124,6 @@ def _delete_credentials(receipt: Receipt, workspace_id: str) -> None:
     """Delete the credentials, then the entries that list them. Another workspace may have the token by now."""
     for entries in _batches(credentials.list_entries(workspace_id), _BATCH):
         rows = storage.find_many([Key(credentials.CredentialRow, entry.token_hash) for entry in entries])
-        _delete(receipt, "credential", [row for row in rows if row and row.workspace == workspace_id])
+        listed = [row for entry, row in zip(entries, rows, strict=True) if row and entry.lists(row)]
+        _delete(receipt, "credential", listed)
         storage.delete_many(entries)

@@ -5,9 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from chalicelib.credentials import tokens
 from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import exports
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.credentials import DAY
 from tests.moto_tables import items
 from tests.requests import counted
 from tests.workspace_life.commands import run, succeed
@@ -17,6 +21,21 @@ from tests.workspace_life.filled import of
 
 def test_the_full_workspace_has_rows_in_every_table(full: NewWorkspace) -> None:
     assert set(of(full.workspace_id)) == set(items()) - {"cams-keyring"}
+
+
+def test_a_credential_with_the_token_of_an_expired_one_is_exported_once_and_deleted(
+    api: Api, workspace: NewWorkspace, agent_id: str, pass_time: PassTime, no_waiting: list[float], tmp_path: Path
+) -> None:
+    """The entry of the expired credential is listed until the database deletes it."""
+    for key in ("k" * 32, "n" * 32):
+        api.post("/v2/agents/support", {"SECRET_API_KEY": key})
+    pass_time(DAY)
+    api.post("/v2/agents/support", {"SECRET_API_KEY": "k" * 32})
+    lines = [json.loads(line) for line in suspended_export(workspace.workspace_id, tmp_path / "export").splitlines()]
+    hashes = [line["record"]["token_hash"] for line in lines if line["kind"] == "credential"]
+    assert hashes.count(tokens.fingerprint("k" * 32)) == 1
+    succeed("delete", workspace.workspace_id, "--yes")
+    assert of(workspace.workspace_id) == {}
 
 
 def test_an_export_is_readable_and_complete(full: NewWorkspace, tmp_path: Path) -> None:
