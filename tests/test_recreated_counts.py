@@ -6,6 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, ids, storage
+from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours
 from chalicelib.analytics.counts import DayRow
 from chalicelib.analytics.hours import SECONDS
@@ -195,4 +196,41 @@ def test_a_caller_cannot_choose_the_time_of_creation(api: Api, agent_id: str, pi
     api.call(method, path, body, api._headers)
     use(api, "ann")
     pipeline.run()
+    assert totals(api) == NEW
+
+
+def save_agent(workspace: NewWorkspace, agent_id: str, **members: Any) -> None:
+    """Store members of an agent that the service itself never stores."""
+    row = agents.read(workspace.workspace_id, agent_id)
+    row.seal({**row.open(), **members})
+    put_now(row)
+
+
+@pytest.mark.parametrize("created", [None, "2026", [], {}])
+def test_an_agent_whose_creation_time_is_no_number_counts_as_one_without(
+    api: Api, workspace: NewWorkspace, pipeline: Pipeline, created: Any
+) -> None:
+    save_agent(workspace, "support", createdAtUNIX=created)
+    use(api, "ann")
+    pipeline.run()
+    recount()
+    assert totals(api) == NEW
+
+
+def test_an_agent_that_cannot_be_counted_does_not_stop_the_others(
+    api: Api, workspace: NewWorkspace, pipeline: Pipeline
+) -> None:
+    assert api.post("/v2/agents/another", {}).status == 200
+    use(api, "ann")
+    assert api.post("/v2/agents/another/analytics/bo", {"record": "load"}).status == 200
+    pipeline.run()
+    broken = agents.read(workspace.workspace_id, "another")
+    broken.document = b"unreadable"
+    put_now(broken)
+    storage.delete_many(day_rows())
+    ran = CliRunner().invoke(cams, ["tallies", "recount"])
+    assert ran.exit_code == 1
+    assert f"Skipped the agent another of workspace {workspace.workspace_id}: " in ran.stderr
+    assert ran.stderr.endswith("Error: 1 could not be counted; their records cannot be read.\n")
+    assert "of 1 agents" in ran.stdout
     assert totals(api) == NEW

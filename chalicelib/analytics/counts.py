@@ -95,9 +95,8 @@ def recount(agent: str, hour: int, requested_at: int) -> None:
     """Replace the counts of an hour by the sums of its changes.
 
     `agent` is the partition key, `hour` the first second of the hour. Omits changes before the agent's creation. Does
-    nothing if a count since `requested_at` has
-    done it, if the agent (or without one, the workspace) was deleted, or if the changes begin to expire. Two requests,
-    one per MB of changes, and two.
+    nothing if a count since `requested_at` has done it, if the agent (or without one, the workspace) was deleted, or if
+    the changes begin to expire. Two requests, one per MB of changes, and two.
     """
     if hour > clock.seconds() - (_KEPT_SECONDS - _DAY_SECONDS):
         storage.retry_on_conflict(lambda: _recount(agent, hour, requested_at))
@@ -150,7 +149,9 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
     if is_gone or counts_before["counted"].get(number, 0) > requested_at + _LAG_SECONDS:
         return
     now = clock.seconds()
-    since = owner.open().get(agents.CREATED, 0) - _SKEW_SECONDS if has_agent else 0
+    created = owner.open().get(agents.CREATED) if has_agent else 0
+    # One that is no number must not stop the counts of its agent.
+    since = created - _SKEW_SECONDS if isinstance(created, int | float) else 0
     sums = hours.add_up(_changes(agent, hour, since))
     if not any(sums.counts) and number not in counts_before["hours"]:
         return
@@ -163,7 +164,7 @@ def _recount(agent: str, hour: int, requested_at: int) -> None:
         _put_if_changed(total, counts_before, {"hours": by_hour, "counted": {**counts_before["counted"], number: now}})
 
 
-def _changes(agent: str, hour: int, since: int) -> Iterator[tuple[list[int], list[str]]]:
+def _changes(agent: str, hour: int, since: float) -> Iterator[tuple[list[int], list[str]]]:
     """The numbers and places of the changes of an hour that were made, and caused, from the Unix second `since` on."""
     within = ChangeRow.period.startswith(_period(_CHANGE, clock.iso(hour)[:13], ""))
     for row in storage.iterate(ChangeRow, agent, within):

@@ -37,7 +37,7 @@ _STORED_ONLY = {"conversation": {"retentionDays"}, "webhook": {"secrets"}}
 
 
 # Rules for new values, such as the length of a password: an earlier release may have stored others.
-_LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "too_short", "too_long", "value_error")
+_LIMITS = ("string_too_short", "string_too_long", "string_pattern_mismatch", "too_short", "too_long")
 
 
 def find_problem(kind: str, record: dict[str, Any]) -> str | None:

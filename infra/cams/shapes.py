@@ -5,10 +5,9 @@ function relies on them; the others are stored as they are. A problem names the 
 """
 
 import json
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 from pynamodb.attributes import (
     BinaryAttribute,
@@ -19,14 +18,12 @@ from pynamodb.attributes import (
     UnicodeSetAttribute,
 )
 
-from chalicelib import clock, ids, storage
-from chalicelib.clients.models import SHORTEST_PASSWORD
+from chalicelib import ids, storage
 from chalicelib.conversations import received
 from chalicelib.conversations.store import WAITING_STATES
-from chalicelib.credentials import scopes, tokens
+from chalicelib.credentials import tokens
 from chalicelib.storage import parent_scoped_ids
-from chalicelib.webhooks import events
-from infra.cams import documents, exports, records
+from infra.cams import documents, exports, records, rules
 
 Record = dict[str, Any]
 
@@ -34,125 +31,65 @@ Record = dict[str, Any]
 MAX_LINE = 32_000_000
 
 
-class Rule(NamedTuple):
-    """What a value must be, in words and as a function."""
-
-    words: str
-    holds: Callable[[Any], bool]
-
-
 class Only(dict[str, "Shape"]):
     """The shape of an object that has no other members."""
 
 
 # A rule; the shape of each element of a list; or the members of an object, with `?` if they may be missing.
-Shape: TypeAlias = "Rule | list[Shape] | dict[str, Shape]"
+Shape: TypeAlias = "rules.Rule | list[Shape] | dict[str, Shape]"
 
-
-def _whole(least: int, most: int, unit: str = "") -> Rule:
-    def holds(value: Any) -> bool:
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return is_number and least <= value <= most and value == int(value)
-
-    return Rule(f"a whole number{unit} from {least:,} to {most:,}", holds)
-
-
-def _text(words: str, pattern: str) -> Rule:
-    compiled = re.compile(pattern)
-    return Rule(words, lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None)
-
-
-_ANY_TEXT = Rule("a text", lambda value: isinstance(value, str))
-_BOOLEAN = Rule("true or false", lambda value: isinstance(value, bool))
-_NUMBER = Rule("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool))
-# The year 5138; with any retention it is still a date.
-_SECONDS = _whole(0, 99_999_999_999, " of seconds")
-_MILLISECONDS = _whole(0, 99_999_999_999_999, " of milliseconds")
-_DAYS = _whole(1, 3_650, " of days")
-_COUNT = _whole(0, 2**32 - 1)
-_DIGESTS = _text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
-# Of a clock that is ahead. Without a limit, a time could be after the year 9999, which is no date.
-_AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
-
-
-def _is_ulid(value: Any) -> bool:
-    is_ulid = isinstance(value, str) and ids.ULID.fullmatch(value) is not None
-    return is_ulid and ids.timestamp_of(value) <= clock.milliseconds() + _AHEAD_MILLISECONDS
-
-
-_ULID = Rule("a ULID of a time that is not in the future", _is_ulid)
-# The id of a tool or a lead, see `parent_scoped_ids`.
-_CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
-_LEAD_ID = _text("the id of a lead", _CHILD_ID)
-_ID = ids.IDENTIFIER.pattern
-_IDENTIFIER = _text(ids.IDENTIFIER_RULE, _ID)
-_TOKEN_HASH = _text("64 hexadecimal digits", "[0-9a-f]{64}")
-_CREDENTIAL_KIND = _text("workspace, access or agent", "|".join((tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)))
-# DynamoDB has no empty set, and a token without scopes opens everything.
-_SCOPES = Rule(
-    "a list of one or more scopes",
-    lambda value: isinstance(value, list) and value != [] and all(one in scopes.ALL for one in value),
-)
-_TYPES = Rule(
-    "a list of types of events",
-    lambda value: isinstance(value, list) and all(isinstance(one, str) and one in events.TYPES for one in value),
-)
-_PASSWORD = Rule(
-    f"a text of at least {SHORTEST_PASSWORD} characters that is not blank",
-    lambda value: isinstance(value, str) and len(value) >= SHORTEST_PASSWORD and value.strip() != "",
-)
 _ATTRIBUTES: list[tuple[type[Any], Shape]] = [
     (BinaryAttribute, {}),
-    (BooleanAttribute, _BOOLEAN),
-    (TTLAttribute, _SECONDS),
-    (NumberAttribute, _SECONDS),
-    (UnicodeSetAttribute, _SCOPES),
-    (UnicodeAttribute, _ANY_TEXT),
+    (BooleanAttribute, rules.BOOLEAN),
+    (TTLAttribute, rules.SECONDS),
+    (NumberAttribute, rules.SECONDS),
+    (UnicodeSetAttribute, rules.SCOPES),
+    (UnicodeAttribute, rules.ANY_TEXT),
 ]
 _KEYS = {
-    "credential": f"credential#({tokens.WORKSPACE}|{tokens.ACCESS}|{tokens.AGENT}#{_ID})#{ids.ULID.pattern}",
-    "client": _ID,
+    "credential": f"credential#({tokens.WORKSPACE}|{tokens.ACCESS}|{tokens.AGENT}#{rules.ID})#{ids.ULID.pattern}",
+    "client": rules.ID,
     "email": "[0-9a-f]{64}",
-    "organisation": _ID,
-    "agent": f"agent#{_ID}",
-    "tool": f"tool#{_CHILD_ID}",
-    "analytics": _ID,
+    "organisation": rules.ID,
+    "agent": f"agent#{rules.ID}",
+    "tool": f"tool#{rules.CHILD_ID}",
+    "analytics": rules.ID,
 }
 _MEMBERS: dict[str, dict[str, Shape]] = {
     "workspace": {
         "document": {
-            "name": _ANY_TEXT,
-            "createdAt": _SECONDS,
-            "workspaceSecret": _ANY_TEXT,
-            "retentionDays?": _DAYS,
+            "name": rules.ANY_TEXT,
+            "createdAt": rules.SECONDS,
+            "workspaceSecret": rules.ANY_TEXT,
+            "retentionDays?": rules.DAYS,
         }
     },
     "credential": {
-        "token_hash": _TOKEN_HASH,
-        "kind": _CREDENTIAL_KIND,
-        "credential_id": _ULID,
-        "agent_id?": _IDENTIFIER,
-        "scopes?": _SCOPES,
+        "token_hash": rules.TOKEN_HASH,
+        "kind": rules.CREDENTIAL_KIND,
+        "credential_id": rules.ULID,
+        "agent_id?": rules.IDENTIFIER,
+        "scopes?": rules.SCOPES,
     },
-    "client": {"created?": _ULID, "document": {"dashboardPassword?": _PASSWORD}},
-    "email": {"owner": _IDENTIFIER},
-    "agent": {"document": {}},
-    "lead": {"document": {"agentId": _IDENTIFIER, "createdAt": _MILLISECONDS}},
+    "client": {"created?": rules.ULID, "document": {"dashboardPassword?": rules.PASSWORD}},
+    "email": {"owner": rules.IDENTIFIER},
+    "agent": {"document": {"createdAtUNIX": rules.PAST_SECONDS, "lastModified": rules.PAST_SECONDS}},
+    "lead": {"document": {"agentId": rules.IDENTIFIER, "createdAt": rules.MILLISECONDS}},
     "webhook": {
         "document": {
-            "url": _ANY_TEXT,
-            "events": _TYPES,
-            "enabled": _BOOLEAN,
-            "createdAt": _MILLISECONDS,
-            "secrets": [{"secret": _ANY_TEXT, "endsAt?": _MILLISECONDS}],
+            "url": rules.ANY_TEXT,
+            "events": rules.TYPES,
+            "enabled": rules.BOOLEAN,
+            "createdAt": rules.MILLISECONDS,
+            "secrets": [{"secret": rules.ANY_TEXT, "endsAt?": rules.MILLISECONDS}],
         }
     },
     "conversation": {
-        "conversation": _IDENTIFIER,
-        "version_tag": _ULID,
-        "metadata": {"lastModified?": _SECONDS, "retentionDays?": _DAYS},
-        "seen": Only(zip(received.Seen._fields, (_COUNT, _COUNT, _DIGESTS), strict=True)),
-        "turns": [{"ts": _NUMBER, "messages?": {"mid": _ANY_TEXT}}],
+        "conversation": rules.IDENTIFIER,
+        "version_tag": rules.ULID,
+        "metadata": {"lastModified?": rules.SECONDS, "retentionDays?": rules.DAYS},
+        "seen": Only(zip(received.Seen._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
+        "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
 }
 
@@ -190,8 +127,8 @@ def _shape(name: str) -> Shape:
     """The shape of a line of a kind."""
     kind = records.KINDS[name]
     members = Only(_MEMBERS[name] if name == "conversation" else _of_row(name) | _MEMBERS.get(name, {}))
-    agent = {"agent": _IDENTIFIER} if kind.is_of_agent else {}
-    return Only({"kind": _ANY_TEXT, **agent, "key": _key(name), "record": members})
+    agent = {"agent": rules.IDENTIFIER} if kind.is_of_agent else {}
+    return Only({"kind": rules.ANY_TEXT, **agent, "key": _key(name), "record": members})
 
 
 def _of_row(name: str) -> dict[str, Shape]:
@@ -201,23 +138,23 @@ def _of_row(name: str) -> dict[str, Shape]:
         is_optional = (attribute.null or attribute.default is not None) and member not in _MEMBERS.get(name, {})
         shape = next(shape for class_, shape in _ATTRIBUTES if isinstance(attribute, class_))
         # Functions and later saves read the time of a write in its tag.
-        shape = _ULID if member == "version_tag" else shape
+        shape = rules.ULID if member == "version_tag" else shape
         shapes[f"{member}{'?' * is_optional}"] = shape
     return shapes
 
 
-def _key(name: str) -> Rule:
+def _key(name: str) -> rules.Rule:
     """The key of a record, part by part: a part that contains a separator could make the key of another record."""
     if name == "workspace":
-        return _text("workspace", name)
+        return rules.text("workspace", name)
     if name in ("conversation", "webhook"):
-        return _ULID
-    return _LEAD_ID if name == "lead" else _text(f"the key of a record of the kind {name}", _KEYS[name])
+        return rules.ULID
+    return rules.LEAD_ID if name == "lead" else rules.text(f"the key of a record of the kind {name}", _KEYS[name])
 
 
 def _problems(value: Any, shape: Shape, path: str) -> Iterator[str]:
     name = path.removeprefix(".") or "it"
-    if isinstance(shape, Rule):
+    if isinstance(shape, rules.Rule):
         if not shape.holds(value):
             yield f"{name} must be {shape.words}"
     elif isinstance(shape, list):
@@ -282,7 +219,7 @@ def _is_own_key(line: Record) -> bool:
         return True
     prefix = parent_scoped_ids.id_at(agent, "")
     start = storage.key("tool", prefix) if kind == "tool" else prefix
-    return key.startswith(start) and _ULID.holds(key.removeprefix(start))
+    return key.startswith(start) and rules.ULID.holds(key.removeprefix(start))
 
 
 def _disorder(line: Record, before: Record) -> str | None:

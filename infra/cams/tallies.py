@@ -27,24 +27,42 @@ def recount(workspace_id: str | None, agent_id: str | None) -> None:
 
     Of all workspaces, of one, or of one agent.
 
+    Skips an agent whose records cannot be read, names it, and ends with status 1.
+
     Needed after a restore without the tallies, or if `page` of a list leads to the wrong place although nothing has
     changed for two minutes. Reads the index of every conversation. Can be interrupted and repeated at any time.
     """
     if agent_id and not workspace_id:
         raise click.UsageError("--agent needs --workspace.")
-    asked = [(workspace_id, agent_id)] if workspace_id and agent_id else list(_agents(workspace_id))
-    counted = counted_hours = 0
-    with click.progressbar(asked, label="Agents") as bar:
+    selected = [(workspace_id, agent_id)] if workspace_id and agent_id else list(_agents(workspace_id))
+    quarters = hours = number = failed = 0
+    with click.progressbar(selected, label="Agents") as bar:
         for workspace, agent in bar:
-            quarters = listing.list_quarters(workspace, agent)
-            for quarter in quarters:
-                listing.recount(workspace, agent, quarter)
-            hours = counts.recountable(workspace, agent)
-            for hour in hours:
-                counts.recount(storage.key(workspace, agent), hour, clock.seconds())
-            counted, counted_hours = counted + len(quarters), counted_hours + len(hours)
-    number = sum(agent != counts.NO_AGENT for _, agent in asked)
-    click.echo(f"Counted {counted:,} quarter hours, and {counted_hours:,} hours of reports, of {number:,} agents.")
+            try:
+                of_agent = _recount(workspace, agent)
+            except Exception as error:
+                if storage.is_outage(error):
+                    raise
+                failed += 1
+                name = f"agent {agent}" if agent != counts.NO_AGENT else "part that belongs to no agent"
+                click.echo(f"Skipped the {name} of workspace {workspace}: {type(error).__name__}.", err=True)
+            else:
+                quarters, hours = quarters + of_agent[0], hours + of_agent[1]
+                number += agent != counts.NO_AGENT
+    click.echo(f"Counted {quarters:,} quarter hours, and {hours:,} hours of reports, of {number:,} agents.")
+    if failed:
+        raise click.ClickException(f"{failed:,} could not be counted; their records cannot be read.")
+
+
+def _recount(workspace_id: str, agent_id: str) -> tuple[int, int]:
+    """Count an agent again; returns its numbers of quarter hours and of hours."""
+    quarters = listing.list_quarters(workspace_id, agent_id)
+    for quarter in quarters:
+        listing.recount(workspace_id, agent_id, quarter)
+    hours = counts.recountable(workspace_id, agent_id)
+    for hour in hours:
+        counts.recount(storage.key(workspace_id, agent_id), hour, clock.seconds())
+    return len(quarters), len(hours)
 
 
 def _agents(workspace_id: str | None) -> Iterator[tuple[str, str]]:

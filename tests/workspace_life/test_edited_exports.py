@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from chalicelib import clock, ids
+from chalicelib import clock, ids, storage
+from chalicelib.analytics import counts
+from chalicelib.analytics.hours import Happened
 from chalicelib.webhooks import hosts
 from chalicelib.workspaces.store import NewWorkspace
 from infra.cams import exports, shapes
@@ -117,6 +119,11 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("email", "key", "x", "key must be the key of a record of the kind email"),
     ("organisation", "record.document", "{}", "record.document must be an object"),
     ("agent", "record.document", ..., "record.document is missing"),
+    ("agent", "record.document", {}, "record.document.createdAtUNIX is missing"),
+    ("agent", "record.document.createdAtUNIX", None, "createdAtUNIX must be a whole number of seconds, a time that"),
+    ("agent", "record.document.createdAtUNIX", 10**12, "createdAtUNIX must be a whole number of seconds, a time that"),
+    ("agent", "record.document.createdAtUNIX", 4 * 10**9, "a time that is not in the future"),
+    ("agent", "record.document.lastModified", 1.5, "lastModified must be a whole number of seconds"),
     ("agent", "record.deleted_at", 1, "record may have only the members document, summary, version_tag"),
     ("agent", "key", "agent#other", "key must be the key of a record of the kind agent"),
     ("agent", "record.document.title", 7, "record.document.title must be a string"),
@@ -228,6 +235,11 @@ def paths_of(value: Any, path: str) -> Iterator[str]:
             yield from paths_of(one, f"{path}.{name}")
 
 
+def happened_now(workspace_id: str, agent_id: str) -> Happened:
+    """A page load at an agent, so that a count of its hours reads the agent."""
+    return Happened(storage.key(workspace_id, agent_id), ids.new_id(), {"loads": 1}, {})
+
+
 @whole
 def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_path: Path) -> None:
     """Each is refused in one sentence, or imported and exported again."""
@@ -265,8 +277,10 @@ def test_no_member_of_a_wrong_type_gives_a_traceback(full: NewWorkspace, tmp_pat
                     assert "Canary" not in ran.stderr, what
                     assert ran.stderr.count("\n") == 1, what
                 else:
+                    if kind == "agent":
+                        counts.record([happened_now(full.workspace_id, one["agent"])])
                     recounted = CliRunner().invoke(cams, ["tallies", "recount", "--workspace", full.workspace_id])
-                    assert recounted.exit_code == 0, what
+                    assert (recounted.exit_code, "and 1 hours of" in recounted.output) == (0, kind == "agent"), what
                     assert (
                         run("export", full.workspace_id, str(tmp_path / f"again {outcomes.total()}")).exit_code == 0
                     ), what

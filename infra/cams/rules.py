@@ -1,0 +1,80 @@
+"""What a value of an export must be: rules in words, each with the function that checks it."""
+
+import re
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from chalicelib import clock, ids
+from chalicelib.clients.models import SHORTEST_PASSWORD
+from chalicelib.credentials import scopes, tokens
+from chalicelib.webhooks import events
+
+
+class Rule(NamedTuple):
+    """What a value must be, in words and as a function."""
+
+    words: str
+    holds: Callable[[Any], bool]
+
+
+def whole(least: int, most: int, unit: str = "") -> Rule:
+    """A whole number within limits."""
+
+    def holds(value: Any) -> bool:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and least <= value <= most and value == int(value)
+
+    return Rule(f"a whole number{unit} from {least:,} to {most:,}", holds)
+
+
+def text(words: str, pattern: str) -> Rule:
+    """A text that matches a pattern as a whole."""
+    compiled = re.compile(pattern)
+    return Rule(words, lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None)
+
+
+ANY_TEXT = Rule("a text", lambda value: isinstance(value, str))
+BOOLEAN = Rule("true or false", lambda value: isinstance(value, bool))
+NUMBER = Rule("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool))
+# The year 5138; with any retention it is still a date.
+SECONDS = whole(0, 99_999_999_999, " of seconds")
+MILLISECONDS = whole(0, 99_999_999_999_999, " of milliseconds")
+DAYS = whole(1, 3_650, " of days")
+COUNT = whole(0, 2**32 - 1)
+DIGESTS = text("up to 30,000 times 12 hexadecimal digits", r"([0-9a-f]{12}){0,30000}")
+# Of a clock that is ahead. Without a limit, a time could be after the year 9999, which is no date.
+_AHEAD_MILLISECONDS = 24 * 60 * 60 * 1000
+
+
+def _is_ulid(value: Any) -> bool:
+    is_ulid = isinstance(value, str) and ids.ULID.fullmatch(value) is not None
+    return is_ulid and ids.timestamp_of(value) <= clock.milliseconds() + _AHEAD_MILLISECONDS
+
+
+def _is_past(value: Any) -> bool:
+    return SECONDS.holds(value) and value * 1000 <= clock.milliseconds() + _AHEAD_MILLISECONDS
+
+
+# Counts omit what is older than their agent, so an agent of the future would have none.
+PAST_SECONDS = Rule("a whole number of seconds, a time that is not in the future", _is_past)
+ULID = Rule("a ULID of a time that is not in the future", _is_ulid)
+# The id of a tool or a lead, see `parent_scoped_ids`.
+CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
+LEAD_ID = text("the id of a lead", CHILD_ID)
+ID = ids.IDENTIFIER.pattern
+IDENTIFIER = text(ids.IDENTIFIER_RULE, ID)
+TOKEN_HASH = text("64 hexadecimal digits", "[0-9a-f]{64}")
+CREDENTIAL_KIND = text("workspace, access or agent", "|".join((tokens.WORKSPACE, tokens.ACCESS, tokens.AGENT)))
+# DynamoDB has no empty set, and a token without scopes opens everything.
+SCOPES = Rule(
+    "a list of one or more scopes",
+    lambda value: isinstance(value, list) and value != [] and all(one in scopes.ALL for one in value),
+)
+TYPES = Rule(
+    "a list of types of events",
+    lambda value: isinstance(value, list) and all(isinstance(one, str) and one in events.TYPES for one in value),
+)
+PASSWORD = Rule(
+    f"a text of at least {SHORTEST_PASSWORD} characters that is not blank",
+    lambda value: isinstance(value, str) and len(value) >= SHORTEST_PASSWORD and value.strip() != "",
+)
