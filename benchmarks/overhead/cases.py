@@ -11,6 +11,8 @@ _PAGE = 20
 _NODES = 2
 _DIFFERENT_IN_V2 = ("SECRET_API_KEY", "customThemeJSONString", "UIhandoffTitle", "UIhandoffSubtitle")
 CONVERSATIONS = 2 * _PAGE
+# Marks of members that the service sets, and of those that name a record of a workspace.
+_OMITTED = {"readOnly", "x-own-id"}
 _VOCABULARY = (
     "the a to of and is your for it order delivery please thank you can help with account we I my have not was this "
     "that when where tomorrow address refund invoice number email phone card change cancel size colour Tuesday ready"
@@ -142,9 +144,11 @@ def _filled(kind: Any, chance: random.Random) -> Any:
     if get_args(kind):  # a member is its type, or null
         return _filled(get_args(kind)[0], chance)
     if hasattr(kind, "model_fields"):
-        secret = {"x-secret": True}
-        writable = {name: one for name, one in kind.model_fields.items() if one.json_schema_extra in (None, secret)}
-        return {name: _filled(one.annotation, chance) for name, one in writable.items()}
+        return {
+            name: _filled(one.annotation, chance)
+            for name, one in kind.model_fields.items()
+            if not _OMITTED & {*(one.json_schema_extra or ())}
+        }
     text = " ".join(chance.choices(_WORDS, k=4))
     return {str: text, bool: True, int: 3, dict: {"text": text}, Any: {"text": text}}[kind]
 

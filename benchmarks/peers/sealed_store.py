@@ -43,7 +43,7 @@ def agent(agent_id: str) -> Document:
         ConsistentRead=True,
     )["Items"]
     tools = [{"id": item["item"]["S"].partition("#")[2], **_opened_document(item)} for item in others]
-    return {**_opened_document(first), "tools": tools}
+    return {"ownerID": _WORKSPACE, **_opened_document(first), "tools": tools}
 
 
 def page(agent_id: str) -> tuple[list[Document], str | None]:

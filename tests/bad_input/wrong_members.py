@@ -80,10 +80,10 @@ WRONG: dict[str, list[tuple[Any, str, str]]] = {
         ({"template": {"unknown": CANARY}}, "template.unknown", UNKNOWN),
         ({"template": {"title": NUMBER}}, "template.title", TEXT),
         ({"template": {"tools": [{"name": NUMBER}]}}, "template.tools.0.name", TEXT),
-        ({"template": {"tools": [{"unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
+        ({"template": {"tools": [{"name": "book", "unknown": CANARY}]}}, "template.tools.0.unknown", UNKNOWN),
         ({"template": {"assignedToolsIds": [CANARY]}}, "template.assignedToolsIds.0", PLACE),
         (
-            {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{}]}},
+            {"template": {"nodes": [{"toolsIds": ["tools.0", CANARY]}], "tools": [{"name": "book"}]}},
             "template.nodes.0.toolsIds.1",
             PLACE,
         ),

@@ -21,6 +21,7 @@ from chalicelib.conversations.models import (
     ConversationIn,
     ConvoMeta,
     CreatedConversation,
+    Issue,
     Message,
     StateIn,
     StateOut,
@@ -49,12 +50,13 @@ MODELS: dict[str, Any] = {
     "conversation_in": ConversationIn,
     "state_in": StateIn,
     "state_out": StateOut,
+    "warning": Issue,
 }
 
 # Turns and messages are open: they store unknown members. All others refuse unknown members, except our own answers,
 # which are never sent to us.
 OPEN_RESOURCES = {"agent_v2", "agent_v3", "message", "turn_in", "turn_out"}
-ANSWERS = {"created_conversation", "state_out"}
+ANSWERS = {"created_conversation", "state_out", "warning"}
 
 # Members that contain a record of another resource. The import rules forbid that resource's models, so a model may
 # declare an open object, or list the members.
@@ -86,7 +88,7 @@ class Member(NamedTuple):
 
 def members(resource: str) -> list[Member]:
     """The resource's members in the specification and our additions, without those of an `of` resource."""
-    rows = TABLE["resources"][resource]["members"] + TABLE["extensions"].get(resource, [])
+    rows = TABLE["resources"].get(resource, {"members": []})["members"] + TABLE["extensions"].get(resource, [])
     return [Member(resource, row["path"], row) for row in rows]
 
 
@@ -246,7 +248,11 @@ def valid_values(member: Member) -> list[Any]:
         "number": [3, 3.5, 0, -2.25],
         "integer": [1, 3650],
         "boolean": [True, False],
-        "object": [required_inside(member.resource, f"{member.path}.")],
+        "object": [
+            required_inside(member.row["of"], "")
+            if "of" in member.row
+            else required_inside(member.resource, f"{member.path}.")
+        ],
         "any": ["text", 3, 3.5, True, [], {}, [{"a": None}]],
     }
     if "format" in member.row:
