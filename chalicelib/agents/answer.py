@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store
-from chalicelib.http import etag, privileges, spliced
+from chalicelib.http import auth, etag, privileges, spliced
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
@@ -19,7 +19,7 @@ def with_tools(
     message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
 ) -> Response:
     """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
-    agent = spliced.with_members(_set_by_service(row.workspace_id, row.agent_id), _without_owner(text))
+    agent = spliced.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))
     items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
     whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
     if whole is None:
