@@ -11,9 +11,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from chalicelib import ids
+from chalicelib import ids, storage
 from chalicelib.queues import stream_batches
-from chalicelib.storage import Document, encryption
+from chalicelib.storage import Document
 from chalicelib.webhooks import change, endpoints, events, hosts, ledger, queue
 
 _log = logging.getLogger(__name__)
@@ -139,12 +139,19 @@ def _subscribers(workspace_id: str) -> list[_Subscriber]:
     rows, known = endpoints.list_with_hosts(workspace_id)
     for row in rows:
         try:
-            document = row.open()
-        except encryption.DecryptionError:
-            # Tampered with, or restored without its key. Raising would block the other endpoints until the stream
-            # gives up on the batch.
-            _log.exception("Cannot decrypt an endpoint; skipping it: %s", row)
-        else:
-            queue_name = queue.FAST if hosts.find(known, document["url"]).is_quick else queue.SLOW
-            found.append(_Subscriber(row.webhook_id, document, queue_name))
+            found.append(_subscriber(row, known))
+        except Exception as error:
+            if storage.is_outage(error):
+                raise
+            # Tampered with, restored without its key, or not as the service writes it. Raising would take the events
+            # of all other endpoints of the workspace to the dead letters.
+            _log.exception("Cannot use an endpoint; skipping it: %s", row)
     return found
+
+
+def _subscriber(row: endpoints.WebhookRow, known: hosts.Hosts) -> _Subscriber:
+    document = row.open()
+    queue_name = queue.FAST if hosts.find(known, document["url"]).is_quick else queue.SLOW
+    # Both raise here for a document that cannot be used, and not when the first event comes.
+    endpoints.is_subscribed(document, ""), endpoints.existed_at(document, 0)
+    return _Subscriber(row.webhook_id, document, queue_name)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from chalicelib import clock, ids
 from chalicelib.clients.models import SHORTEST_PASSWORD
 from chalicelib.credentials import scopes, tokens
+from chalicelib.sending import addresses
 from chalicelib.webhooks import events
 
 
@@ -57,6 +58,16 @@ def _is_past(value: Any) -> bool:
 
 # Counts omit what is older than their agent, so an agent of the future would have none.
 PAST_SECONDS = Rule("a whole number of seconds, a time that is not in the future", _is_past)
+
+
+def _is_url(value: str) -> bool:
+    try:
+        addresses.read_url(value, allow_private=True)  # the sender decides which hosts it may reach
+    except addresses.InvalidUrl:
+        return False
+    return True
+
+
 ULID = Rule("a ULID of a time that is not in the future", _is_ulid)
 # The id of a tool or a lead, see `parent_scoped_ids`.
 CHILD_ID = "[0-9a-hjkmnp-tv-z]{11}" + ids.ULID.pattern
@@ -74,6 +85,7 @@ TYPES = Rule(
     "a list of types of events",
     lambda value: isinstance(value, list) and all(isinstance(one, str) and one in events.TYPES for one in value),
 )
+URL = Rule("a URL that a webhook may have", lambda value: isinstance(value, str) and _is_url(value))
 PASSWORD = Rule(
     f"a text of at least {SHORTEST_PASSWORD} characters that is not blank",
     lambda value: isinstance(value, str) and len(value) >= SHORTEST_PASSWORD and value.strip() != "",

@@ -77,7 +77,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     "lead": {"document": {"agentId": rules.IDENTIFIER, "createdAt": rules.MILLISECONDS}},
     "webhook": {
         "document": {
-            "url": rules.ANY_TEXT,
+            "url": rules.URL,
             "events": rules.TYPES,
             "enabled": rules.BOOLEAN,
             "createdAt": rules.MILLISECONDS,

@@ -212,6 +212,24 @@ def test_a_tampered_document_goes_to_the_dead_letter_queue_as_the_stream_has_it(
     }
 
 
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [("url", None), ("url", "no URL"), ("url", "https://["), ("events", 7), ("enabled", ...), ("createdAt", "x")],
+)
+def test_an_endpoint_that_cannot_be_used_does_not_block_the_others(
+    member: str, value: Any, stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
+) -> None:
+    """The service stores none, but another program may."""
+    broken = endpoints.read(workspace.workspace_id, listen(api, inbox, "organisation_created", path="broken"))
+    listen(api, inbox, "organisation_created")
+    broken.seal({name: one for name, one in {**broken.open(), member: value}.items() if one is not ...})
+    put_now(broken)
+    organisations(api, "acme")
+    fan_out(stream.read())
+    drain()
+    assert (posted_names(inbox), dead_letters()) == (["acme"], [])
+
+
 def test_an_unreadable_endpoint_does_not_block_the_others(
     stream: Stream, api: Api, inbox: Inbox, workspace: NewWorkspace
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_file_with_a_line_that_is_no_record_is_refused_as_a_whole(
 
 
 LATE, TOMORROW = "7" + "z" * 25, ids.id_at((clock.seconds() + 2 * 24 * 60 * 60) * 1000, 0)
+URLS = ("Canary", "", "http://[", "https://", "http://a:99999/", "ftp://x/", "https://exa mple/", "//x", 7, None)
 # A path in the first line of a kind, what is written there (nothing: the member is removed), and the rule.
 EDITS: list[tuple[str, str, Any, str]] = [
     ("workspace", "record.document", 7, "record.document must be an object"),
@@ -169,6 +170,10 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("conversation", "record.turns.0.messages", [], "record.turns.0.messages must be an object"),
     ("conversation", "record.turns.0.messages.mid", ..., "record.turns.0.messages.mid is missing"),
     ("conversation", "record.turns.0.ts", "now", "record.turns.0.ts must be a number"),
+    *(
+        ("webhook", "record.document.url", url, "record.document.url must be a URL that a webhook may have")
+        for url in URLS
+    ),
     ("webhook", "record.document.secrets", [{}], "record.document.secrets.0.secret is missing"),
     ("webhook", "record.document.events", ["x"], "record.document.events must be a list of types of events"),
 ]
