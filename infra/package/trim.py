@@ -17,7 +17,11 @@ SERVICES = ("dynamodb", "kms", "ses", "sqs")
 # Their names in the list of endpoints.
 ENDPOINTS = ("dynamodb", "email", "kms", "sqs")
 # The operations of a service that ship, where few of many are used; all of them of the other services.
-OPERATIONS = {"ses": ("SendRawEmail",)}
+OPERATIONS = {
+    "kms": ("Decrypt", "Sign"),
+    "ses": ("SendRawEmail",),
+    "sqs": ("GetQueueUrl", "SendMessageBatch"),
+}
 
 # Large modules that the functions never import. `*` also matches slashes.
 _EXCLUDED = (
@@ -33,7 +37,8 @@ _EXCLUDED = (
     "jinja2/ext.py", "jinja2/meta.py", "jinja2/nativetypes.py", "jinja2/sandbox.py",
     "dateutil/rrule.py", "dateutil/zoneinfo/*",
     "tzdata/zoneinfo/*.tab", "tzdata/zoneinfo/*.zi", "tzdata/zoneinfo/leapseconds",  # `zoneinfo` reads compiled zones
-    "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*",
+    "pydantic/v1/*", "pydantic/mypy.py", "pydantic/experimental/*", "pydantic/color.py",
+    "annotated_types/test_cases.py", "botocore/stub.py",
     "urllib3/contrib/emscripten/*", "urllib3/contrib/pyopenssl.py", "urllib3/contrib/socks.py",
 )  # fmt: skip
 # Packages that are collections of data: only these files of them ship.

@@ -10,6 +10,7 @@ import pytest
 
 from chalicelib import clock, storage
 from infra.deploy.functions import DEAD_LETTER_QUEUE, FUNCTIONS, Function
+from infra.package import trim
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
 from tests.deployment.test_functions import each_function, statements
@@ -99,6 +100,13 @@ def test_a_policy_grants_no_permission_that_its_function_never_uses(function: Fu
 
 def test_permissions_are_recorded_for_exactly_the_functions_of_the_table(used: set[Right]) -> None:
     assert {one.function for one in used} == {one.name for one in FUNCTIONS}
+
+
+def test_the_package_has_every_operation_that_a_function_calls(used: set[Right]) -> None:
+    actions = {one.action for one in used}
+    for name, operations in trim.OPERATIONS.items():
+        shipped = {f"{name}:{operation.removesuffix('Batch')}" for operation in operations}
+        assert {action for action in actions if action.startswith(f"{name}:")} == shipped
 
 
 def test_calls_outside_an_invocation_are_not_recorded(service: Service) -> None:
