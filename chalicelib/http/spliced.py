@@ -29,9 +29,10 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 def with_members(members: dict[str, Any], text: str) -> str:
     """The JSON text of an object: `members`, then those in `text`, an object that is not parsed.
 
-    Neither is empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
+    `members` is not empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
     """
-    return f"{storage.encode_json(members).decode().removesuffix('}')},{text[1:]}"
+    start = storage.encode_json(members).decode()
+    return start if text == "{}" else f"{start.removesuffix('}')},{text[1:]}"
 
 
 def with_list(text: str, name: str, items: Iterable[str]) -> str | None:

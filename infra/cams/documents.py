@@ -48,11 +48,20 @@ def find_problem(kind: str, record: dict[str, Any]) -> str | None:
 def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
     for member, model in _MODELS.get(kind, {}).items():
         if member in record:
+            yield from _nulls(member, model, record[member])
             try:
                 _adapter(model).validate_python(_shown(kind, record[member]))
             except ValidationError as error:
                 details = error.errors(include_url=False, include_context=False, include_input=False)
                 yield from (_sentence(member, messages.issue_of(one)) for one in details if one["type"] not in _LIMITS)
+
+
+def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
+    """The service stores no null: in a request, it clears a member."""
+    if isinstance(value, dict):
+        yield from (
+            f"record.{member}.{name} must not be null" for name in model.model_fields if value.get(name, 0) is None
+        )
 
 
 def _sentence(member: str, issue: errors.Issue) -> str:

@@ -20,7 +20,6 @@ from pynamodb.attributes import (
 
 from chalicelib import ids, storage
 from chalicelib.conversations import received
-from chalicelib.conversations.store import WAITING_STATES
 from chalicelib.credentials import tokens
 from chalicelib.storage import parent_scoped_ids
 from infra.cams import documents, exports, records, rules
@@ -74,6 +73,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     "client": {"created?": rules.ULID, "document": {"dashboardPassword?": rules.PASSWORD}},
     "email": {"owner": rules.IDENTIFIER},
     "agent": {"document": {"createdAtUNIX": rules.PAST_SECONDS, "lastModified": rules.PAST_SECONDS}},
+    "tool": {"document": {"agentId": rules.IDENTIFIER, "createdAt": rules.ANY_TEXT}},
     "lead": {"document": {"agentId": rules.IDENTIFIER, "createdAt": rules.MILLISECONDS}},
     "webhook": {
         "document": {
@@ -87,7 +87,14 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
     "conversation": {
         "conversation": rules.IDENTIFIER,
         "version_tag": rules.ULID,
-        "metadata": {"lastModified?": rules.SECONDS, "retentionDays?": rules.DAYS},
+        "metadata": {
+            "ID": rules.ANY_TEXT,
+            # Any number, because an earlier version stored what a caller sent; see `_dependent`.
+            "messagesNum": rules.NUMBER,
+            "interactionsNum": rules.COUNT,
+            "lastModified": rules.SECONDS,
+            "retentionDays?": rules.DAYS,
+        },
         "seen": Only(zip(received.Seen._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
         "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
@@ -200,10 +207,9 @@ def _dependent(line: Record) -> str | None:
         return f"key must be the key of a record of the kind {line['kind']}, with a time that is not in the future"
     if line["kind"] == "lead" and record["document"]["agentId"] != line["agent"]:
         return "record.document.agentId must be the agent of the line"
-    if line["kind"] == "conversation":
-        metadata = record["metadata"]
-        if metadata.get("state") in WAITING_STATES and "lastModified" not in metadata:
-            return "record.metadata.lastModified is missing"
+    # With turns, the service has counted their messages.
+    if line["kind"] == "conversation" and record["turns"] and not rules.COUNT.holds(record["metadata"]["messagesNum"]):
+        return f"record.metadata.messagesNum must be {rules.COUNT.words}"
     return None
 
 

@@ -5,6 +5,7 @@ import random
 import string
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +16,13 @@ from chalicelib import clock, ids, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
 from chalicelib.webhooks import hosts
+from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import exports, shapes
+from infra.cams import exports, records, shapes
 from infra.cams.commands import cams
 from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot
+from tests.recorded import path_of, restored
 from tests.selection import whole
 from tests.workspace_life.commands import run, succeed
 from tests.workspace_life.exported import other_account, suspended_export
@@ -120,6 +123,22 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("email", "key", "x", "key must be the key of a record of the kind email"),
     ("organisation", "record.document", "{}", "record.document must be an object"),
     ("agent", "record.document", ..., "record.document is missing"),
+    ("agent", "record.document.nodes", None, "record.document.nodes must not be null"),
+    ("agent", "record.document.assignedToolsIds", None, "record.document.assignedToolsIds must not be null"),
+    ("organisation", "record.document.widgetIDs", None, "record.document.widgetIDs must not be null"),
+    ("organisation", "record.document.adminIDs", None, "record.document.adminIDs must not be null"),
+    ("tool", "record.document", {}, "record.document.agentId is missing"),
+    ("tool", "record.document.createdAt", ..., "record.document.createdAt is missing"),
+    ("tool", "record.document.fields", None, "record.document.fields must not be null"),
+    ("conversation", "record.metadata", {}, "record.metadata.ID is missing"),
+    ("conversation", "record.metadata.lastModified", ..., "record.metadata.lastModified is missing"),
+    ("conversation", "record.metadata.messagesNum", ..., "record.metadata.messagesNum is missing"),
+    ("conversation", "record.metadata.messagesNum", None, "record.metadata.messagesNum must be a number"),
+    ("conversation", "record.metadata.messagesNum", -1, "record.metadata.messagesNum must be a whole number from 0 to"),
+    ("conversation", "record.metadata.messagesNum", 1e300, "messagesNum must be a whole number from 0 to"),
+    ("conversation", "record.metadata.interactionsNum", ..., "record.metadata.interactionsNum is missing"),
+    ("conversation", "record.metadata.interactionsNum", 1.5, "interactionsNum must be a whole number from 0 to"),
+    ("conversation", "record.metadata.userName", None, "record.metadata.userName must not be null"),
     ("agent", "record.document", {}, "record.document.createdAtUNIX is missing"),
     ("agent", "record.document.createdAtUNIX", None, "createdAtUNIX must be a whole number of seconds, a time that"),
     ("agent", "record.document.createdAtUNIX", 10**12, "createdAtUNIX must be a whole number of seconds, a time that"),
@@ -177,6 +196,17 @@ EDITS: list[tuple[str, str, Any, str]] = [
     ("webhook", "record.document.secrets", [{}], "record.document.secrets.0.secret is missing"),
     ("webhook", "record.document.events", ["x"], "record.document.events must be a list of types of events"),
 ]
+
+
+@pytest.mark.parametrize("layout", [2, 3])
+def test_what_earlier_layouts_stored_is_accepted(layout: int, tmp_path: Path) -> None:
+    recorded = json.loads(path_of(layout).read_text())
+    with restored(recorded):
+        (workspace_id,) = {row.workspace for row in workspaces.list_all()}
+        lines = [json.loads(line) for line in suspended_export(workspace_id, tmp_path / "export").splitlines()][:-1]
+        for number, (before, line) in enumerate(pairwise(lines), 2):
+            assert shapes.find_problem(line, number, before) is None, line
+    assert {line["kind"] for line in lines[1:]} == records.KINDS.keys()
 
 
 def write_lines(path: Path, lines: list[Any]) -> None:

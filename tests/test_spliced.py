@@ -1,0 +1,15 @@
+"""Responses made of JSON texts."""
+
+import json
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.http import spliced
+
+
+@pytest.mark.parametrize("document", [{}, {"b": None}, {"b": {}}])
+def test_members_before_a_document_make_one_object(document: dict[str, Any]) -> None:
+    text = spliced.with_members({"a": 1}, storage.encode_json(document).decode())
+    assert json.loads(text) == {"a": 1, **document}
