@@ -86,12 +86,13 @@ def find_new_messages(
 
 
 def is_of_user(turn: Document) -> bool:
-    """Whether a turn has a message that the user wrote: not a launch.
+    """Whether a turn has a message that the user wrote: not a launch without a text.
 
     A message without `from` has the `from` of its turn.
     """
     message = turn.get("messages")
-    if message is None or message.get("type") == _LAUNCH:
+    # Callers choose the type: a text counts whatever its type is, or a visitor would avoid the limits.
+    if message is None or (message.get("type") == _LAUNCH and not _has_text(message.get("item"))):
         return False
     return (message.get("from") or turn.get("from")) == HUMAN
 
@@ -150,6 +151,13 @@ def _webhook_message(turn: Document) -> Document:
         "channel": channel if channel in _CHANNELS else None,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def _has_text(item: Any) -> bool:
+    """Whether any member of an item that usually holds a text holds one."""
+    if isinstance(item, dict):
+        return any(_has_text(item.get(name)) for name in _TEXTS)
+    return isinstance(item, str) and item != ""
 
 
 def _text(item: Any) -> str | None:

@@ -51,7 +51,7 @@ _CONVERSATION = {
     "ts": _UNIX,
     "firstMessageTS": note("The user's first message, Unix seconds."),
     "lastMessageTS": note("The user's last message, Unix seconds."),
-    "interactionsNum": note("The user's own messages; a `launch` is none."),
+    "interactionsNum": note("The user's own messages; a `launch` without a text is none."),
     "lastModified": _UNIX,
 }
 _STATES = known("ai-chatting", "requested_chat", "human-chatting", "ended_chat")

@@ -81,10 +81,22 @@ def test_no_id_of_a_bot_s_message_hides_a_message_of_the_user(api: Api, prefix: 
 @pytest.mark.promise("limits")
 def test_a_launch_counts_for_the_messages_only(api: Api) -> None:
     api.patch("/v3/agents/support", {"agent": {"messagesLimit": 4, "limits": {"maxInteractionsPerUserId": 1}}})
-    launches = [{**message(f"l{number}"), "type": "launch"} for number in range(4)]
+    launches = [{**message(f"l{number}"), "type": "launch", "item": {}} for number in range(4)]
     assert api.post(STATE, {"turns": turns(*launches[:3], message("a"))}).status == 200
     answer = api.post(STATE, {"turns": turns(*launches, message("a"))})
     assert (answer.status, answer.json["limit"]["name"], answer.json["limit"]["used"]) == (429, "messagesLimit", 4)
+
+
+@pytest.mark.promise("limits")
+@pytest.mark.parametrize(
+    "item", [{"text": "Hello"}, {"message": "", "text": "Hello"}, {"payload": {"content": "Hello"}}]
+)
+def test_a_visitor_does_not_avoid_the_limit_by_the_type_of_a_text(item: Any, api: Api) -> None:
+    api.patch("/v3/agents/support", {"agent": {"limits": {"maxInteractionsPerUserId": 1}}})
+    path = "/agents/support/interact/user-1"
+    visitor = Api(api.post(f"{path}/visitor-tokens", {"token": {}}).data["token"])
+    launch = {"messages": [{"type": "launch", "item": item}]}
+    assert [visitor.post(f"{path}/messages", launch).status for _ in range(2)] == [200, 429]
 
 
 @pytest.mark.promise("limits")

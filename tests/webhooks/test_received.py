@@ -123,9 +123,30 @@ def test_a_launch_is_no_message_of_the_user(talk: Any, api: Api) -> None:
 
 
 def test_a_launch_that_becomes_a_message_is_a_new_one(talk: Any) -> None:
-    assert talk(turns=[human("Hello", mid="a", type="launch")]) == []
+    assert talk(turns=[human("", mid="a", type="launch")]) == []
     assert talk(turns=[human("Hello", mid="a", type="text")]) == ["Hello"]
-    assert talk(turns=[human("Hello", mid="a", type="launch")]) == talk(turns=[human("Hello", mid="a")]) == []
+    assert talk(turns=[human("", mid="a", type="launch")]) == talk(turns=[human("Hello", mid="a")]) == []
+
+
+def test_a_launch_with_a_text_is_a_message_of_the_user(talk: Any, api: Api) -> None:
+    assert talk(turns=[human("Hello", mid="a", type="launch")]) == ["Hello"]
+    assert talk(turns=[human("Hello", mid="a", type="text")]) == []
+    assert api.post(STATE).json["chatState"]["interactionsNum"] == 1
+
+
+@pytest.mark.parametrize("item", [None, {}, {"text": ""}, {"payload": {"name": "x"}}, {"type": "launch"}])
+def test_a_launch_without_a_text_is_silent(item: Any, talk: Any, api: Api) -> None:
+    assert talk(turns=[{"from": "human", "messages": [{"type": "launch", "item": item}]}]) == []
+    assert api.post(STATE).json["chatState"]["interactionsNum"] == 0
+
+
+def test_an_edit_changes_the_counter_and_sends_no_event(stream: Stream, talk: Any, api: Api) -> None:
+    assert talk(turns=[{"from": "human", "messages": [{"mid": "a", "type": "launch"}]}]) == []
+    path = "/v3/agents/support/convos/ann/messages/a"
+    for edit, number in (({"item": {"text": "Hello"}}, 1), ({"item": None}, 0)):
+        assert api.patch(path, {"message": edit}).status == 200
+        assert events_of(stream.read()) == []
+        assert api.post(STATE).json["chatState"]["interactionsNum"] == number
 
 
 @pytest.mark.parametrize(

@@ -181,9 +181,17 @@ def _named(message: Any) -> Any:
 
 
 def is_human(turn: Document) -> bool:
-    """Whether a turn is a message that the user wrote: a launch is not."""
+    """Whether a turn is a message that the user wrote: a launch without a text is not."""
     message = turn.get("messages") or {"type": "launch"}
-    return message.get("type") != "launch" and (message.get("from") or turn.get("from")) == "human"
+    is_silent = message.get("type") == "launch" and not _has_text(message.get("item"))
+    return not is_silent and (message.get("from") or turn.get("from")) == "human"
+
+
+def _has_text(item: Any) -> bool:
+    names = ("message", "text", "content", "payload")
+    return (
+        bool(item) if isinstance(item, str) else isinstance(item, dict) and any(_has_text(item.get(n)) for n in names)
+    )
 
 
 def messages_of(turns: list[Document]) -> set[tuple[Any, bool]]:
