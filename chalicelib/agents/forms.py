@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from chalicelib import errors, ids
 from chalicelib.agents.nodes import Node
 from chalicelib.agents.record import AgentV2, AgentV3, SharedMembers, Theme, parse_theme
+from chalicelib.http.wire import read_only_members
 
 Document = dict[str, Any]
 
@@ -20,6 +21,7 @@ Document = dict[str, Any]
 _RENAMED = {"UIhandoffdescription": "UIhandoffTitle", "UIhandoffSubdescription": "UIhandoffSubtitle"}
 _PLATFORMS = ("vf", "vg")
 _V2, _V3 = frozenset(AgentV2.model_fields), frozenset(AgentV3.model_fields)
+_READ_ONLY = read_only_members(AgentV3)
 _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 
 
@@ -39,7 +41,8 @@ def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Docume
 def merge_v2(document: Document, change: AgentV2) -> Document:
     """`document` with a v2 change: top-level members replace, null clears. Raises Invalid."""
     for name in sorted(change.model_fields_set & _V3_ONLY):
-        raise errors.Invalid.member(name, "is a member of the v3 form only; change it at /v3/agents/{agent_id}")
+        rule = "the service sets it" if name in _READ_ONLY else "change it at /v3/agents/{agent_id}"
+        raise errors.Invalid.member(name, f"is a member of the v3 form only; {rule}")
     members = change.writable_members()
     if change.customThemeJSONString is not None:
         theme = change.customThemeJSONString.model_dump(exclude_unset=True)

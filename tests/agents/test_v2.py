@@ -74,3 +74,17 @@ def test_null_clears_a_member_through_v2(
 
     assert member not in api.post("/v2/agents/support", {member: None}).data
     assert name_in_v3 not in stored_agent(workspace)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "rule"),
+    [
+        ("ownerID", "x", "the service sets it"),
+        ("createdAtUNIX", 1, "the service sets it"),
+        ("retention", {"days": 1}, "change it at /v3/agents/{agent_id}"),
+    ],
+)
+def test_a_refused_member_of_the_v3_form_names_who_sets_it(member: str, value: Any, rule: str, api: Api) -> None:
+    answer = api.post("/v2/agents/support", {member: value})
+    expected = f"{member} is a member of the v3 form only; {rule}."
+    assert (answer.status, answer.json["message"]) == (400, expected)
