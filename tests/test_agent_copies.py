@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.agents import copies
+from chalicelib.agents import copies, templates
 from chalicelib.workspaces.store import NewWorkspace
 from tests.agents.records import without
 from tests.api import Api
@@ -271,7 +271,7 @@ def test_an_agent_with_every_member_and_50_tools_survives_two_moves(api: Api, ot
         {"ui": {}, "nodes": [], "tabs": [], "photoappOptions": {}},
         {
             "agentPlatform": {"a": [1.0, 1, None]},
-            "tools": [{"name": ""}, {"name": "x"}, {"name": "y", "fields": [{}, {"key": "k"}]}],
+            "tools": [{"name": "w"}, {"name": "x"}, {"name": "y", "fields": [{}, {"key": "k"}]}],
         },
         {"assignedToolsIds": ["tools.1", "tools.0", "tools.1"], "tools": [{"name": "a"}, {"name": "b"}]},
         {"assignedToolsIds": [], "retention": {"days": 30}},
@@ -347,3 +347,10 @@ def test_a_template_that_could_not_be_imported_is_refused(api: Api, agent_id: st
         api.post(f"/v3/agents/{agent_id}/tools", {"tool": {"name": "x", "description": "x" * 1_100_000}})
     message = refused(api.get(f"/v3/agents/{agent_id}/template"), 413)
     assert message == "The template must be at most 1,999,900 bytes."
+
+
+@pytest.mark.parametrize("named", [{}, {"name": ""}, {"name": " "}])
+def test_a_template_names_a_tool_that_an_earlier_version_stored_without_a_name(named: Any, api: Api) -> None:
+    assert templates.of({}, [{"method": "GET", **named}], ["t"]) == {"tools": [{"method": "GET", "name": "tool"}]}
+    template = templates.of({"title": "x"}, [named], ["t"])
+    assert api.post("/v3/agents/import", {"template": template}).status == 200

@@ -320,3 +320,18 @@ def test_another_workspace_s_tool_is_not_found_under_an_equal_agent_id(
     assert other.get(tools).data == [theirs]
     assert api.get(tools).data == [made]
     assert stored() == before
+
+
+@pytest.mark.parametrize("name", ["", "  ", "\n\t"])
+def test_a_name_has_a_visible_character(name: str, api: Api, agent_id: str) -> None:
+    tools = f"/v3/agents/{agent_id}/tools"
+    tool = api.post(tools, {"tool": {"name": "own"}}).data["id"]
+    answers = [
+        (api.post(tools, {"tool": {"name": name}}), "tool.name"),
+        (api.patch(f"/v3/tools/{tool}", {"tool": {"name": name}}), "tool.name"),
+        (api.post("/v3/agents", {"agent": {"tools": [{"name": name}]}}), "agent.tools.0.name"),
+        (api.post("/v3/agents/import", {"template": {"tools": [{"name": name}]}}), "template.tools.0.name"),
+    ]
+    for answer, path in answers:
+        expected = f"{path} must have at least one visible character."
+        assert (answer.status, answer.json["message"]) == (400, expected)

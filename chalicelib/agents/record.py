@@ -29,7 +29,7 @@ from chalicelib.http.wire import (
     find_non_finite,
     read_only,
 )
-from chalicelib.tools.models import NewTool, Tool
+from chalicelib.tools.models import NewTool, Tool, ToolName
 
 
 class SharedMembers(OpenWire):
@@ -221,7 +221,7 @@ class NewAgentIn(Wire):
 class TemplateTool(Tool):
     """A tool of a template. `name` is required."""
 
-    name: str
+    name: ToolName
 
 
 class Template(AgentV3):

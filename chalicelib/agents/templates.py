@@ -16,6 +16,7 @@ from chalicelib.tools import store as tools
 from chalicelib.tools.models import Tool
 
 _PLACE = re.compile(r"tools\.(0|[1-9][0-9]?)")
+_NAME = "tool"
 _PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
 
 
@@ -24,7 +25,7 @@ def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
-    shown = [projections.portable(Tool, tool) for tool in opened]
+    shown = [_named(projections.portable(Tool, tool)) for tool in opened]
     return {**template, "tools": shown} if shown else template
 
 
@@ -51,6 +52,11 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
     return copies.create(
         workspace_id, ids.new_id(), document, opened, lambda made: lambda place, path: _tool_at(made, place, path)
     )
+
+
+def _named(tool: Document) -> Document:
+    """The tool with a name: an earlier version stored tools without a visible one, which no import accepts."""
+    return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
 
 
 def _tool_at(made: list[tools.ToolRow], place: str, path: str) -> str:

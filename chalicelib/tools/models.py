@@ -1,6 +1,9 @@
 """Wire models of tools (§2.2, §2.3, §4.1)."""
 
-from pydantic import create_model
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, create_model
+from pydantic_core import PydanticCustomError
 
 from chalicelib.http.wire import (
     OpenObject,
@@ -40,6 +43,15 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
     userId: OptionalOwnId = None
 
 
+def _require_visible(name: str) -> str:
+    if not name.strip():
+        raise PydanticCustomError("blank", "must have at least one visible character")
+    return name
+
+
+ToolName = Annotated[str, AfterValidator(_require_visible), Field(json_schema_extra={"pattern": r"\S"})]
+
+
 class Tool(Wire):
     """A tool (§2.2). Read-only members are accepted in requests and ignored."""
 
@@ -67,14 +79,14 @@ class Tool(Wire):
 class NewTool(Tool):
     """A new tool. `name` is required; `variablesIds` is ignored when a tool is created (§4.1)."""
 
-    name: str
+    name: ToolName
     variablesIds: OptionalTexts = read_only()
 
 
 class ToolUpdate(Tool):
     """A change of a tool. `name` may be left out, but is never null."""
 
-    name: str = omitted()
+    name: ToolName = omitted()
 
 
 class ToolIn(Wire):
