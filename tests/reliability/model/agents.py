@@ -58,6 +58,7 @@ changes_v3 = members(
 changes_v2 = members(
     **_shared, UIhandoffdescription=texts, agentPlatform=st.sampled_from(["vg", "vf"]), customThemeJSONString=themes
 )
+tool_names = texts.filter(bool)
 tool_members = members(
     description=texts,
     serverUrl=texts,
@@ -279,7 +280,7 @@ class Agents(Machine):
 
     # ---- tools ----
 
-    @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=texts, given=tool_members)
+    @route("POST /v3/agents/{agent_id}/tools", pick=picks, name=tool_names, given=tool_members)
     def create_tool(self, at: int, caller: str, pick: int, name: str, given: Document) -> None:
         agent_id, record = self.agent(at, pick), Record({})
 
