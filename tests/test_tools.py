@@ -322,7 +322,7 @@ def test_another_workspace_s_tool_is_not_found_under_an_equal_agent_id(
     assert stored() == before
 
 
-@pytest.mark.parametrize("name", ["", "  ", "\n\t"])
+@pytest.mark.parametrize("name", ["", "  ", "\n\t", "\u200b\ufeff"])
 def test_a_name_has_a_visible_character(name: str, api: Api, agent_id: str) -> None:
     tools = f"/v3/agents/{agent_id}/tools"
     tool = api.post(tools, {"tool": {"name": "own"}}).data["id"]
@@ -333,5 +333,5 @@ def test_a_name_has_a_visible_character(name: str, api: Api, agent_id: str) -> N
         (api.post("/v3/agents/import", {"template": {"tools": [{"name": name}]}}), "template.tools.0.name"),
     ]
     for answer, path in answers:
-        expected = f"{path} must have at least one visible character."
+        expected = f"{path} must not be blank."
         assert (answer.status, answer.json["message"]) == (400, expected)

@@ -7,6 +7,7 @@ lists all values, otherwise strings.
 """
 
 import math
+import re
 from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal
@@ -20,7 +21,7 @@ from pydantic import (
     GetJsonSchemaHandler,
 )
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema, from_json, to_json
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema, from_json, to_json
 from typing_extensions import TypeAliasType
 
 from chalicelib.credentials import tokens
@@ -73,6 +74,17 @@ Origin = TypeAliasType("Origin", Literal["web-chat", "chatapp", "community", "gb
 SECRET = Field(json_schema_extra={"x-secret": True})
 OptionalSecret = Annotated[OptionalText, SECRET]
 OpenSecret = Annotated[Open, SECRET]
+
+# A character that a person sees. The others are spaces, control characters and invisible ones.
+VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+
+
+def require_visible(text: str) -> str:
+    """Return the text. Raises PydanticCustomError if it has no visible character."""
+    if not re.search(VISIBLE, text):
+        raise PydanticCustomError("blank", "must not be blank")
+    return text
+
 
 # A member that a chat widget shows to anybody. A visitor token sees only these members (`privileges`).
 PUBLIC = Field(json_schema_extra={"x-public": True})

@@ -3,9 +3,9 @@
 from typing import Annotated
 
 from pydantic import AfterValidator, Field, create_model
-from pydantic_core import PydanticCustomError
 
 from chalicelib.http.wire import (
+    VISIBLE,
     OpenObject,
     OpenSecret,
     OptionalFlag,
@@ -18,6 +18,7 @@ from chalicelib.http.wire import (
     Wire,
     omitted,
     read_only,
+    require_visible,
 )
 
 # A class body cannot declare the member `in`, which is a Python keyword.
@@ -43,13 +44,7 @@ class ToolField(_WithIn):  # type: ignore[misc,valid-type]
     userId: OptionalOwnId = None
 
 
-def _require_visible(name: str) -> str:
-    if not name.strip():
-        raise PydanticCustomError("blank", "must have at least one visible character")
-    return name
-
-
-ToolName = Annotated[str, AfterValidator(_require_visible), Field(json_schema_extra={"pattern": r"\S"})]
+ToolName = Annotated[str, AfterValidator(require_visible), Field(json_schema_extra={"pattern": VISIBLE})]
 
 
 class Tool(Wire):
