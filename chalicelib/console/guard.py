@@ -21,7 +21,7 @@ _MAX_FORM_BYTES = 2_000_000
 # Of the fields as HTML, because an error shows them again: the page must stay below 1 MB.
 _MAX_SENT = 200_000
 _FIELD_BYTES = 250  # the tags around a field
-# Characters of a rule and of the path of a member, of which an error has up to 20.
+# Characters of a rule and of the path of a member. An error contains at most 20 of each.
 _MAX_RULE, _MAX_PATH = 500, 200
 # What precedes the path of a member in a request.
 _RECORD = re.compile("^(agent|client|token)[.]")

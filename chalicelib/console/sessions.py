@@ -63,7 +63,7 @@ class Session(NamedTuple):
 
     @property
     def agent_ids(self) -> list[str] | None:
-        """The agents whose records the person sees, None for all of the workspace. Another text names no agent."""
+        """The agents whose records the person sees, None for all of the workspace. Invalid ids are left out."""
         ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
         return None if self.client_id is None else [one for one in ids if IDENTIFIER.fullmatch(one)]
 

@@ -67,7 +67,7 @@ def of_key(key: CredentialRow) -> Issued:
 
 
 def proof(token: str, sign_in: Sequence[str | None]) -> str:
-    """What a session stores of the texts that it was opened with. Nobody tries a text against it without the token."""
+    """What a session stores of the texts that it was opened with. Without the token, texts cannot be guessed."""
     return hmac.new(token.encode(), storage.encode_json(sign_in), hashlib.sha256).hexdigest()
 
 
