@@ -1,4 +1,4 @@
-"""An empty account for the rehearsal: an emulator that enforces IAM, the API Gateway proxy, and a project copy.
+"""An empty account for the rehearsal: an emulator that enforces IAM, and a project copy.
 
 Deployments write into the project (`.chalice`), so the rehearsal uses a copy. Leaving the block stops everything.
 """
@@ -22,7 +22,6 @@ import boto3
 import botocore
 
 from infra.local import children
-from tests.deployment.gateway import proxied
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
 _SHIPPED = (
@@ -61,7 +60,7 @@ class Cloud:
     environment: dict[str, str]
 
     def sdk(self, service: str) -> Any:
-        """An SDK client of the emulator that bypasses the proxy."""
+        """An SDK client of the emulator."""
         return _session().client(service, endpoint_url=f"http://127.0.0.1:{self.port}")
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -82,10 +81,7 @@ def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
     port = _free_port()
     project = copy_project(directory / "project", stage)
     with _emulator(directory, port):
-        cloud = Cloud(port, project, environment(directory, port))
-        with proxied(port, cloud.sdk) as gateway:
-            cloud.environment["AWS_ENDPOINT_URL_API_GATEWAY"] = gateway
-            yield cloud
+        yield Cloud(port, project, environment(directory, port))
 
 
 def copy_project(project: Path, stage: dict[str, Any]) -> Path:
@@ -171,12 +167,12 @@ def environment(directory: Path, port: int) -> dict[str, str]:
 
 
 def _fast_waiters(path: Path) -> Path:
-    """Write a copy of the SDK's Lambda waiters that polls every 0.1 s instead of every 5 s; returns its data path."""
+    """Write a copy of the SDK's Lambda waiters that polls every 0.02 s instead of every 5 s; returns its data path."""
     plain = Path(botocore.__file__).parent / "data" / "lambda" / "2015-03-31" / "waiters-2.json"
     compressed = plain.with_name("waiters-2.json.gz")
     waiters = json.loads(plain.read_bytes() if plain.exists() else gzip.decompress(compressed.read_bytes()))
     for waiter in waiters["waiters"].values():
-        waiter.update(delay=0.1, maxAttempts=3000)
+        waiter.update(delay=0.02, maxAttempts=15_000)
     target = path / "lambda" / "2015-03-31" / "waiters-2.json"
     target.parent.mkdir(parents=True)
     target.write_text(json.dumps(waiters))
