@@ -49,11 +49,24 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
     left, lines = _find_leftovers(sdk, stage, name, {one["name"] for one in retired})
     deleted += lines
     resources = left + retired + resources
-    path = _path(stage)
-    path.parent.mkdir(exist_ok=True)
     content = {"resources": resources, "schema_version": "2.0", "backend": "api"}
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    _replace(_path(stages.CHALICE_DIRECTORY, stage), json.dumps(content, indent=2) + "\n")
     return deleted
+
+
+def hand_over(project: Path, stage: str) -> None:
+    """Copy the file into the project that Chalice runs in. Chalice truncates its copy before it writes."""
+    copies = project / ".chalice" / "deployed"
+    if copies.is_symlink():  # from a deployment of an older version
+        copies.unlink()
+    source = _path(stages.CHALICE_DIRECTORY, stage)
+    _replace(_path(project / ".chalice", stage), source.read_text(encoding="utf-8"))
+
+
+def take_over(project: Path, stage: str) -> None:
+    """Copy the file that Chalice has written back from the project."""
+    written = _path(project / ".chalice", stage)
+    _replace(_path(stages.CHALICE_DIRECTORY, stage), written.read_text(encoding="utf-8"))
 
 
 def api_url(stage: str) -> str:
@@ -61,16 +74,25 @@ def api_url(stage: str) -> str:
     return next(str(one["rest_api_url"]) for one in _read(stage) if one["resource_type"] == "rest_api")
 
 
-def _path(stage: str) -> Path:
-    return stages.CHALICE_DIRECTORY / "deployed" / f"{stage}.json"
+def _path(chalice: Path, stage: str) -> Path:
+    return chalice / "deployed" / f"{stage}.json"
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that an interruption leaves the old one or the new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_suffix(".new")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
 
 
 def _read(stage: str) -> list[Resource]:
+    """The entries of the file; none if it is missing or truncated, since `reconcile` rebuilds it."""
     try:
-        content = json.loads(_path(stage).read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
+        resources: list[Resource] = content["resources"]
+    except (FileNotFoundError, ValueError, LookupError, TypeError):
         return []
-    resources: list[Resource] = content["resources"]
     return resources
 
 

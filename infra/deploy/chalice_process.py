@@ -1,0 +1,91 @@
+"""Chalice's command line in a child process, and everything that changes its behaviour.
+
+The parent calls `run`. The child is `python -m infra.deploy.chalice_process`; it runs in `build/<stage>` and imports
+the app with the stage's environment variables. It stops when the parent dies, because an orphan would go on to create
+functions and an API next to those of the next deployment. The child imports no `chalicelib` of the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+
+import click
+
+from infra.local import lifeline
+
+_ROOT = Path(__file__).resolve().parents[2]
+_LOG = "chalice.log"
+_EMPTY_APP = 'from chalice import Chalice\n\napp = Chalice(app_name="cams")\n'
+
+
+def directory(stage: str) -> Path:
+    """The directory in which Chalice deploys a stage."""
+    return _ROOT / "build" / stage
+
+
+def prepare_deletion(stage: str) -> Path:
+    """Write an app without functions, so that Chalice deletes everything that its record lists."""
+    project = directory(stage)
+    (project / ".chalice").mkdir(parents=True, exist_ok=True)
+    (project / "app.py").write_text(_EMPTY_APP, encoding="utf-8")
+    config = {"version": "2.0", "app_name": "cams", "stages": {stage: {}}}
+    (project / ".chalice" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    return project
+
+
+def run(project: Path, verb: str, stage: str) -> None:
+    """Run `chalice deploy` or `chalice delete` in a project. Raises ClickException with Chalice's error.
+
+    The whole output is in `chalice.log` of the project.
+    """
+    log = project / _LOG
+    command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            cwd=_ROOT,
+            # The app's guard hands `chalice deploy` over to `infra.deploy`, except in this child.
+            env={**os.environ, "CAMS_DEPLOYER": "1"},
+            stdin=subprocess.PIPE,  # the lifeline
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        code = process.wait()
+    if code:
+        reason = _last_line(log) if code == 1 else f"exit code {code}."
+        raise click.ClickException(f"`chalice {verb}` failed: {reason} Run the command again; {log} has the details.")
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in reversed(lines) if line.strip()), "no output.")
+
+
+def main() -> None:
+    """Run Chalice's command line. The last line of the output of a failure is its error."""
+    lifeline.end_with_parent()
+    from chalice.cli import cli
+
+    try:
+        cli.main(sys.argv[1:], obj={}, standalone_mode=False)
+    except Exception as error:
+        traceback.print_exc()
+        sys.stdout.flush()
+        print(_sentence(error), flush=True)
+        sys.exit(1)
+
+
+def _sentence(error: Exception) -> str:
+    """Chalice wraps the SDK's error and breaks its lines."""
+    cause = getattr(error, "original_error", error)
+    text = " ".join((cause.format_message() if isinstance(cause, click.ClickException) else str(cause)).split())
+    return f"{text or type(cause).__name__}".rstrip(".") + "."
+
+
+if __name__ == "__main__":
+    main()

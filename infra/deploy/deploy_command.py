@@ -1,0 +1,81 @@
+"""The command `deploy`: creates or updates a stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from boto3.session import Session
+
+from infra.deploy import (
+    chalice_process,
+    chalice_state,
+    checks,
+    event_sources,
+    gateway_responses,
+    layouts,
+    limits,
+    stack,
+    stage,
+    streams,
+)
+from infra.deploy.command_line import stage_option, step
+from infra.package import build, wheels
+
+
+@click.command()
+@stage_option
+def deploy(stage_name: str) -> None:
+    """Create or update a stage. Idempotent: after a failure, run it again."""
+    session, name = Session(), checks.stack_name(stage_name)
+    with step("checks"):
+        checks.run_all(session, name, stage_name)
+        layout = layouts.choose(session.client, name, stage_name)
+    with step("stack"):
+        cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(stage_name)
+        wanted = {"RequestsPerCredential": str(per_credential), **layouts.parameters(layout)}
+        outputs = stack.apply(cloudformation, name, stage_name, wanted)
+        outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
+        stage.record(stage_name, name, outputs)
+        stage.set_variables(stage_name, layouts.variables(layout))
+        limits.reserve(session.client("lambda"), stage_name)
+    with step("chalice state"):
+        removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
+    for line in removed:
+        click.echo(f"    {line}")
+    with step("package"):
+        project = _stage_project(stage_name)
+    with step("functions"):
+        chalice_process.run(project, "deploy", stage_name)
+        chalice_state.take_over(project, stage_name)
+    with step("event sources"):
+        event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(stage_name))
+    variables, url = stage.read(stage_name)["environment_variables"], chalice_state.api_url(stage_name)
+    with step("gateway responses"):
+        api_id = url.removeprefix("https://").partition(".")[0]
+        gateway_responses.put(session.client, api_id, stage_name)
+    with step("limits"):
+        limits.throttle(session.client("apigateway"), api_id, stage_name)
+        if per_credential:
+            known = {"RequestsPerCredential": str(per_credential), "ApiId": api_id}
+            stack.apply(cloudformation, name, stage_name, known)
+    click.echo(f"\nStage {stage_name} is deployed at {url}")
+    click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
+    for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT"):
+        click.echo(f"  export {key}={variables[key]}")
+    click.echo(f"  export AWS_DEFAULT_REGION={checks.require_region(session)}")
+    click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
+    if sentence := layouts.next_step(layout, stage_name):
+        click.echo(f"\n{sentence}")
+    click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to this topic (docs/operate.md).")
+
+
+def _stage_project(stage_name: str) -> Path:
+    """Build the trimmed and compiled project, with Chalice's record of the stage."""
+    project = chalice_process.directory(stage_name)
+    try:
+        build.stage(project, wheels.PLATFORMS[stage.architecture(stage_name)])
+    except build.BuildError as error:
+        raise click.ClickException(str(error)) from error
+    chalice_state.hand_over(project, stage_name)
+    return project

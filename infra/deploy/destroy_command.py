@@ -1,0 +1,41 @@
+"""The command `destroy`: removes a stage."""
+
+from __future__ import annotations
+
+import click
+from boto3.session import Session
+
+from infra.deploy import chalice_process, chalice_state, checks, stack, stage, teardown
+from infra.deploy.command_line import stage_option, step
+
+
+@click.command()
+@stage_option
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--delete-data", is_flag=True, help="Also delete tables, stack and, after 30 days, the key.")
+def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
+    """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
+    session, name = Session(), checks.stack_name(stage_name)
+    checks.require_cloud(session)
+    cloudformation = session.client("cloudformation")
+    if stack.status(cloudformation, name) is None:
+        raise click.ClickException(f"There is no stack {name} in this account and region.")
+    if not yes:
+        scope = "the API, its functions, queues, logs AND ALL DATA" if delete_data else "the API, functions and logs"
+        typed = click.prompt(f"This deletes {scope} of stage {stage_name}. Type the stage name to confirm", default="")
+        if typed != stage_name:
+            raise click.ClickException("Not confirmed; nothing has been changed.")
+    with step("functions"):
+        chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
+        project = chalice_process.prepare_deletion(stage_name)
+        chalice_state.hand_over(project, stage_name)
+        chalice_process.run(project, "delete", stage_name)
+        chalice_state.take_over(project, stage_name)
+    with step("stack"):
+        stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)
+        stage.remove(stage_name)
+    if delete_data:
+        with step("data"):
+            teardown.delete_data(session.client, name)
+        return
+    click.echo(f"\nThe stack {name} keeps the tables and the key. `make deploy STAGE={stage_name}` reuses them.")

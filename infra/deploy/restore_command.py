@@ -1,0 +1,56 @@
+"""The command `restore`: creates a stage with the data that another stage had at one moment."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+from boto3.session import Session
+
+from infra.deploy import checks, recovery, stack, stage
+from infra.deploy.command_line import stage_option, step
+from infra.deploy.deploy_command import deploy
+
+
+@click.command()
+@stage_option
+@click.option("--at", required=True, metavar="TIME", help="A time with its time zone in ISO 8601, or `latest`.")
+@click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
+@click.pass_context
+def restore(context: click.Context, stage_name: str, at: str, target: str) -> None:
+    """Restore every table of a stage to one moment, as a new stage with the same key. The old one stays in service."""
+    session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
+    checks.require_cloud(session)
+    cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
+    with step("checks"):
+        checks.require_restorable(cloudformation, source, name)
+        checks.require_settings(stage_name, target)
+        when = recovery.moment(dynamodb, source, at)
+    # First, because a stage can be deployed once its stack exists.
+    stage.copy_settings(stage_name, target)
+    click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")
+    with step("tables"):
+        for table in recovery.restore(dynamodb, source, name, when):
+            click.echo(f"    {table}")
+    with step("settings"):
+        recovery.apply_settings(dynamodb, name)
+    with step("stack"):
+        if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
+            key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
+            stack.import_tables(cloudformation, name, target, key_arn)
+    with step("sample"):
+        _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
+    context.invoke(deploy, stage_name=target)
+
+
+def _check_sample(name: str, key_arn: str) -> None:
+    """Decrypt a sample of each table, in a process of its own, because it needs the stage's environment."""
+    environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
+    command = [sys.executable, "-m", "infra.deploy.sample"]
+    done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise click.ClickException(done.stderr.strip() or done.stdout.strip())
+    for line in done.stdout.splitlines():
+        click.echo(f"    {line}")

@@ -1,0 +1,89 @@
+"""Chalice runs in a child process, which ends with its parent and reports its error in one sentence."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from infra.deploy import chalice_process
+from infra.local import children
+
+# Writes its process id, and never ends.
+_ENDLESS_APP = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(600)\n"
+_NOWHERE = {
+    "AWS_ACCESS_KEY_ID": "none",
+    "AWS_SECRET_ACCESS_KEY": "none",
+    "AWS_DEFAULT_REGION": "eu-west-1",
+    "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+    "AWS_MAX_ATTEMPTS": "1",
+}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the stage `dev`, prepared for a deletion."""
+    monkeypatch.setattr(chalice_process, "directory", lambda stage: tmp_path / stage)
+    for name, value in _NOWHERE.items():
+        monkeypatch.setenv(name, value)
+    return chalice_process.prepare_deletion("dev")
+
+
+def record(project: Path) -> None:
+    """Record one function, so that `chalice delete` calls Lambda."""
+    function = {"name": "deliver", "resource_type": "lambda_function", "lambda_arn": "arn"}
+    (project / ".chalice" / "deployed").mkdir()
+    content = {"resources": [function], "schema_version": "2.0", "backend": "api"}
+    (project / ".chalice" / "deployed" / "dev.json").write_text(json.dumps(content))
+
+
+def exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    # A process that nobody waits for stays as a zombie in a container without an init process.
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_stage_without_resources_is_deleted_without_the_app_of_the_checkout(project: Path) -> None:
+    chalice_process.run(project, "delete", "dev")
+    assert json.loads((project / ".chalice" / "deployed" / "dev.json").read_text())["resources"] == []
+
+
+def test_a_failure_is_one_sentence_and_the_log_has_the_rest(project: Path) -> None:
+    record(project)
+    with pytest.raises(click.ClickException) as failed:
+        chalice_process.run(project, "delete", "dev")
+    assert failed.value.message == (
+        "`chalice delete` failed: Could not connect to the endpoint URL: "
+        '"http://127.0.0.1:9/2015-03-31/functions/arn". Run the command again; '
+        f"{project}/chalice.log has the details."
+    )
+    assert "Traceback" in (project / "chalice.log").read_text()
+
+
+def test_chalice_ends_when_the_deployment_is_killed(project: Path) -> None:
+    (project / "app.py").write_text(_ENDLESS_APP)
+    code = f"""
+from pathlib import Path
+from infra.deploy import chalice_process
+chalice_process.run(Path({str(project)!r}), "delete", "dev")
+"""
+    deployment = subprocess.Popen([sys.executable, "-c", code], cwd=children.ROOT)
+    deadline = time.monotonic() + 60
+    while not (project / "pid").exists() or not (project / "pid").read_text():
+        assert deployment.poll() is None and time.monotonic() < deadline
+        time.sleep(0.05)
+    chalice = int((project / "pid").read_text())
+    deployment.send_signal(signal.SIGKILL)
+    deployment.wait()
+    while exists(chalice):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
