@@ -17,9 +17,9 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.ids import id_at
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra import tables
 from infra.cams import prices, request_lines
 from infra.cams.commands import cams
+from infra.deploy import template
 from infra.local.request_log import Split
 from tests.api import Api
 from tests.console.browser import Browser
@@ -191,7 +191,7 @@ def test_a_period_beyond_the_log_is_named_in_a_sentence(engine: None, monkeypatc
     for last, is_said in (((), False), (("--last", "30d"), True), (("--last", "90d"), True)):
         ran = CliRunner().invoke(cams, ["usage", *last])
         assert (ran.exit_code, sentence in ran.stderr.splitlines()) == (0, is_said)
-    assert {one["RetentionInDays"] for one in tables.declared("AWS::Logs::LogGroup")} == {request_lines.KEPT_DAYS}
+    assert {one["RetentionInDays"] for one in template.declared("AWS::Logs::LogGroup")} == {request_lines.KEPT_DAYS}
 
 
 def test_a_workspace_is_asked_for_by_itself(insights: Insights) -> None:

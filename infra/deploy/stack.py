@@ -1,4 +1,4 @@
-"""The CloudFormation stack of `infra/template.yaml`: create, update, reduce to its data, delete, read its outputs.
+"""The CloudFormation stack of `template`: create, update, reduce to its data, delete, read its outputs.
 
 A stack is created without deletion protection; an update then enables it. So a failed creation rolls back completely.
 Protected tables would survive the rollback and block the next attempt.
@@ -6,16 +6,15 @@ Protected tables would survive the rollback and block the next attempt.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
 import click
-import yaml
 from botocore.exceptions import ClientError
 
-from infra.tables import TEMPLATE, table_name
+from infra.deploy import template
+from infra.tables import table_name
 
 # CloudFormation itself gives up earlier.
 _TIMEOUT_SECONDS = 3600
@@ -79,9 +78,9 @@ def import_tables(cloudformation: Any, name: str, stage: str, key_arn: str) -> N
     if status(cloudformation, name) in NEVER_CREATED:
         delete(cloudformation, name)
     request = _request(name, stage, {"KeyArn": key_arn}, serving=False)
-    whole = yaml.safe_load(request["TemplateBody"])
+    whole = template.build()
     tables = {id_: one for id_, one in whole["Resources"].items() if one["Type"] == "AWS::DynamoDB::Table"}
-    template = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
+    parts = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
     resources = [
         {
             "ResourceType": one["Type"],
@@ -90,7 +89,7 @@ def import_tables(cloudformation: Any, name: str, stage: str, key_arn: str) -> N
         }
         for id_, one in tables.items()
     ]
-    body = json.dumps({**template, "Resources": tables})
+    body = template.body({**parts, "Resources": tables})
     change = {"StackName": name, "ChangeSetName": "import"}
     request = {**request, **change, "TemplateBody": body}
     cloudformation.create_change_set(**request, ChangeSetType="IMPORT", ResourcesToImport=resources)
@@ -136,7 +135,7 @@ def _request(
     values.update(parameters)
     return {
         "StackName": name,
-        "TemplateBody": TEMPLATE.read_text(encoding="utf-8"),
+        "TemplateBody": template.body(template.build()),
         "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
     }
 

@@ -48,12 +48,13 @@ def test_a_failed_deployment_is_completed_and_a_replaced_stream_followed(
         raise RuntimeError("The rehearsal fails on purpose.")
 
     with cloud.empty(tmp_path, {}) as here:
-        template = here.project / "infra" / "template.yaml"
-        whole = template.read_text()
-        template.write_text(whole.replace("      MetricName: Throttles\n", "      Metrics: [{ Id: nothing }]\n"))
+        alarms = here.project / "infra" / "deploy" / "monitoring.py"
+        whole, throttles = alarms.read_text(), '_metric("AWS/Lambda", "Throttles", "Sum")'
+        assert throttles in whole
+        alarms.write_text(whole.replace(throttles, '{"Metrics": [{"Id": "nothing"}]}'))
         assert "The stack cams-rehearsal ended with ROLLBACK_COMPLETE: FunctionsThrottled" in deploy(here)
         assert here.sdk("dynamodb").list_tables()["TableNames"] == []
-        template.write_text(whole)
+        alarms.write_text(whole)
 
         monkeypatch.setattr(gateway, "_fill", fail_halfway)
         assert "The rehearsal fails on purpose." in deploy(here)

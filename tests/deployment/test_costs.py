@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.results import PRICES
 from infra.cams import prices
-from infra.tables import declared
+from infra.deploy import template
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
@@ -30,4 +30,4 @@ def test_the_costs_follow_from_the_counted_units() -> None:
 
 def test_the_documented_number_of_alarms_is_right() -> None:
     text = (ROOT / "docs/operate.md").read_text("utf-8")
-    assert f"for {len(declared('AWS::CloudWatch::Alarm'))} alarms" in text
+    assert f"for {len(template.declared('AWS::CloudWatch::Alarm'))} alarms" in text

@@ -5,14 +5,13 @@ from collections import Counter
 from typing import Any
 
 import pytest
-import yaml
 from chalice.app import DynamoDBEventConfig
 
 from app import app
 from chalicelib import storage
+from infra.deploy import template
 from infra.deploy.functions import API, DEAD_LETTER_QUEUE, FUNCTIONS, Function
 from infra.deploy.policies import policy, stream_output
-from infra.tables import TEMPLATE
 from tests.selection import one_of_each
 
 _TABLES_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
@@ -25,7 +24,7 @@ OUTPUTS = {
     **{stream_output(table): f"{_TABLES_ARN}{table}/stream/2026-11-21T00:00:00.000" for table in _STREAMS},
 }
 SENDER = "notifications@example.com"
-_TEMPLATE = yaml.safe_load(TEMPLATE.read_text("utf-8"))
+_TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 CONDITIONS: dict[str, Any] = _TEMPLATE["Conditions"]
 each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.name)

@@ -9,8 +9,7 @@ import pytest
 from botocore.loaders import Loader
 from moto import mock_aws
 
-from infra.deploy import gateway_responses
-from infra.tables import declared
+from infra.deploy import gateway_responses, template
 from tests.described import document
 from tests.selection import one_of_each
 
@@ -175,6 +174,6 @@ class Gateway:
 
 
 def test_the_alarm_on_deliveries_watches_its_own_stage_only() -> None:
-    (alarm,) = [one for one in declared("AWS::CloudWatch::Alarm") if one["MetricName"] == "failedDeliveries"]
+    (alarm,) = [one for one in template.declared("AWS::CloudWatch::Alarm") if one["MetricName"] == "failedDeliveries"]
     assert alarm["Namespace"] == {"Ref": "Name"}
     assert "Dimensions" not in alarm

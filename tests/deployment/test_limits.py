@@ -7,16 +7,14 @@ from typing import Any
 
 import boto3
 import pytest
-import yaml
 from moto import mock_aws
 
-from infra.deploy import limits, stack, stage
+from infra.deploy import limits, stack, stage, template
 from infra.deploy.functions import FUNCTIONS
 from infra.deploy.gateway_responses import RESPONSES
-from infra.tables import TEMPLATE
 from tests.deployment.test_functions import OUTPUTS
 
-_TEMPLATE = yaml.safe_load(TEMPLATE.read_text("utf-8"))
+_TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 
 

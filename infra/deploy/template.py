@@ -1,0 +1,27 @@
+"""The whole CloudFormation template: `infra/template.yaml` with the log groups and alarms of `monitoring`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from infra.deploy import monitoring
+from infra.tables import TEMPLATE
+
+
+def build() -> dict[str, Any]:
+    """Return the template of a stack."""
+    template: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
+    return {**template, "Resources": {**template["Resources"], **monitoring.log_groups(), **monitoring.alarms()}}
+
+
+def body(template: dict[str, Any]) -> str:
+    """Return a template as the text of a request. CloudFormation accepts at most 51,200 bytes."""
+    return json.dumps(template, separators=(",", ":"))
+
+
+def declared(kind: str) -> list[dict[str, Any]]:
+    """Return the properties of all resources with one type, such as `AWS::Logs::LogGroup`, unresolved."""
+    return [one["Properties"] for one in build()["Resources"].values() if one["Type"] == kind]
