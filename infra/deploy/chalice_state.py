@@ -3,14 +3,15 @@
 Chalice finds functions and roles by name, but the API and the event source mappings only through this file. It writes
 the file at the end of a deployment, so after a failed first deployment or on another machine there is none. Chalice
 would then create a second API with another URL, and duplicate mappings, which invoke each function twice. It also
-never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does. Chalice deletes
-what is in the file and not in the application: `reconcile` adds what earlier runs left behind.
+never deletes the mapping of a stream that no longer exists. So `reconcile` runs before Chalice does, and never reads an
+older file: it may be missing, truncated or outdated. Chalice deletes what is in the file and not in the application:
+`reconcile` adds the functions and roles that the application no longer has.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ Resource = dict[str, str]
 def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
     """Write the file, and delete every mapping to a wrong event source and every duplicate.
 
-    Returns one line of text for each deleted mapping, and for each leftover that Chalice deletes.
+    Returns one line of text for each deleted mapping, for each leftover that Chalice deletes, and for each other API.
     """
     resources: list[Resource] = []
     deleted: list[str] = []
@@ -40,15 +41,16 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
             continue
         resources.append({"name": function.name, "resource_type": "lambda_function", "lambda_arn": arn})
         if function.name == API:
-            resources += _find_api(sdk("apigateway"), stage, arn)
+            apis, lines = _find_apis(sdk("apigateway"), stage, arn)
+            resources += apis
+            deleted += lines
         else:
             mapping, lines = _keep_one_mapping(sdk("lambda"), function, name, outputs)
             deleted += lines
             resources += [_mapping_resource(function, name, arn, mapping)] if mapping else []
-    retired = _retired_resources(stage)
-    left, lines = _find_leftovers(sdk, stage, name, {one["name"] for one in retired})
+    left, lines = _find_leftovers(sdk, stage, name)
     deleted += lines
-    resources = left + retired + resources
+    resources = left + resources
     content = {"resources": resources, "schema_version": "2.0", "backend": "api"}
     _replace(_path(stages.CHALICE_DIRECTORY, stage), json.dumps(content, indent=2) + "\n")
     return deleted
@@ -71,7 +73,8 @@ def take_over(project: Path, stage: str) -> None:
 
 def api_url(stage: str) -> str:
     """The URL of the deployed API, as Chalice recorded it."""
-    return next(str(one["rest_api_url"]) for one in _read(stage) if one["resource_type"] == "rest_api")
+    content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
+    return next(str(one["rest_api_url"]) for one in content["resources"] if one["resource_type"] == "rest_api")
 
 
 def _path(chalice: Path, stage: str) -> Path:
@@ -86,42 +89,19 @@ def _replace(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-def _read(stage: str) -> list[Resource]:
-    """The entries of the file; none if it is missing or truncated, since `reconcile` rebuilds it."""
-    try:
-        content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
-        resources: list[Resource] = content["resources"]
-    except (FileNotFoundError, ValueError, LookupError, TypeError):
-        return []
-    return resources
-
-
-def _retired_resources(stage: str) -> list[Resource]:
-    """The entries of functions that the application no longer has. They stay, so that Chalice deletes the functions."""
-    current = {"rest_api", *(function.name for function in FUNCTIONS)}
-    suffixes = ("_role", "-dynamodb-event-source", "-sqs-event-source")
-    return [
-        one
-        for one in _read(stage)
-        if not current & {one["name"], *(one["name"].removesuffix(suffix) for suffix in suffixes)}
-    ]
-
-
-def _find_leftovers(sdk: Sdk, stage: str, name: str, known: Set[str]) -> tuple[list[Resource], list[str]]:
-    """The entries of leftovers that the file does not have, with Chalice's names, and a line for each."""
+def _find_leftovers(sdk: Sdk, stage: str, name: str) -> tuple[list[Resource], list[str]]:
+    """The entries of leftovers, with Chalice's names, and a line for each."""
     resources, lines = [], []
     for role, arn in leftovers.roles(sdk, stage, name).items():
         entry = "default-role" if role == name else f"{role.removeprefix(f'{name}-')}_role"
-        if entry not in known:
-            resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})
-            lines.append(f"{role}: a role that an earlier run left behind; Chalice deletes it")
+        resources.append({"name": entry, "resource_type": "iam_role", "role_arn": arn, "role_name": role})
+        lines.append(f"{role}: a role that this version does not have; Chalice deletes it")
     for function, arn in leftovers.functions(sdk, stage, name).items():
+        for mapping in event_sources.list_mappings(sdk("lambda"), function):
+            _delete_mapping(sdk("lambda"), mapping)
         entry = function.removeprefix(f"{name}-")
-        if entry not in known:
-            for mapping in event_sources.list_mappings(sdk("lambda"), function):
-                _delete_mapping(sdk("lambda"), mapping)
-            resources.append({"name": entry, "resource_type": "lambda_function", "lambda_arn": arn})
-            lines.append(f"{function}: a function that an earlier run left behind; Chalice deletes it")
+        resources.append({"name": entry, "resource_type": "lambda_function", "lambda_arn": arn})
+        lines.append(f"{function}: a function that this version does not have; Chalice deletes it")
     return resources, lines
 
 
@@ -176,24 +156,38 @@ def _find_function(sdk: Sdk, function: str) -> str | None:
         raise
 
 
-def _find_api(gateway: Any, stage: str, function_arn: str) -> Iterator[Resource]:
-    """The API that invokes the function.
+def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resource], list[str]]:
+    """The entry of the oldest API that invokes the function, and a line for each other one.
 
     The name of an API does not contain its stage, so only the function tells the APIs of an account apart.
     """
-    for page in gateway.get_paginator("get_rest_apis").paginate():
-        for api in page["items"]:
-            if api["name"] == APPLICATION and function_arn in json.dumps(_list_methods(gateway, api["id"])):
-                region = gateway.meta.region_name
-                url = f"https://{api['id']}.execute-api.{region}.{_domain(function_arn)}/{stage}/"
-                ids = {"rest_api_id": api["id"], "rest_api_url": url}
-                yield {"name": "rest_api", "resource_type": "rest_api", **ids}
-                return
+    pages = gateway.get_paginator("get_rest_apis").paginate()
+    named = [one for page in pages for one in page["items"] if one["name"] == APPLICATION]
+    apis = [one for one in named if _invokes(gateway, one["id"], function_arn)]
+    ids = [one["id"] for one in sorted(apis, key=lambda one: (one["createdDate"], one["id"]))]
+    entries = [
+        {
+            "name": "rest_api",
+            "resource_type": "rest_api",
+            "rest_api_id": one,
+            "rest_api_url": f"https://{one}.execute-api.{gateway.meta.region_name}.{_domain(function_arn)}/{stage}/",
+        }
+        for one in ids[:1]
+    ]
+    lines = [
+        f"{one}: another API of stage {stage}, which deployments do not update; delete it with "
+        f"`aws apigateway delete-rest-api --rest-api-id {one}`"
+        for one in ids[1:]
+    ]
+    return entries, lines
 
 
-def _list_methods(gateway: Any, api_id: str) -> list[Any]:
+def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
+    """Whether a method of the API invokes this function, not one whose name begins with this function's name."""
     pages = gateway.get_paginator("get_resources").paginate(restApiId=api_id, embed=["methods"])
-    return [one.get("resourceMethods") for page in pages for one in page["items"]]
+    methods = [method for page in pages for one in page["items"] for method in one.get("resourceMethods", {}).values()]
+    uris = [method.get("methodIntegration", {}).get("uri", "") for method in methods]
+    return any(uri.endswith(f"/functions/{function_arn}/invocations") for uri in uris)
 
 
 def _domain(arn: str) -> str:

@@ -25,8 +25,11 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         typed = click.prompt(f"This deletes {scope} of stage {stage_name}. Type the stage name to confirm", default="")
         if typed != stage_name:
             raise click.ClickException("Not confirmed; nothing has been changed.")
+    with step("chalice state"):
+        lines = chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
+    for line in lines:
+        click.echo(f"    {line}")
     with step("functions"):
-        chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
         project = chalice_process.prepare_deletion(stage_name)
         chalice_state.hand_over(project, stage_name)
         chalice_process.run(project, "delete", stage_name)

@@ -1,8 +1,8 @@
-"""What earlier runs left behind: functions and roles of the stage that the application no longer has.
+"""The leftovers of a stage: its functions and roles that the application no longer has.
 
-A plain `chalice deploy` of an unknown stage used to fail halfway. Chalice then records nothing of what it created: a
-role for all functions, such as `cams-prod`, and the first function. A deployment adopts a function that it still has;
-the others are found here, by the marks that Chalice sets, so that it deletes them.
+An earlier version had them, or its plain `chalice deploy` failed halfway. Chalice then records nothing of what it
+created: a role for all functions, such as `cams-prod`, and the first function. The marks that Chalice sets identify
+them, so that Chalice deletes them.
 """
 
 from __future__ import annotations

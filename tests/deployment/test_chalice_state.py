@@ -4,14 +4,16 @@ import io
 import json
 import zipfile
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import boto3
+import click
 import pytest
 from moto import mock_aws
 
-from infra.deploy import chalice_state, event_sources, stage
+from infra.deploy import chalice_state, checks, event_sources, stage
 from tests.deployment.test_functions import OUTPUTS
 
 _TRUST: dict[str, Any] = {
@@ -20,6 +22,7 @@ _TRUST: dict[str, Any] = {
         {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"},
     ],
 }
+_FUNCTION = "arn:aws:lambda:eu-west-1:123456789012:function:cams-prod"
 _POLICY = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "logs:*", "Resource": "*"}]}
 
 
@@ -62,6 +65,7 @@ def add_mapping(arn: str) -> str:
 
 
 def add_api(function: str) -> str:
+    """Create an API with one method that invokes the function; returns its id."""
     gateway = boto3.client("apigateway")
     api_id: str = gateway.create_rest_api(name="cams")["id"]
     (root,) = gateway.get_resources(restApiId=api_id)["items"]
@@ -116,23 +120,51 @@ def test_a_mapping_to_a_deleted_stream_is_deleted(account: dict[str, str]) -> No
 
 
 def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str]) -> None:
-    function = "arn:aws:lambda:eu-west-1:123456789012:function:cams-prod"
-    add_api(function.replace("prod", "test"))
-    own = add_api(function)
+    add_api(_FUNCTION.replace("prod", "test"))
+    own = add_api(_FUNCTION)
     recorded = reconcile(account)["rest_api"]
     assert recorded["rest_api_id"] == own
     assert recorded["rest_api_url"] == f"https://{own}.execute-api.eu-west-1.amazonaws.com/prod/"
 
 
-def test_the_entry_of_a_retired_function_is_kept(account: dict[str, str]) -> None:
+@pytest.mark.parametrize("name", ["cams-prod2", "cams-prod-fan_out_leads", "other-cams-prod"])
+def test_the_api_of_a_function_with_a_similar_name_is_another_one(account: dict[str, str], name: str) -> None:
+    add_api(_FUNCTION.replace("cams-prod", name))
+    assert "rest_api" not in reconcile(account)
+
+
+def test_of_several_apis_the_oldest_is_kept_and_the_others_are_named(
+    account: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apis = [add_api(_FUNCTION) for _ in range(4)]
+    ages = dict(zip(apis, [3, 1, 2, 4], strict=True))
+    sort = sorted
+
+    def by_age(items: Any, key: Any) -> Any:  # moto creates them within one second
+        dated = [{**one, "createdDate": datetime(2026, 11, ages[one["id"]], tzinfo=timezone.utc)} for one in items]
+        return sort(dated, key=key)
+
+    monkeypatch.setattr(chalice_state, "sorted", by_age, raising=False)
+    lines = chalice_state.reconcile(boto3.client, "prod", "cams-prod", account)
+    assert reconcile(account)["rest_api"]["rest_api_id"] == apis[1]
+    assert [line.partition(":")[0] for line in lines] == [apis[2], apis[0], apis[3]]
+    assert all(f"`aws apigateway delete-rest-api --rest-api-id {line.partition(':')[0]}`" in line for line in lines)
+
+
+@pytest.mark.parametrize("text", ["", '{"resources": [', "{}", "[]"])
+def test_an_older_record_does_not_matter(account: dict[str, str], text: str) -> None:
     path = stage.CHALICE_DIRECTORY / "deployed" / "prod.json"
     path.parent.mkdir()
-    retired = {"name": "retired", "resource_type": "lambda_function", "lambda_arn": "arn"}
-    deleted = {"name": "deliver", "resource_type": "lambda_function", "lambda_arn": "arn"}
-    path.write_text(json.dumps({"resources": [retired, deleted], "schema_version": "2.0"}))
-    entries = reconcile(account)
-    assert entries["retired"] == retired
-    assert "deliver" not in entries
+    path.write_text(text)
+    assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
+
+
+def test_an_entry_without_a_resource_in_the_account_is_removed(account: dict[str, str]) -> None:
+    path = stage.CHALICE_DIRECTORY / "deployed" / "prod.json"
+    path.parent.mkdir()
+    gone = [{"name": name, "resource_type": "lambda_function", "lambda_arn": "arn"} for name in ("retired", "deliver")]
+    path.write_text(json.dumps({"resources": gone, "schema_version": "2.0"}))
+    assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
 
 
 def add_role(name: str, trust: dict[str, Any]) -> str:
@@ -184,3 +216,15 @@ def test_resources_of_others_are_not_leftovers(account: dict[str, str]) -> None:
     iam = boto3.client("iam")
     iam.put_role_policy(RoleName="cams-prod-reporter", PolicyName="another", PolicyDocument=json.dumps(_POLICY))
     assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
+
+
+def test_leftovers_of_a_stage_with_a_longer_name_stay(account: dict[str, str]) -> None:
+    add_leftovers("cams-prod2", stage_name="prod2")
+    assert reconcile(account).keys() == {"fan_out_leads_role", "fan_out_leads", "api_handler"}
+
+
+def test_no_name_of_one_stage_begins_a_name_of_another() -> None:
+    """Resource names are the stack's name, a hyphen and a part, so a stage's name has no hyphen."""
+    for invalid in ("dev-2", "dev-fan_out_leads", "dev_2", "dev.2"):
+        with pytest.raises(click.BadParameter):
+            checks.validate_stage_name(click.Context(click.Command("x")), click.Option(["--stage"]), invalid)
