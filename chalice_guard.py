@@ -51,7 +51,10 @@ def _stage_problem(app: Chalice, stage: str) -> str | None:
     functions = ["api_handler", *(source.name for source in app.event_sources)]
     if _has_variables(app) and all((_DIRECTORY / f"policy-{stage}-{name}.json").exists() for name in functions):
         return None
-    return f"`.chalice` lacks tables, key, streams or policies of stage {stage}: run `make deploy STAGE={stage}` first."
+    return (
+        f"`.chalice` lacks tables, key, streams or policies of stage {stage}: run `make deploy STAGE={stage}`, which "
+        f"puts them into build/{stage}."
+    )
 
 
 def _local_problem(app: Chalice) -> str | None:

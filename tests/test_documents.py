@@ -16,7 +16,7 @@ _SUFFIXES = {".css", ".html", ".js", ".json", ".lock", ".md", ".py", ".svg", ".t
 _PATH = re.compile(r"[\w.][\w./*-]*")
 _UNTRACKED = {".git", ".local", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__", "build"}
 # Files that a run, a deployment or a reader creates.
-_GENERATED = {"credentials.json", ".chalice/policy-prod-*.json", "build/prod", "receiver.py"}
+_GENERATED = {"credentials.json", "build/prod", "build/prod/.chalice", "receiver.py"}
 
 
 @cache

@@ -77,6 +77,17 @@ def api_url(stage: str) -> str:
     return next(str(one["rest_api_url"]) for one in content["resources"] if one["resource_type"] == "rest_api")
 
 
+def place(stage: str) -> tuple[str, str] | None:
+    """Return the region and the account of the last deployment from this machine, None if they are unknown."""
+    try:
+        content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
+        arn = next(one["lambda_arn"] for one in content["resources"] if "lambda_arn" in one)
+    except (OSError, ValueError, KeyError, StopIteration):
+        return None
+    _, _, _, region, account, _ = arn.split(":", 5)
+    return region, account
+
+
 def _path(chalice: Path, stage: str) -> Path:
     return chalice / "deployed" / f"{stage}.json"
 

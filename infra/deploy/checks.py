@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import limits, mail, stack, stage
+from infra.deploy import chalice_state, limits, mail, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -41,26 +41,22 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
     return value
 
 
-def run_all(session: Session, name: str, stage_name: str) -> None:
+def run_all(session: Session, name: str, stage_name: str, settings: stage.Settings) -> None:
     """Run every check, the ones that call AWS last. `name` is the stack's. Raises NotReady."""
     _check_python()
     _check_packages()
     require_cloud(session)
-    _check_architecture(stage_name)
-    _check_limits(stage_name)
+    _check_settings(settings, stage_name)
     _check_account(session, stage_name)
     _check_stack(session.client, name)
 
 
-def _check_architecture(stage_name: str) -> None:
-    architecture = stage.architecture(stage_name)
+def _check_settings(settings: stage.Settings, stage_name: str) -> None:
+    architecture = stage.architecture(settings)
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
-
-
-def _check_limits(stage_name: str) -> None:
-    for problem in (*limits.problems(stage_name), *mail.problems(stage_name)):
+    for problem in (*limits.problems(settings, stage_name), *mail.problems(settings, stage_name)):
         raise NotReady(problem)
 
 
@@ -121,15 +117,6 @@ def require_restorable(cloudformation: Any, source: str, target: str) -> None:
         raise NotReady(f"The stack {target} exists: choose another TO, or finish its restore with `make deploy`.")
 
 
-def require_settings(source: str, target: str) -> None:
-    """The settings of the stage `source` are known here, or `target` has its own. Raises NotReady."""
-    if not stage.names() & {source, target}:
-        raise NotReady(
-            f".chalice/config.json has no stage {source}: take the file from where {source} was deployed, or add the "
-            f"stage {target} with its settings to it, {{}} for none."
-        )
-
-
 def _check_python() -> None:
     lowest, highest = _PYTHON_VERSIONS
     if not lowest <= sys.version_info[:2] <= highest:
@@ -161,9 +148,8 @@ def _check_account(session: Session, stage_name: str) -> None:
         account = session.client("sts").get_caller_identity()["Account"]
     except (BotoCoreError, ClientError) as error:
         raise NotReady(f"No valid credentials: set AWS_PROFILE, or log in. ({' '.join(str(error).split())})") from error
-    variables = stage.read(stage_name).get("environment_variables", {})
-    known = variables.get("CAMS_STREAM_AGENTS", "").split(":")[3:5]
-    if known and known != [region, account]:
+    known = chalice_state.place(stage_name)
+    if known and known != (region, account):
         raise NotReady(
             f"Stage {stage_name} is in account {known[1]}, region {known[0]}, but the credentials are for account "
             f"{account}, region {region}: use the stage's credentials, or choose another stage."

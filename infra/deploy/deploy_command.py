@@ -27,35 +27,40 @@ from infra.package import build, wheels
 @stage_option
 def deploy(stage_name: str) -> None:
     """Create or update a stage. Idempotent: after a failure, run it again."""
+    run(stage_name, stage.read(stage_name))
+
+
+def run(stage_name: str, own: stage.Settings) -> None:
+    """Deploy a stage with these settings of the operator."""
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
-        checks.run_all(session, name, stage_name)
+        checks.run_all(session, name, stage_name, own)
         layout = layouts.choose(session.client, name, stage_name)
     with step("stack"):
-        cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(stage_name)
+        settings = limits.with_reserved(session.client("lambda"), name, own)
+        cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
         wanted = {"RequestsPerCredential": str(per_credential), **layouts.parameters(layout)}
         outputs = stack.apply(cloudformation, name, stage_name, wanted)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
-        stage.record(stage_name, name, outputs)
-        stage.set_variables(stage_name, layouts.variables(layout))
-        limits.reserve(session.client("lambda"), stage_name)
+        variables = {**stage.variables(name, outputs), **layouts.variables(layout)}
     with step("chalice state"):
         removed = chalice_state.reconcile(session.client, stage_name, name, outputs)
     for line in removed:
         click.echo(f"    {line}")
     with step("package"):
-        project = _stage_project(stage_name)
+        project = _stage_project(stage_name, stage.architecture(settings))
+        stage.generate(project, stage_name, name, settings, outputs, variables)
     with step("functions"):
         chalice_process.run(project, "deploy", stage_name)
         chalice_state.take_over(project, stage_name)
     with step("event sources"):
-        event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(stage_name))
-    variables, url = stage.read(stage_name)["environment_variables"], chalice_state.api_url(stage_name)
+        event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(settings))
+    url = chalice_state.api_url(stage_name)
     with step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]
         gateway_responses.put(session.client, api_id, stage_name)
     with step("limits"):
-        limits.throttle(session.client("apigateway"), api_id, stage_name)
+        limits.throttle(session.client("apigateway"), api_id, stage_name, settings)
         if per_credential:
             known = {"RequestsPerCredential": str(per_credential), "ApiId": api_id}
             stack.apply(cloudformation, name, stage_name, known)
@@ -70,11 +75,11 @@ def deploy(stage_name: str) -> None:
     click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to this topic (docs/operate.md).")
 
 
-def _stage_project(stage_name: str) -> Path:
+def _stage_project(stage_name: str, architecture: str) -> Path:
     """Build the trimmed and compiled project, with Chalice's record of the stage."""
     project = chalice_process.directory(stage_name)
     try:
-        build.stage(project, wheels.PLATFORMS[stage.architecture(stage_name)])
+        build.stage(project, wheels.PLATFORMS[architecture])
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
     chalice_state.hand_over(project, stage_name)

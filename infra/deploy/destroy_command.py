@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import chalice_process, chalice_state, checks, stack, stage, teardown
+from infra.deploy import chalice_process, chalice_state, checks, stack, teardown
 from infra.deploy.command_line import stage_option, step
 
 
@@ -36,7 +36,6 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         chalice_state.take_over(project, stage_name)
     with step("stack"):
         stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)
-        stage.remove(stage_name)
     if delete_data:
         with step("data"):
             teardown.delete_data(session.client, name)

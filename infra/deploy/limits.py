@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from infra.deploy import stage
 from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.stage import Settings, merge
 
 # Requests per second, and at once. Even if each takes 0.5 s, the longest of all, they fit into an account's 1,000
 # concurrent executions, besides the reserved ones.
@@ -29,9 +29,8 @@ _REQUESTS = range(10, 2_000_000_000 + 1)
 _CONCURRENCIES = range(2, 1_000 + 1)
 
 
-def problems(stage_name: str) -> Iterator[str]:
+def problems(settings: Settings, stage_name: str) -> Iterator[str]:
     """A sentence for each setting that AWS would reject."""
-    settings = stage.read(stage_name)
     yield from _throttle_problems(settings.get("throttle", {}), stage_name)
     requests = settings.get("requests_per_credential", 0)
     if not _is_number(requests) or (requests and requests not in _REQUESTS):
@@ -74,31 +73,42 @@ def _reserved_problems(function: Function, value: Any, stage_name: str) -> Itera
         yield f"{place} is {value!r}: use null for none, or {wanted}."
 
 
-def requests_per_credential(stage_name: str) -> int:
+def requests_per_credential(settings: Settings) -> int:
     """The requests that one credential may send in five minutes; 0 for no limit."""
-    return int(stage.read(stage_name).get("requests_per_credential", 0))
+    return int(settings.get("requests_per_credential", 0))
 
 
-def reserved(stage_name: str) -> dict[str, int]:
+def reserved(settings: Settings) -> dict[str, int]:
     """The reserved concurrency of each function that has one."""
-    functions: Mapping[str, Any] = stage.read(stage_name).get("lambda_functions", {})
+    functions: Mapping[str, Any] = settings.get("lambda_functions", {})
     values = {name: settings.get("reserved_concurrency") for name, settings in functions.items()}
     return {name: value for name, value in values.items() if value is not None}
 
 
-def reserve(awslambda: Any, stage_name: str) -> None:
-    """Reserve concurrency for the functions of the table without a setting, if the account has enough."""
-    known = stage.read(stage_name).get("lambda_functions", {})
+def with_reserved(awslambda: Any, name: str, settings: Settings) -> dict[str, Any]:
+    """Add reserved concurrency for the functions of the table without a setting, if the account has enough."""
+    known = settings.get("lambda_functions", {})
     wanted = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
     missing = {name: value for name, value in wanted.items() if "reserved_concurrency" not in known.get(name, {})}
     unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
-    if missing and unreserved - sum(missing.values()) >= _MIN_UNRESERVED:
-        stage.reserve(stage_name, missing)
+    # What the last deployment has reserved for them is not taken twice.
+    unreserved += sum(_deployed_concurrency(awslambda, f"{name}-{function}") for function in missing)
+    if unreserved - sum(missing.values()) < _MIN_UNRESERVED:
+        return dict(settings)
+    reserved = {name: {"reserved_concurrency": value} for name, value in missing.items()}
+    return merge(settings, {"lambda_functions": reserved})
 
 
-def throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
+def _deployed_concurrency(awslambda: Any, function: str) -> int:
+    try:
+        return int(awslambda.get_function_concurrency(FunctionName=function).get("ReservedConcurrentExecutions", 0))
+    except awslambda.exceptions.ResourceNotFoundException:
+        return 0
+
+
+def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
     """Set the throttle of the API's stage. Returns whether it was different."""
-    wanted = _throttle(stage_name)
+    wanted = {**_THROTTLE, **settings.get("throttle", {})}
     current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
     if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (wanted["rate"], wanted["burst"]):
         return False
@@ -107,10 +117,6 @@ def throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
     ]
     gateway.update_stage(restApiId=api_id, stageName=stage_name, patchOperations=operations)
     return True
-
-
-def _throttle(stage_name: str) -> dict[str, int]:
-    return {**_THROTTLE, **stage.read(stage_name).get("throttle", {})}
 
 
 def _is_number(value: Any) -> bool:

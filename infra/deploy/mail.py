@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 from urllib.parse import urlsplit
 
-from infra.deploy import stage
+from infra.deploy.stage import Settings
 
 _SENDER, _CONSOLE = "CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"
 
 
-def problems(stage_name: str) -> Iterator[str]:
+def problems(settings: Settings, stage_name: str) -> Iterator[str]:
     """A sentence for each setting with which no mail could be sent."""
-    variables = stage.read(stage_name).get("environment_variables", {})
+    variables = settings.get("environment_variables", {})
     if not variables.get(_SENDER):
         return
     if "@" not in parseaddr(variables[_SENDER])[1]:

@@ -9,27 +9,22 @@ import sys
 import click
 from boto3.session import Session
 
-from infra.deploy import checks, recovery, stack, stage
+from infra.deploy import checks, deploy_command, recovery, stack, stage
 from infra.deploy.command_line import stage_option, step
-from infra.deploy.deploy_command import deploy
 
 
 @click.command()
 @stage_option
 @click.option("--at", required=True, metavar="TIME", help="A time with its time zone in ISO 8601, or `latest`.")
 @click.option("--to", "target", required=True, callback=checks.validate_stage_name, metavar="STAGE", help="A new one.")
-@click.pass_context
-def restore(context: click.Context, stage_name: str, at: str, target: str) -> None:
+def restore(stage_name: str, at: str, target: str) -> None:
     """Restore every table of a stage to one moment, as a new stage with the same key. The old one stays in service."""
     session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
     checks.require_cloud(session)
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
     with step("checks"):
         checks.require_restorable(cloudformation, source, name)
-        checks.require_settings(stage_name, target)
         when = recovery.moment(dynamodb, source, at)
-    # First, because a stage can be deployed once its stack exists.
-    stage.copy_settings(stage_name, target)
     click.echo(f"  Restores {source} as of {when.isoformat()}; if interrupted, repeat with this time.")
     with step("tables"):
         for table in recovery.restore(dynamodb, source, name, when):
@@ -42,7 +37,7 @@ def restore(context: click.Context, stage_name: str, at: str, target: str) -> No
             stack.import_tables(cloudformation, name, target, key_arn)
     with step("sample"):
         _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
-    context.invoke(deploy, stage_name=target)
+    deploy_command.run(target, stage.merge(stage.read(stage_name), stage.read(target)))
 
 
 def _check_sample(name: str, key_arn: str) -> None:

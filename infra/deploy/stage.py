@@ -1,7 +1,7 @@
-"""The stage in `.chalice/config.json`, and its policy files, generated from the outputs of the stack.
+"""The settings of a stage, and the configuration that Chalice deploys it with.
 
-A plain `chalice deploy --stage prod` works with them, too. Settings that an operator adds to the stage, such as another
-environment variable, are kept.
+The operator's settings are in `.chalice/config.json`, which a deployment only reads. It generates Chalice's
+configuration and a policy file for each function in `build/<stage>/.chalice`, and runs Chalice there.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import APPLICATION, FUNCTIONS
 from infra.deploy.policies import Outputs, policy, stream_output
 
 ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
+Settings = Mapping[str, Any]
+"""The settings of one stage, as in `.chalice/config.json`."""
+
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
-_OPERATORS_SETTINGS = ("lambda_architecture", "throttle", "requests_per_credential")
-_RESERVED = "reserved_concurrency"
 _GENERATED_VARIABLES = (
     "CAMS_TABLE_PREFIX",
     "CAMS_ENCRYPTION_KEY",
@@ -28,33 +29,41 @@ _GENERATED_VARIABLES = (
     "CAMS_STORED_LAYOUT",
     "CAMS_READABLE_LAYOUTS",
 )
+# Before 1.1, a deployment wrote these into `.chalice/config.json`, with the reserved concurrency that it chose.
+_POLICY_FILE = "iam_policy_file"
+_GENERATED_OF_FUNCTION = (_POLICY_FILE, "lambda_memory_size", "lambda_timeout")
+_RESERVED = "reserved_concurrency"
+_DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
 
 
-def record(stage: str, name: str, outputs: Outputs) -> None:
-    """Write the stage and its policy files. Keeps an operator's own settings."""
-    config = _read_config()
-    settings = config["stages"].setdefault(stage, {})
-    settings.update(
-        {
-            "api_gateway_stage": stage,
-            "api_gateway_endpoint_type": "REGIONAL",
-            "minimum_compression_size": _MINIMUM_COMPRESSION_BYTES,
-            # Chalice derives permissions from the calls in app.py, which makes none.
-            "autogen_policy": False,
-        }
-    )
-    settings.setdefault("environment_variables", {}).update(variables(name, outputs))
-    sender = parseaddr(settings["environment_variables"].get("CAMS_MAIL_SENDER", ""))[1]
-    functions = settings.setdefault("lambda_functions", {})
-    for function in FUNCTIONS:
-        own = {"lambda_memory_size": function.memory_mb, "lambda_timeout": function.timeout_seconds}
-        functions.setdefault(function.name, {}).update(own, iam_policy_file=_policy_file(stage, function.name))
-        _write(CHALICE_DIRECTORY / _policy_file(stage, function.name), policy(function, name, outputs, sender))
-    _write(CHALICE_DIRECTORY / _CONFIG, config)
+def read(stage: str) -> dict[str, Any]:
+    """Return the operator's settings of a stage. Like Chalice, use the settings for all stages as defaults."""
+    config: dict[str, Any] = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))
+    of_all = {key: value for key, value in config.items() if key not in ("version", "app_name", "stages")}
+    return _without_generated(merge(of_all, config["stages"].get(stage, {})))
+
+
+def merge(base: Settings, preferred: Settings) -> dict[str, Any]:
+    """Return both settings, objects merged by member; `preferred` wins."""
+    merged = {**base, **preferred}
+    for key in base.keys() & preferred.keys():
+        if isinstance(base[key], dict) and isinstance(preferred[key], dict):
+            merged[key] = merge(base[key], preferred[key])
+    return merged
+
+
+def is_generated(variable: str) -> bool:
+    """Return whether a deployment generates this environment variable."""
+    return variable.startswith(_GENERATED_VARIABLES)
+
+
+def architecture(settings: Settings) -> str:
+    """Return the processor architecture of the functions."""
+    return str(settings.get("lambda_architecture") or "x86_64")
 
 
 def variables(name: str, outputs: Outputs) -> dict[str, str]:
-    """The environment variables of the functions and of the operator's commands."""
+    """Return the environment variables of the functions and of the operator's commands."""
     streams = (function.stream for function in FUNCTIONS if function.stream)
     return {
         "CAMS_TABLE_PREFIX": f"{name}-",
@@ -63,94 +72,60 @@ def variables(name: str, outputs: Outputs) -> dict[str, str]:
     }
 
 
-def names() -> set[str]:
-    """The names of all stages."""
-    return set(_read_config()["stages"])
+def generate(
+    directory: Path, stage: str, name: str, settings: Settings, outputs: Outputs, variables: Mapping[str, str]
+) -> None:
+    """Write the configuration and the policy files into `.chalice` of the project `directory`.
 
-
-def read(stage: str) -> dict[str, Any]:
-    """The settings of a stage; empty for an unknown stage."""
-    settings: dict[str, Any] = _read_config()["stages"].get(stage, {})
-    return settings
-
-
-def architecture(stage: str) -> str:
-    """The processor architecture of the functions of a stage: the operator's `lambda_architecture`, or x86_64.
-
-    Like Chalice, falls back to the value for all stages.
+    `variables` are the generated environment variables; `name` is the stack's, such as `cams-prod`.
     """
-    return str(read(stage).get("lambda_architecture") or _read_config().get("lambda_architecture", "x86_64"))
-
-
-def set_variables(stage: str, variables: Mapping[str, str]) -> None:
-    """Set environment variables of the functions, for Chalice to apply."""
-    config = _read_config()
-    config["stages"][stage]["environment_variables"].update(variables)
-    _write(CHALICE_DIRECTORY / _CONFIG, config)
-
-
-def reserve(stage: str, concurrency: Mapping[str, int]) -> None:
-    """Record the reserved concurrency of functions, for Chalice to apply."""
-    config = _read_config()
-    functions = config["stages"][stage]["lambda_functions"]
-    for name, value in concurrency.items():
-        functions[name][_RESERVED] = value
-    _write(CHALICE_DIRECTORY / _CONFIG, config)
-
-
-def remove(stage: str) -> None:
-    """Remove everything that a deployment has written, after the resources have been deleted."""
-    config = _read_config()
-    kept = _operators_settings(config["stages"].pop(stage, {}))
-    if kept:
-        config["stages"][stage] = kept
-    _write(CHALICE_DIRECTORY / _CONFIG, config)
+    target = directory / ".chalice"
+    target.mkdir(parents=True, exist_ok=True)
+    for stale in target.glob("*.json"):
+        stale.unlink()
+    environment = {**settings.get("environment_variables", {}), **variables}
+    sender = parseaddr(environment.get("CAMS_MAIL_SENDER", ""))[1]
+    functions = {}
     for function in FUNCTIONS:
-        (CHALICE_DIRECTORY / _policy_file(stage, function.name)).unlink(missing_ok=True)
-
-
-def copy_settings(source: str, target: str) -> None:
-    """Give a stage the operator's settings of another one, unless it has settings of its own."""
-    config = _read_config()
-    if target not in config["stages"]:
-        config["stages"][target] = _operators_settings(config["stages"].get(source, {}))
-        _write(CHALICE_DIRECTORY / _CONFIG, config)
-
-
-def _operators_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What an operator has added to a stage."""
-    own: dict[str, Any] = {name: settings[name] for name in _OPERATORS_SETTINGS if name in settings}
-    concurrency = {
-        name: found
-        for name, function in settings.get("lambda_functions", {}).items()
-        if (found := _operators_concurrency(name, function))
+        functions[function.name] = {
+            **settings.get("lambda_functions", {}).get(function.name, {}),
+            "lambda_memory_size": function.memory_mb,
+            "lambda_timeout": function.timeout_seconds,
+            _POLICY_FILE: f"policy-{stage}-{function.name}.json",
+        }
+        _write(target / functions[function.name][_POLICY_FILE], policy(function, name, outputs, sender))
+    generated = {
+        **settings,
+        "api_gateway_stage": stage,
+        "api_gateway_endpoint_type": "REGIONAL",
+        "minimum_compression_size": _MINIMUM_COMPRESSION_BYTES,
+        # Chalice derives permissions from the calls in app.py, which makes none.
+        "autogen_policy": False,
+        "environment_variables": environment,
+        "lambda_functions": functions,
     }
-    variables = {
-        name: value
-        for name, value in settings.get("environment_variables", {}).items()
-        if not name.startswith(_GENERATED_VARIABLES)
-    }
-    if concurrency:
-        own["lambda_functions"] = concurrency
-    if variables:
-        own["environment_variables"] = variables
+    _write(target / _CONFIG, {"version": "2.0", "app_name": APPLICATION, "stages": {stage: generated}})
+
+
+def _without_generated(settings: dict[str, Any]) -> dict[str, Any]:
+    """Remove what deployments before 1.1 wrote. A malformed member stays, for the checks to report."""
+    own = dict(settings)
+    if isinstance(environment := own.get("environment_variables"), dict):
+        own["environment_variables"] = {key: value for key, value in environment.items() if not is_generated(key)}
+    if isinstance(functions := own.get("lambda_functions"), dict):
+        own["lambda_functions"] = {
+            name: kept for name, one in functions.items() if (kept := _own_of_function(name, one)) or kept is one
+        }
     return own
 
 
-def _operators_concurrency(function: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The reserved concurrency that an operator set; the default is what `reserve` writes."""
-    default = next((one.reserved_concurrency for one in FUNCTIONS if one.name == function), None)
-    is_default = default is not None and settings.get(_RESERVED) == default
-    return {name: value for name, value in settings.items() if name == _RESERVED and not is_default}
-
-
-def _policy_file(stage: str, function: str) -> str:
-    return f"policy-{stage}-{function}.json"
-
-
-def _read_config() -> dict[str, Any]:
-    config: dict[str, Any] = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))
-    return config
+def _own_of_function(name: str, settings: Any) -> Any:
+    if not isinstance(settings, dict) or _POLICY_FILE not in settings:
+        return settings
+    own = {key: value for key, value in settings.items() if key not in _GENERATED_OF_FUNCTION}
+    if own.get(_RESERVED) == _DEFAULT_RESERVED.get(name):
+        own.pop(_RESERVED, None)
+    return own
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:

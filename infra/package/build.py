@@ -33,7 +33,8 @@ _UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile
 def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
     """Stage the project in `directory`, for `platform`.
 
-    Replaces an earlier build, but keeps Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
+    Replaces an earlier build, but keeps `.chalice`, which `infra.deploy.stage` writes. Raises BuildError and leaves no
+    partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
     _clear(directory)
@@ -47,7 +48,6 @@ def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
     (directory / "requirements.txt").touch()
     for name in _STAGED:
         _normalize(directory / name)
-    _add_configuration(directory)
 
 
 def _clear(directory: Path) -> None:
@@ -122,9 +122,3 @@ def _normalize(path: Path) -> None:
     for one in [path, *path.rglob("*")]:
         one.chmod(0o755 if one.is_dir() else 0o644)
         os.utime(one, (_MODIFIED_AT, _MODIFIED_AT))
-
-
-def _add_configuration(directory: Path) -> None:
-    (directory / ".chalice").mkdir(exist_ok=True)
-    for source in sorted((ROOT / ".chalice").glob("*.json")):
-        shutil.copyfile(source, directory / ".chalice" / source.name)

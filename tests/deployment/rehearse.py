@@ -167,7 +167,7 @@ def _names(here: cloud.Cloud) -> tuple[set[str], set[str]]:
 
 
 def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
-    variables = _stage_settings(here)["environment_variables"]
+    variables = here.sdk("lambda").get_function_configuration(FunctionName=NAME)["Environment"]["Variables"]
     printed = run(here, "-m", "infra.cams", "workspace", "create", "--name", "Rehearsal", "--json", **variables)
     created: dict[str, str] = json.loads(printed)
     return created
@@ -255,12 +255,6 @@ def _destroy(here: cloud.Cloud) -> None:
     for kind, found in remaining.items():
         if found:
             raise Failed(f"`destroy` left {kind}: {found}")
-
-
-def _stage_settings(here: cloud.Cloud) -> dict[str, Any]:
-    config = json.loads((here.project / ".chalice" / "config.json").read_text())
-    settings: dict[str, Any] = config["stages"][STAGE]
-    return settings
 
 
 @contextmanager

@@ -87,10 +87,12 @@ def check_settings(here: cloud.Cloud, original: str) -> None:
     for properties in declared("AWS::DynamoDB::Table"):
         wanted, found = _declared_settings(properties), _settings(here, table_name(properties, f"{NAME}-"))
         assert found == wanted, f"{properties['TableName']} has {found} instead of {wanted}."
-    stages = json.loads((here.project / ".chalice" / "config.json").read_text())["stages"]
-    first, second = (stages[stack.removeprefix("cams-")] for stack in (original, NAME))
+    first, second = (
+        here.sdk("lambda").get_function_configuration(FunctionName=stack)["Environment"]["Variables"]
+        for stack in (original, NAME)
+    )
     for name in ("CAMS_ENCRYPTION_KEY", "CAMS_CORS_ORIGIN"):
-        assert first["environment_variables"][name] == second["environment_variables"][name], name
+        assert first[name] == second[name], name
 
 
 def _items(here: cloud.Cloud, table: str) -> set[str]:

@@ -30,9 +30,7 @@ _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATT
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, with the stage `rehearsal` complete."""
     copy = cloud.copy_project(tmp_path_factory.mktemp("guard") / "project", {})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stage, "CHALICE_DIRECTORY", copy / ".chalice")
-        stage.record("rehearsal", "cams-rehearsal", OUTPUTS)
+    stage.generate(copy, "rehearsal", "cams-rehearsal", {}, OUTPUTS, stage.variables("cams-rehearsal", OUTPUTS))
     return copy
 
 
@@ -77,7 +75,7 @@ def test_a_stage_without_tables_is_neither_deployed_nor_packaged(project: Path, 
     assert ran.stdout == ""
     assert ran.stderr.splitlines() == [
         f"Error: `.chalice` lacks tables, key, streams or policies of stage {name}: "
-        f"run `make deploy STAGE={name}` first."
+        f"run `make deploy STAGE={name}`, which puts them into build/{name}."
     ]
     assert files(project) == before
 

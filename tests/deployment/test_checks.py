@@ -37,16 +37,16 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def failure() -> str:
+def failure(**settings: Any) -> str:
     """The message of the failing check."""
     with pytest.raises(checks.NotReady) as failed:
-        checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+        checks.run_all(boto3.session.Session(), "cams-prod", "prod", settings)
     assert "\n" not in failed.value.message
     return failed.value.message
 
 
 def test_an_empty_account_passes_all_checks() -> None:
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
 
 
 def test_a_missing_region_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +119,8 @@ def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> No
     assert "set AWS_PROFILE" in failure()
 
 
-def test_an_unknown_architecture_is_reported(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"stages": {"prod": {"lambda_architecture": "arm"}}}))
-    assert "is 'arm': use arm64 or x86_64" in failure()
+def test_an_unknown_architecture_is_reported() -> None:
+    assert "is 'arm': use arm64 or x86_64" in failure(lambda_architecture="arm")
 
 
 def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,9 +134,10 @@ def test_an_untested_package_version_is_reported(monkeypatch: pytest.MonkeyPatch
 
 
 def test_credentials_of_another_account_are_reported() -> None:
-    arn = "arn:aws:dynamodb:eu-west-1:999999999999:table/cams-prod-agents/stream/1"
-    config = {"stages": {"prod": {"environment_variables": {"CAMS_STREAM_AGENTS": arn}}}}
-    (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps(config))
+    arn = "arn:aws:lambda:eu-west-1:999999999999:function:cams-prod"
+    recorded = {"resources": [{"name": "api_handler", "resource_type": "lambda_function", "lambda_arn": arn}]}
+    (stage.CHALICE_DIRECTORY / "deployed").mkdir()
+    (stage.CHALICE_DIRECTORY / "deployed" / "prod.json").write_text(json.dumps(recorded))
     assert "Stage prod is in account 999999999999" in failure()
 
 
@@ -159,7 +159,7 @@ def test_a_broken_stack_is_reported(state: str, monkeypatch: pytest.MonkeyPatch)
 )
 def test_an_updatable_stack_passes_all_checks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: state)
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
 
 
 def test_tables_without_a_stack_are_reported() -> None:
@@ -177,7 +177,7 @@ def test_tables_beside_an_empty_stack_are_reported(state: str, monkeypatch: pyte
 
 def test_tables_of_another_stage_are_ignored() -> None:
     tables.create_missing(boto3.client, settings.table_prefix())
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
 
 
 @one_of_each(lambda: None)

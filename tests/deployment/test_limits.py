@@ -2,52 +2,40 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from moto import mock_aws
 
-from infra.deploy import limits, stack, stage, template
+from infra.deploy import limits, stack, template
 from infra.deploy.functions import FUNCTIONS
 from infra.deploy.gateway_responses import RESPONSES
-from tests.deployment.test_functions import OUTPUTS
 
 _TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 
 
-@pytest.fixture(autouse=True)
-def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
-    configure(tmp_path)
-    return tmp_path
-
-
-def configure(directory: Path, **settings: Any) -> None:
-    """Write the operator's settings of the stage."""
-    (directory / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
-
-
 class Account:
-    """A fake Lambda client of an account with this many unreserved concurrent executions."""
+    """A fake Lambda client of an account with these concurrent executions, and reservations of the stage."""
 
-    def __init__(self, unreserved: int) -> None:
-        self.unreserved = unreserved
+    def __init__(self, limit: int, reserved: dict[str, int]) -> None:
+        self.limit, self.reserved = limit, reserved
 
     def get_account_settings(self) -> dict[str, Any]:
-        return {"AccountLimit": {"ConcurrentExecutions": 9_999, "UnreservedConcurrentExecutions": self.unreserved}}
+        return {"AccountLimit": {"UnreservedConcurrentExecutions": self.limit - sum(self.reserved.values())}}
+
+    def get_function_concurrency(self, FunctionName: str) -> dict[str, int]:  # noqa: N803
+        reserved = self.reserved.get(FunctionName.removeprefix("cams-prod-"))
+        return {"ReservedConcurrentExecutions": reserved} if reserved else {}
 
 
 # ---- reserved concurrency -------------------------------------------------------------------------
 
 
-def deployed(unreserved: int) -> dict[str, int]:
-    """Deploy into such an account; returns the reserved concurrency of each function."""
-    stage.record("prod", "cams-prod", OUTPUTS)
-    limits.reserve(Account(unreserved), "prod")
-    return limits.reserved("prod")
+def deployed(limit: int, reserved: dict[str, int] | None = None, **settings: Any) -> dict[str, int]:
+    """Deploy into such an account; return the reserved concurrency of each function."""
+    return limits.reserved(limits.with_reserved(Account(limit, reserved or {}), "cams-prod", settings))
 
 
 def test_the_delivery_functions_of_a_large_account_have_reserved_concurrency() -> None:
@@ -58,25 +46,16 @@ def test_a_small_account_reserves_nothing() -> None:
     assert deployed(749) == {}
 
 
-def test_the_reserved_concurrency_stays_when_less_is_unreserved() -> None:
-    deployed(1_000)
-    assert deployed(100) == {"deliver": 200, "deliver_slow": 50}
+def test_the_reserved_concurrency_stays_at_the_next_deployment() -> None:
+    assert deployed(750, deployed(750)) == {"deliver": 200, "deliver_slow": 50}
 
 
-def test_an_operators_reserved_concurrency_is_kept(directory: Path) -> None:
+def test_an_operators_reserved_concurrency_is_kept() -> None:
     own = {"deliver": {"reserved_concurrency": 20}, "deliver_slow": {"reserved_concurrency": None}}
-    configure(directory, lambda_functions=own)
-    assert deployed(1_000) == {"deliver": 20}
-    stage.remove("prod")
-    assert stage.read("prod") == {"lambda_functions": own}
-
-
-def test_a_reserved_concurrency_that_the_deployment_wrote_is_removed(directory: Path) -> None:
-    configure(directory, lambda_functions={"deliver": {"reserved_concurrency": 20}})
-    assert deployed(1_000) == {"deliver": 20, "deliver_slow": 50}
-    stage.remove("prod")
-    assert limits.reserved("prod") == {"deliver": 20}
-    assert deployed(100) == {"deliver": 20}
+    assert deployed(1_000, lambda_functions=own) == {"deliver": 20}
+    own.pop("deliver_slow")
+    assert deployed(1_000, lambda_functions=own) == {"deliver": 20, "deliver_slow": 50}
+    assert deployed(100, lambda_functions=own) == {"deliver": 20}
 
 
 def test_a_queue_invokes_a_function_as_often_as_its_reserved_concurrency_allows() -> None:
@@ -109,33 +88,27 @@ def throttle(api_id: str) -> tuple[float, int]:
 
 
 def test_a_stage_has_a_throttle_by_default(api_id: str) -> None:
-    assert limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    assert limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
     assert throttle(api_id) == (1_000, 1_000)
 
 
-def test_an_operator_sets_rate_and_burst(api_id: str, directory: Path) -> None:
-    limits.throttle(boto3.client("apigateway"), api_id, "prod")
-    configure(directory, throttle={"rate": 50})
-    assert limits.throttle(boto3.client("apigateway"), api_id, "prod")
+def test_an_operator_sets_rate_and_burst(api_id: str) -> None:
+    limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
+    assert limits.throttle(boto3.client("apigateway"), api_id, "prod", {"throttle": {"rate": 50}})
     assert throttle(api_id) == (50, 1_000)
-    stage.remove("prod")
-    assert stage.read("prod") == {"throttle": {"rate": 50}}
 
 
 def test_the_throttle_is_set_only_if_it_differs(api_id: str) -> None:
-    limits.throttle(boto3.client("apigateway"), api_id, "prod")
-    assert not limits.throttle(boto3.client("apigateway"), api_id, "prod")
+    limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
+    assert not limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
 
 
 # ---- the requests of a credential -----------------------------------------------------------------
 
 
-def test_the_limit_of_a_credential_is_off_by_default(directory: Path) -> None:
-    assert limits.requests_per_credential("prod") == _TEMPLATE["Parameters"]["RequestsPerCredential"]["Default"] == 0
-    configure(directory, requests_per_credential=2_000)
-    assert limits.requests_per_credential("prod") == 2_000
-    stage.remove("prod")
-    assert limits.requests_per_credential("prod") == 2_000
+def test_the_limit_of_a_credential_is_off_by_default() -> None:
+    assert limits.requests_per_credential({}) == _TEMPLATE["Parameters"]["RequestsPerCredential"]["Default"] == 0
+    assert limits.requests_per_credential({"requests_per_credential": 2_000}) == 2_000
 
 
 def test_the_limit_counts_the_requests_of_each_token_and_shows_none() -> None:
@@ -223,9 +196,8 @@ def reserving(function: str, concurrency: Any) -> dict[str, Any]:
         (reserving("api_handler", "5"), "reserved_concurrency of api_handler, stage prod, is '5': "),
     ],
 )
-def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], problem: str, directory: Path) -> None:
-    configure(directory, **settings)
-    (found,) = limits.problems("prod")
+def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], problem: str) -> None:
+    (found,) = limits.problems(settings, "prod")
     assert found.startswith(problem)
 
 
@@ -239,11 +211,5 @@ def test_a_setting_that_aws_rejects_is_reported(settings: dict[str, Any], proble
         reserving("api_handler", 3_000),
     ],
 )
-def test_valid_settings_have_no_problem(settings: dict[str, Any], directory: Path) -> None:
-    configure(directory, **settings)
-    assert list(limits.problems("prod")) == []
-
-
-def test_a_recorded_stage_has_no_problem() -> None:
-    deployed(1_000)
-    assert list(limits.problems("prod")) == []
+def test_valid_settings_have_no_problem(settings: dict[str, Any]) -> None:
+    assert list(limits.problems(settings, "prod")) == []

@@ -15,8 +15,9 @@ import sys
 from pathlib import Path
 from infra.deploy import stage
 from infra.package import build
-stage.record("rehearsal", "cams-rehearsal", {outputs})
-build.stage(Path("build/rehearsal"))
+project, variables = Path("build/rehearsal"), stage.variables("cams-rehearsal", {outputs})
+build.stage(project)
+stage.generate(project, "rehearsal", "cams-rehearsal", dict(), {outputs}, variables)
 """
 
 

@@ -1,11 +1,8 @@
 """The settings of a stage that sends mail: a deployment refuses those with which no mail could be sent."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from infra.deploy import mail, stage
+from infra.deploy import mail
 
 SENDER, CONSOLE = "CAMS <cams@example.com>", "https://example.com/console"
 
@@ -23,10 +20,6 @@ SENDER, CONSOLE = "CAMS <cams@example.com>", "https://example.com/console"
         ("CAMS", "example.com", ["CAMS_MAIL_SENDER", "CAMS_CONSOLE_URL"]),
     ],
 )
-def test_the_problems_of_the_settings(
-    sender: str, console: str, problems: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
+def test_the_problems_of_the_settings(sender: str, console: str, problems: list[str]) -> None:
     variables = {"CAMS_MAIL_SENDER": sender, "CAMS_CONSOLE_URL": console}
-    (tmp_path / "config.json").write_text(json.dumps({"stages": {"prod": {"environment_variables": variables}}}))
-    assert [one.split()[0] for one in mail.problems("prod")] == problems
+    assert [one.split()[0] for one in mail.problems({"environment_variables": variables}, "prod")] == problems

@@ -185,7 +185,6 @@ def test_a_build_replaces_the_staged_files_and_keeps_the_state_of_chalice(tmp_pa
     assert recorded.exists()
     assert not stale.exists()
     assert (tmp_path / "requirements.txt").read_text() == ""
-    assert (tmp_path / ".chalice" / "config.json").exists()
 
 
 @pytest.fixture

@@ -1,20 +1,16 @@
 """The restore of a stage: the moment, tables of another origin, an interrupted restore, and a shared key."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
-from click.testing import CliRunner, Result
 from moto import mock_aws
 
 from infra import tables
-from infra.deploy import checks, recovery, stack, stage, teardown
-from infra.deploy.commands import deployment
+from infra.deploy import checks, recovery, stack, teardown
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 NAMES = [tables.table_name(one, "cams-prod-") for one in tables.declared("AWS::DynamoDB::Table")]
@@ -141,37 +137,6 @@ def test_a_table_of_another_origin_stops_the_restore_before_it_begins(existing: 
     with pytest.raises(checks.NotReady, match=reason):
         next(recovery.restore(dynamodb, "cams-prod", "cams-b", NOW))
     assert dynamodb.restored == []
-
-
-def restore_interrupted(directory: Path, stages: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Result:
-    """Run the command with these stages in the configuration, and interrupt it when it restores tables."""
-
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    (directory / "config.json").write_text(json.dumps({"stages": stages}))
-    monkeypatch.setattr(stage, "CHALICE_DIRECTORY", directory)
-    monkeypatch.setattr(stack, "status", lambda _, name: "UPDATE_COMPLETE" if name == "cams-prod" else None)
-    monkeypatch.setattr(recovery, "moment", lambda *_: NOW)
-    monkeypatch.setattr(recovery, "restore", interrupt)
-    return CliRunner().invoke(deployment, ["restore", "--stage", "prod", "--at", "latest", "--to", "b"])
-
-
-def test_a_stage_has_its_settings_before_it_can_be_deployed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = {"environment_variables": {"CAMS_CORS_ORIGIN": "https://widgets.example"}}
-    generated = {"CAMS_STORED_LAYOUT": "3"}
-    stages = {"prod": {"environment_variables": {**own["environment_variables"], **generated}}}
-    assert "Restores cams-prod" in restore_interrupted(tmp_path, stages, monkeypatch).output
-    assert json.loads((tmp_path / "config.json").read_text())["stages"] == {**stages, "b": own}
-
-
-def test_a_restore_without_the_settings_of_the_stage_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Such as on a machine that has never deployed the stage."""
-    refused = restore_interrupted(tmp_path, {"local": {}}, monkeypatch)
-    assert ".chalice/config.json has no stage prod: take the file from where prod was deployed" in refused.output
-    assert "Restores cams-prod" in restore_interrupted(tmp_path, {"b": {}}, monkeypatch).output
 
 
 @pytest.fixture

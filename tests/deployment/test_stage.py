@@ -1,4 +1,4 @@
-"""A stage in `.chalice/config.json`: a deployment writes its own settings and keeps the operator's."""
+"""A deployment reads the operator's settings from `.chalice/config.json`, and generates Chalice's configuration."""
 
 import json
 from pathlib import Path
@@ -10,82 +10,113 @@ from infra.deploy import stage
 from infra.deploy.functions import FUNCTIONS
 from tests.deployment.test_functions import OUTPUTS
 
+OWN: dict[str, Any] = {"environment_variables": {"OPERATORS": "1"}}
+
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the operator's settings: those of the stage `prod` are `OWN`."""
     monkeypatch.setattr(stage, "CHALICE_DIRECTORY", tmp_path)
-    operators = {"environment_variables": {"OPERATORS": "1"}}
-    config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "prod": operators}}
-    (tmp_path / "config.json").write_text(json.dumps(config))
+    configure(tmp_path, OWN)
     return tmp_path
 
 
-def stages(directory: Path) -> dict[str, Any]:
-    return json.loads((directory / "config.json").read_text())["stages"]
+def configure(directory: Path, prod: dict[str, Any], **of_all: Any) -> None:
+    config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "prod": prod}, **of_all}
+    (directory / "config.json").write_text(json.dumps(config))
 
 
-def test_a_stage_gets_the_outputs_of_the_stack(directory: Path) -> None:
-    stage.record("prod", "cams-prod", OUTPUTS)
-    variables = stages(directory)["prod"]["environment_variables"]
+def generate(project: Path, settings: dict[str, Any] = OWN) -> dict[str, Any]:
+    """Generate the configuration of the stage `prod`; return it."""
+    stage.generate(project, "prod", "cams-prod", settings, OUTPUTS, stage.variables("cams-prod", OUTPUTS))
+    config = json.loads((project / ".chalice" / "config.json").read_text())
+    assert (config["version"], config["app_name"], [*config["stages"]]) == ("2.0", "cams", ["prod"])
+    generated: dict[str, Any] = config["stages"]["prod"]
+    return generated
+
+
+def test_a_stage_gets_the_outputs_of_the_stack(tmp_path: Path) -> None:
+    variables = generate(tmp_path)["environment_variables"]
     assert variables["CAMS_TABLE_PREFIX"] == "cams-prod-"
     assert variables["CAMS_ENCRYPTION_KEY"] == OUTPUTS["EncryptionKeyArn"]
     assert variables["CAMS_STREAM_LEADS"] == OUTPUTS["LeadsStream"]
 
 
-def test_settings_of_an_operator_are_kept(directory: Path) -> None:
-    stage.record("prod", "cams-prod", OUTPUTS)
-    assert stages(directory)["prod"]["environment_variables"]["OPERATORS"] == "1"
-    stage.remove("prod")
-    assert stages(directory)["prod"] == {"environment_variables": {"OPERATORS": "1"}}
+def test_settings_of_an_operator_are_deployed(tmp_path: Path) -> None:
+    deliver = {"reserved_concurrency": 20}
+    settings = {**OWN, "lambda_architecture": "arm64", "lambda_functions": {"deliver": deliver}}
+    generated = generate(tmp_path, settings)
+    assert generated["environment_variables"]["OPERATORS"] == "1"
+    assert generated["lambda_architecture"] == "arm64"
+    assert generated["lambda_functions"]["deliver"].items() > deliver.items()
 
 
-def test_every_function_gets_its_own_policy_file(directory: Path) -> None:
-    stage.record("prod", "cams-prod", OUTPUTS)
+def test_every_function_gets_its_own_policy_file(tmp_path: Path) -> None:
+    functions = generate(tmp_path)["lambda_functions"]
     for function in FUNCTIONS:
-        own = stages(directory)["prod"]["lambda_functions"][function.name]
+        own = functions[function.name]
         assert (own["lambda_memory_size"], own["lambda_timeout"]) == (function.memory_mb, function.timeout_seconds)
-        assert json.loads((directory / own["iam_policy_file"]).read_text())["Statement"]
-    stage.remove("prod")
-    assert [one.name for one in directory.iterdir()] == ["config.json"]
+        assert json.loads((tmp_path / ".chalice" / own["iam_policy_file"]).read_text())["Statement"]
+    assert len([*(tmp_path / ".chalice").iterdir()]) == len(FUNCTIONS) + 1
 
 
-def test_the_function_that_sends_mail_may_use_the_sender_of_the_stage_only(directory: Path) -> None:
-    config = json.loads((directory / "config.json").read_text())
-    config["stages"]["prod"]["environment_variables"]["CAMS_MAIL_SENDER"] = "CAMS <cams@example.com>"
-    (directory / "config.json").write_text(json.dumps(config))
-    stage.record("prod", "cams-prod", OUTPUTS)
-    statements = json.loads((directory / "policy-prod-notify_people.json").read_text())["Statement"]
-    (found,) = (one for one in statements if one["Action"] == ["ses:SendRawEmail"])
+def test_the_function_that_sends_mail_may_use_the_sender_of_the_stage_only(tmp_path: Path) -> None:
+    generate(tmp_path, {"environment_variables": {"CAMS_MAIL_SENDER": "CAMS <cams@example.com>"}})
+    policy = tmp_path / ".chalice" / "policy-prod-notify_people.json"
+    (found,) = (one for one in json.loads(policy.read_text())["Statement"] if one["Action"] == ["ses:SendRawEmail"])
     assert found["Condition"] == {"StringEquals": {"ses:FromAddress": "cams@example.com"}}
-    assert "ses:" not in (directory / "policy-prod-api_handler.json").read_text()
+    assert "ses:" not in policy.with_name("policy-prod-api_handler.json").read_text()
 
 
-def test_the_architecture_is_the_operators_and_x86_64_by_default(directory: Path) -> None:
-    stage.record("prod", "cams-prod", OUTPUTS)
-    assert stage.architecture("prod") == "x86_64"
-    config = json.loads((directory / "config.json").read_text())
-    config["stages"]["prod"]["lambda_architecture"] = "arm64"
-    (directory / "config.json").write_text(json.dumps(config))
-    stage.record("prod", "cams-prod", OUTPUTS)
-    assert stage.architecture("prod") == "arm64"
-    stage.remove("prod")
-    assert stage.architecture("prod") == "arm64"
+def test_generating_replaces_an_earlier_configuration_and_keeps_the_state_of_chalice(tmp_path: Path) -> None:
+    state = tmp_path / ".chalice" / "deployed" / "prod.json"
+    state.parent.mkdir(parents=True)
+    state.write_text("{}")
+    stale = tmp_path / ".chalice" / "policy-prod-retired.json"
+    stale.write_text("{}")
+    assert generate(tmp_path, {"environment_variables": {"OLD": "1"}}) != generate(tmp_path)
+    assert "OLD" not in generate(tmp_path)["environment_variables"]
+    assert (state.exists(), stale.exists()) == (True, False)
 
 
-def test_a_stage_has_the_architecture_of_all_stages_unless_it_has_its_own(directory: Path) -> None:
-    config = {"stages": {"prod": {}, "old": {"lambda_architecture": "x86_64"}}, "lambda_architecture": "arm64"}
-    (directory / "config.json").write_text(json.dumps(config))
-    assert (stage.architecture("prod"), stage.architecture("old")) == ("arm64", "x86_64")
+def test_a_deployment_changes_no_file_of_the_checkout(
+    directory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    before = (directory / "config.json").read_bytes()
+    generate(tmp_path_factory.mktemp("project"), stage.read("prod"))
+    assert [one.name for one in directory.iterdir()] == ["config.json"]
+    assert (directory / "config.json").read_bytes() == before
 
 
-def test_the_local_stage_stays_empty(directory: Path) -> None:
-    """Its variables would override those of the local run."""
-    stage.record("prod", "cams-prod", OUTPUTS)
-    assert stages(directory)["local"] == {}
+def test_a_stage_has_the_settings_of_all_stages_unless_it_has_its_own(directory: Path) -> None:
+    of_all = {"lambda_architecture": "arm64", "environment_variables": {"OPERATORS": "0", "ALL": "1"}}
+    configure(directory, OWN, **of_all)
+    assert stage.read("prod") == {
+        "lambda_architecture": "arm64",
+        "environment_variables": {"OPERATORS": "1", "ALL": "1"},
+    }
+    assert stage.read("unknown") == of_all
+    configure(directory, {"lambda_architecture": "x86_64"}, **of_all)
+    assert stage.architecture(stage.read("prod")) == "x86_64"
 
 
-def test_recording_a_stage_is_idempotent(directory: Path) -> None:
-    stage.record("prod", "cams-prod", OUTPUTS)
-    before = {one.name: one.read_bytes() for one in directory.iterdir()}
-    stage.record("prod", "cams-prod", OUTPUTS)
-    assert {one.name: one.read_bytes() for one in directory.iterdir()} == before
+def test_the_architecture_is_x86_64_by_default(directory: Path) -> None:
+    assert stage.architecture(stage.read("prod")) == "x86_64"
+
+
+def test_what_an_earlier_version_generated_is_ignored(directory: Path, tmp_path: Path) -> None:
+    """Deployments of version 1.0 wrote into `.chalice/config.json`."""
+    generated = generate(tmp_path / "project")
+    generated["lambda_functions"]["deliver"]["reserved_concurrency"] = 200
+    generated["lambda_functions"]["deliver_slow"]["reserved_concurrency"] = 20
+    generated["lambda_functions"]["retired"] = generated["lambda_functions"]["erase"]
+    configure(directory, generated)
+    own = stage.read("prod")
+    assert own["environment_variables"] == {"OPERATORS": "1"}
+    assert own["lambda_functions"] == {"deliver_slow": {"reserved_concurrency": 20}}
+
+
+def test_the_default_number_is_the_operators_where_nothing_is_generated(directory: Path) -> None:
+    functions = {"deliver": {"reserved_concurrency": 200}, "erase": {}}
+    configure(directory, {"lambda_functions": functions})
+    assert stage.read("prod") == {"lambda_functions": functions}
