@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -61,7 +62,7 @@ class Cloud:
 
     def sdk(self, service: str) -> Any:
         """An SDK client of the emulator."""
-        return _session().client(service, endpoint_url=f"http://127.0.0.1:{self.port}")
+        return _client(self.port, service)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run `python ...` in the project; `variables` extend the environment."""
@@ -179,8 +180,10 @@ def _fast_waiters(path: Path) -> Path:
     return path
 
 
-def _session() -> Any:
-    return boto3.session.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
+@cache  # A client takes longer to create than most calls take.
+def _client(port: int, service: str) -> Any:
+    session = boto3.session.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
+    return session.client(service, endpoint_url=f"http://127.0.0.1:{port}")
 
 
 def _free_port() -> int:
