@@ -23,6 +23,7 @@ from infra.cams.output import (
     print_secret,
     printable,
 )
+from infra.cams.redrive import redrive_streams
 from infra.cams.tallies import tallies
 from infra.cams.usage import usage
 from infra.cams.workspaces import workspace
@@ -246,6 +247,7 @@ cams.add_command(tallies)
 cams.add_command(usage)
 cams.add_command(analytics)
 cams.add_command(conversations)
+cams.add_command(redrive_streams)
 
 
 # ---- helpers --------------------------------------------------------------------------------------

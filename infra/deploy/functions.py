@@ -21,10 +21,11 @@ API = "api_handler"
 DEAD_LETTER_QUEUE = "deliveries-dead"
 """The on-failure destination of the streams, and the dead-letter queue of the deliveries."""
 
-# A failing batch blocks its shard. After these retries it goes to the dead-letter queue. The stream keeps its records
-# for 24 hours, so an operator has 18 hours to read them.
-_MAX_RETRIES = 60
+# Lambda repeats a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
+# the 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts has no limit:
+# AWS does not document the time between two of them, so a number would not say how long an outage may last.
 _MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
+_UNLIMITED = -1
 _PARTIAL_FAILURES = ["ReportBatchItemFailures"]
 _READ_KEYRING = {"keyring": "GetItem"}
 
@@ -60,7 +61,7 @@ def _stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] |
     return {
         # Bisecting isolates a failing record, so that the other records of its batch are processed.
         "BisectBatchOnFunctionError": True,
-        "MaximumRetryAttempts": _MAX_RETRIES,
+        "MaximumRetryAttempts": _UNLIMITED,
         "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
         # The records of one item stay in order for every factor.
         "ParallelizationFactor": parallelization,

@@ -115,7 +115,7 @@ def _queue_alarms() -> Resources:
         ),
     }
     dead = {
-        "DeadDeliveries": "The dead-letter queue of the webhooks and of all streams has messages",
+        "DeadDeliveries": "Webhooks or stream records are dead letters: run `infra.cams redrive-streams` today",
         "DeadCascades": "The cascading deletion of an agent has failed",
         "DeadErasures": "An erasure, or the expiry of conversations, has failed and is no longer retried",
         "DeadTallies": "A count of conversations has failed and is no longer retried",

@@ -18,7 +18,8 @@ from typing import Any
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import storage
-from infra.local import event_filters, events, fair_queues, state
+from infra import event_filters, lambda_events
+from infra.local import fair_queues, state
 
 Function = Callable[[dict[str, Any], Any], Any]
 Sdk = Callable[[str], Any]
@@ -142,7 +143,7 @@ class StreamPoller:
 
     def _process(self, records: list[dict[str, Any]]) -> None:
         """Invoke the function with the records that match its filter. Raises PartialFailure if it reports any."""
-        event = events.from_records(records, self._arn)
+        event = lambda_events.from_records(records, self._arn)
         event["Records"] = [record for record in event["Records"] if self._passes_filter(record)]
         failed = _reported(self._function(event, None)) if event["Records"] else set()
         done = _before_failure([record["dynamodb"]["SequenceNumber"] for record in records], failed)
@@ -221,7 +222,7 @@ class QueuePoller:
 
     def _process(self, messages: list[dict[str, Any]]) -> None:
         try:
-            failed = _reported(self._function(events.from_messages(messages, self._arn), None))
+            failed = _reported(self._function(lambda_events.from_messages(messages, self._arn), None))
             # An unknown identifier means the whole batch, as for Lambda.
             done = [one for one in messages if one["MessageId"] not in failed]
             if done and len(done) + len(failed) == len(messages):

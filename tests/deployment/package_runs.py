@@ -20,8 +20,8 @@ from chalice.local import LambdaEventConverter, RouteMatcher
 from app import app
 from chalicelib import queues, settings
 from chalicelib.webhooks import queue
-from infra import tables
-from infra.local import children, events
+from infra import lambda_events, tables
+from infra.local import children
 from infra.local.children import Engine
 from infra.package import build, wheels
 from infra.package.__main__ import zipped
@@ -178,14 +178,14 @@ def _records(engine: Engine, table: str) -> Event:
     (shard,) = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]["Shards"]
     place = {"StreamArn": stream["StreamArn"], "ShardId": shard["ShardId"], "ShardIteratorType": "TRIM_HORIZON"}
     found = streams.get_records(ShardIterator=streams.get_shard_iterator(**place)["ShardIterator"], Limit=100)
-    return events.from_records(found["Records"], stream["StreamArn"])
+    return lambda_events.from_records(found["Records"], stream["StreamArn"])
 
 
 def _messages(engine: Engine) -> Event:
     sqs = client(engine, "sqs")
     url = sqs.get_queue_url(QueueName=queues.name(queue.SLOW))["QueueUrl"]
     arn = f"arn:aws:sqs:{children.REGION}:000000000000:{queue.SLOW}"  # a new host is slow
-    return events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
+    return lambda_events.from_messages(sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"], arn)
 
 
 _NOTIFY = {"notifyThrough": "email", "notifyIf": "all"}

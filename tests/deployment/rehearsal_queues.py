@@ -81,15 +81,16 @@ def check_other_queues(here: cloud.Cloud, receiver: Receiver) -> None:
     for queue in ("fan-out", "deliveries", "deliveries-slow", "cascades", "erasures", "tallies"):
         _until_empty(sqs, queue)
     for queue in ("deliveries-dead", "cascades-dead", "erasures-dead", "tallies-dead", "notifications-dead"):
-        if _waiting(sqs, queue):
+        if waiting(sqs, queue):
             raise Failed(f"There are messages on {queue}.")
 
 
 def _until_empty(sqs: Any, queue: str) -> None:
-    until(lambda: _waiting(sqs, queue) == 0, lambda: f"messages stay on {queue}")
+    until(lambda: waiting(sqs, queue) == 0, lambda: f"messages stay on {queue}")
 
 
-def _waiting(sqs: Any, queue: str) -> int:
+def waiting(sqs: Any, queue: str) -> int:
+    """The number of messages on a queue, also of those that a function holds."""
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
     url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
     return sum(

@@ -29,6 +29,7 @@ from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, run, until
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_operations import call_every_operation
 from tests.deployment.rehearsal_queues import EVENT_TYPES, Receiver, await_webhooks, check_other_queues
+from tests.deployment.rehearsal_redrive import check_redrive
 from tests.deployment.rehearsal_responses import check_gateway_responses
 
 
@@ -83,6 +84,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             note(f"{await_webhooks(receiver)} received")
         with _step("other queues"):
             check_other_queues(here, receiver)
+        with _step("redrive") as note:
+            note(check_redrive(here, api, receiver))
         with _step("deploy again"):
             before = _mappings(here)
             upgraded.release_next_layout(here.project)

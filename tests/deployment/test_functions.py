@@ -121,10 +121,10 @@ def test_at_most_two_functions_read_a_stream() -> None:
     assert max(Counter(_STREAMS).values()) <= 2
 
 
-def test_retries_of_a_stream_are_finite_and_leave_time_to_read_its_records() -> None:
+def test_retries_of_a_stream_end_by_age_and_leave_time_to_replay_its_records() -> None:
     for function in FUNCTIONS:
         if function.stream:
-            assert 0 < function.mapping_settings["MaximumRetryAttempts"] < 10_000
+            assert function.mapping_settings["MaximumRetryAttempts"] == -1
             assert 0 < function.mapping_settings["MaximumRecordAgeInSeconds"] <= 12 * 60 * 60
             assert function.mapping_settings["BisectBatchOnFunctionError"]
 

@@ -43,4 +43,5 @@ def test_every_command_that_prints_data_can_print_json() -> None:
     assert without == {
         "key revoke", "token revoke", "agent-key revoke", "data-key rotate", "leads index", "tallies recount",
         "workspace suspend", "workspace resume", "workspace export", "workspace import", "conversations export",
+            "redrive-streams",
     }  # fmt: skip

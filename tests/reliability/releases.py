@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from app import app
-from infra.local import children, events
+from infra import lambda_events
+from infra.local import children
 from infra.local.children import Engine
 from tests.api import Answer, Api
 from tests.reliability.engine_fixture import client
@@ -139,7 +140,7 @@ class EventSources:
         answer = streams.get_records(ShardIterator=self._places[source.handler])
         self._places[source.handler] = answer["NextShardIterator"]
         self._did["stream records"] += len(answer["Records"])
-        return events.from_records(answer["Records"], arn) if answer["Records"] else None
+        return lambda_events.from_records(answer["Records"], arn) if answer["Records"] else None
 
     def dead_letters(self) -> int:
         """Count the messages of the dead-letter queues."""
@@ -164,7 +165,7 @@ class EventSources:
         for message in found:
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         self._did["queue messages"] += len(found)
-        return events.from_messages(found, f"arn:aws:sqs:eu-west-1:0:{source.queue}") if found else None
+        return lambda_events.from_messages(found, f"arn:aws:sqs:eu-west-1:0:{source.queue}") if found else None
 
 
 def main() -> None:

@@ -19,7 +19,8 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
 from chalicelib import errors
-from infra.local import events, journal, worker
+from infra import lambda_events
+from infra.local import journal, worker
 from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
 from tests.selection import one_of_each
 
@@ -155,7 +156,7 @@ def test_a_stream_record_is_converted_to_the_lambda_event() -> None:
         },
     }
 
-    assert json.loads(json.dumps(events.from_records([record], _STREAM))) == {
+    assert json.loads(json.dumps(lambda_events.from_records([record], _STREAM))) == {
         "Records": [
             {
                 "eventID": "1",
@@ -193,7 +194,7 @@ def test_a_message_is_converted_to_the_lambda_event() -> None:
     }
     arn = "arn:aws:sqs:eu-west-1:000000000000:cams-deliveries"
 
-    assert events.from_messages([message], arn) == {
+    assert lambda_events.from_messages([message], arn) == {
         "Records": [
             {
                 "messageId": "1",

@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.webhooks import events, queue
 from chalicelib.workspaces.store import NewWorkspace
-from infra.local import event_filters
+from infra import event_filters
 from tests.api import Api
 from tests.builders import lead_body
 from tests.conftest import PassTime

@@ -1,4 +1,4 @@
-"""Applies the event filters of the deployment in the local run. Pure.
+"""Applies the event filters of the deployment, in the local run and to records that are replayed. Pure.
 
 `infra/deploy/functions.py` declares the filters as patterns in Lambda's language. This module implements the part of it
 that they use: exact strings, `prefix`, and `exists` with the value true. It refuses every other rule.
@@ -38,7 +38,7 @@ def require_supported(pattern: Pattern, function: str) -> None:
             require_supported(rules, function)
         elif not (isinstance(rules, list) and rules and all(map(_is_supported, rules))):
             raise ValueError(
-                f"The filter of {function} has a rule for {member} that infra/local/event_filters.py does not "
+                f"The filter of {function} has a rule for {member} that infra/event_filters.py does not "
                 "implement: implement it there."
             )
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from infra import event_filters
 from infra.deploy import functions
-from infra.local import event_filters
 
 CHANGE = {
     "eventName": "MODIFY",

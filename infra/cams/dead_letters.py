@@ -1,0 +1,78 @@
+"""The messages about streams on the dead-letter queue: whose records they are, and where to read these.
+
+Lambda writes one for a batch that it has given up. It names a range of the stream, and has no records. A function
+writes one for a record that it cannot process (`chalicelib.queues.stream_batches`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+from chalicelib import settings, storage
+from infra import event_filters
+from infra.cams import stream_ranges
+from infra.cams.stream_ranges import Record
+from infra.deploy.functions import FUNCTIONS, Function
+
+
+class Unreadable(Exception):
+    """The message is damaged, or is not about a function of this stage and its stream."""
+
+
+class Letter(NamedTuple):
+    """A message about a stream. `read` yields the records that its function gets.
+
+    `number` counts the records that the function got at once. `record_id` is None for the message of a batch.
+    """
+
+    function: Function
+    number: int
+    record_id: str | None
+    reason: str
+    read: Callable[[], Iterator[Record]]
+
+
+def from_text(text: str) -> Letter | None:
+    """Return what a message says, or None if it is not about a stream. Raises Unreadable."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(content, dict) or not {"DDBStreamBatchInfo", "function"} & content.keys():
+        return None
+    try:
+        return _of_batch(content) if "DDBStreamBatchInfo" in content else _of_record(content)
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise Unreadable from error
+
+
+def _of_batch(content: dict[str, Any]) -> Letter:
+    context, batch = content["requestContext"], content["DDBStreamBatchInfo"]
+    name = context["functionArn"].split(":")[6].removeprefix(settings.table_prefix())
+    function = _find_function(name, batch["streamArn"])
+    numbers = batch["startSequenceNumber"], batch["endSequenceNumber"]
+    read = partial(stream_ranges.read_range, batch["streamArn"], batch["shardId"], *numbers)
+    passes = event_filters.of_function(name)  # the range also has the records that Lambda dropped
+    number, reason = max(1, int(batch["batchSize"])), str(context["condition"])
+    return Letter(function, number, None, reason, lambda: filter(passes, read()))
+
+
+def _of_record(content: dict[str, Any]) -> Letter:
+    function = _find_function(content["function"], content.get("eventSourceARN"))
+    identity = (function, 1, str(content.get("eventID")), str(content["error"]))
+    if "record" in content:
+        return Letter(*identity, lambda: iter([content["record"]]))
+    read = partial(stream_ranges.read_one, content["eventSourceARN"], content["SequenceNumber"])
+    return Letter(*identity, read)
+
+
+def _find_function(name: str, stream_arn: str | None) -> Function:
+    """Return the function with this name. Raises Unreadable, also if its stream is of another table."""
+    table = stream_arn.split("/")[1] if stream_arn else None
+    for function in FUNCTIONS:
+        if function.name == name and function.stream and table in (None, storage.table(function.stream)):
+            return function
+    raise Unreadable

@@ -1,0 +1,200 @@
+"""The command that replays stream records from the dead-letter queue.
+
+A message is deleted after its function has processed all of its records. So an interrupted command loses nothing, and
+the next one repeats what is left. A function may process a record twice, as with any stream: what it writes has an id
+that follows from the record.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+import click
+from botocore.config import Config
+from botocore.session import Session
+
+from chalicelib import clock, queues, settings, storage
+from chalicelib.queues.stream_batches import DEAD_LETTER
+from infra.cams import dead_letters
+from infra.cams.dead_letters import Letter
+from infra.cams.stream_ranges import Record, RecordsExpired
+from infra.deploy.functions import Function
+
+# Longer than a message takes. After a killed command, its messages stay invisible for this time.
+_HELD_SECONDS = 900
+# Long polling asks all servers of the queue. Without it, an answer may be empty although the queue has messages.
+_WAIT_SECONDS = 1
+_MAX_MESSAGES = 10  # the limit of a request
+_MAX_EVENT_BYTES = 5_000_000  # Lambda accepts 6 MB
+_LAMBDA = Config(read_timeout=90, retries={"mode": "standard", "total_max_attempts": 3})  # functions take at most 60 s
+_REPLAYED, _EXPIRED, _LEFT, _OTHERS = "replayed", "expired", "left", "others"
+# What the records of each kind of function that are no longer in the stream mean.
+_LOSSES = {
+    "fan_out": "no webhook is sent for these changes",
+    "history": "the history lacks these changes",
+    "tally": "reports lack these changes, and `python -m infra.cams tallies recount` counts the lists again",
+}
+
+
+Message = dict[str, Any]
+
+
+class Failed(Exception):
+    """A function has not processed all records, for this reason."""
+
+
+@click.command("redrive-streams")
+@click.option("--list", "is_list", is_flag=True, help="Print the messages, and replay none.")
+@click.option("--discard-expired", is_flag=True, help="Delete messages whose records the stream no longer has.")
+def redrive_streams(is_list: bool, discard_expired: bool) -> None:
+    """Replay the stream records on the dead-letter queue.
+
+    Reads the records that each message names, invokes the function with them, and deletes the message when the
+    function has processed all of them. Messages about deliveries stay. Can be interrupted and repeated at any time.
+    Ends with status 1 if a message about a stream is left.
+    """
+    sqs = storage.sdk_client("sqs")
+    url = sqs.get_queue_url(QueueName=queues.name(DEAD_LETTER))["QueueUrl"]
+    counts, replayed = Counter[str](), set[tuple[str, str]]()
+    with _held_messages(sqs, url) as (messages, delete):
+        for message in messages:
+            try:
+                letter = dead_letters.from_text(message["Body"])
+            except dead_letters.Unreadable:
+                counts[_LEFT] += 1
+                click.echo(f"{_sent_at(message)}  left: the message is damaged, or about another stage")
+                continue
+            if letter is None:
+                counts[_OTHERS] += 1
+                continue
+            kind, reason = (_LEFT, letter.reason) if is_list else _replay(letter, replayed)
+            if kind == _REPLAYED or (kind == _EXPIRED and discard_expired):
+                delete(message)
+            counts[kind] += 1
+            records = f"{letter.number} record{'s' * (letter.number > 1)}"
+            click.echo(f"{_sent_at(message)}  {letter.function.name}  {records}  {kind}: {reason}")
+    _print_end(sqs, url, counts)
+    if not is_list and counts[_LEFT] + (0 if discard_expired else counts[_EXPIRED]):
+        raise click.exceptions.Exit(1)
+
+
+def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
+    """Invoke the function of a letter with its records; returns what became of the letter, and why.
+
+    `replayed` has the function and the id of each record that this run has replayed.
+    """
+    function, number = letter.function, 0
+    if (function.name, letter.record_id) in replayed:
+        return _LEFT, "the function has put this record on the queue again; its log group has the reason"
+    try:
+        for records in _batches(letter):
+            _invoke(function, records)
+            number += len(records)
+            replayed.update((function.name, str(one.get("eventID"))) for one in records)
+    except RecordsExpired:
+        loss = _LOSSES[function.name.rpartition("_")[0]]
+        return _EXPIRED, f"the stream no longer has all records, {number} processed; {loss}"
+    except Failed as error:
+        return _LEFT, str(error)
+    return _REPLAYED, f"{number} processed"
+
+
+def _batches(letter: Letter) -> Iterator[list[Record]]:
+    """Yield the records of a letter, at most as many at once as the function got, and at most 5 MB.
+
+    Raises RecordsExpired after the last of them.
+    """
+    batch: list[Record] = []
+    size, expired = 0, None
+    try:
+        for record in letter.read():
+            length = len(json.dumps(record))
+            if batch and (len(batch) == letter.number or size + length > _MAX_EVENT_BYTES):
+                yield batch
+                batch, size = [], 0
+            batch.append(record)
+            size += length
+    except RecordsExpired as error:
+        expired = error
+    if batch:
+        yield batch
+    if expired:
+        raise expired
+
+
+def _invoke(function: Function, records: list[Record]) -> None:
+    """Invoke a function. Raises Failed, unless it reports that it has processed all records."""
+    name = function.deployed_name(settings.table_prefix().removesuffix("-"))
+    awslambda = _awslambda()
+    try:
+        answer = awslambda.invoke(FunctionName=name, Payload=json.dumps({"Records": records}))
+    except awslambda.exceptions.ResourceNotFoundException as error:
+        raise Failed(f"there is no function {name} in this account and region") from error
+    result = json.loads(answer["Payload"].read() or "null")
+    if "FunctionError" in answer:
+        kind = result.get("errorType", "an error") if isinstance(result, dict) else "an error"
+        raise Failed(f"the function ended with {kind}; see its log group /aws/lambda/{name}, then repeat the command")
+    if result and result.get("batchItemFailures"):
+        raise Failed(f"an outage stopped the function; see its log group /aws/lambda/{name}, then repeat the command")
+
+
+@lru_cache
+def _awslambda() -> Any:
+    return Session().create_client("lambda", config=_LAMBDA)
+
+
+@contextmanager
+def _held_messages(sqs: Any, url: str) -> Iterator[tuple[Iterator[Message], Callable[[Message], None]]]:
+    """Provide each message of a queue once, and a function that deletes one. Releases the others at the end."""
+    receipts: dict[str, str] = {}
+
+    def delete(message: Message) -> None:
+        sqs.delete_message(QueueUrl=url, ReceiptHandle=receipts.pop(message["MessageId"]))
+
+    try:
+        yield _receive(sqs, url, receipts), delete
+    finally:
+        held = [*receipts.values()]
+        for start in range(0, len(held), _MAX_MESSAGES):
+            entries = [
+                {"Id": str(number), "ReceiptHandle": receipt, "VisibilityTimeout": 0}
+                for number, receipt in enumerate(held[start : start + _MAX_MESSAGES])
+            ]
+            sqs.change_message_visibility_batch(QueueUrl=url, Entries=entries)
+
+
+def _receive(sqs: Any, url: str, receipts: dict[str, str]) -> Iterator[Message]:
+    limits = {
+        "MaxNumberOfMessages": _MAX_MESSAGES,
+        "VisibilityTimeout": _HELD_SECONDS,
+        "WaitTimeSeconds": _WAIT_SECONDS,
+    }
+    known: set[str] = set()
+    while True:
+        answer = sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits)
+        new = [one for one in answer.get("Messages", []) if one["MessageId"] not in known]
+        if not new:
+            return
+        receipts.update((one["MessageId"], one["ReceiptHandle"]) for one in new)
+        known.update(one["MessageId"] for one in new)
+        yield from new
+
+
+def _sent_at(message: Message) -> str:
+    return clock.iso(int(message["Attributes"]["SentTimestamp"]) // 1000)
+
+
+def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
+    """Print the numbers of messages, and the command for those that are not about streams."""
+    about_streams = ", ".join(f"{counts[kind]} {kind}" for kind in (_REPLAYED, _EXPIRED, _LEFT))
+    click.echo(f"{about_streams}, {counts[_OTHERS]} not about streams.")
+    if counts[_EXPIRED]:
+        click.echo("--discard-expired deletes messages whose records the stream no longer has.")
+    if counts[_OTHERS]:
+        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        click.echo(f"Redrive those that are not about streams: aws sqs start-message-move-task --source-arn {arn}")

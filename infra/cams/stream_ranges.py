@@ -1,0 +1,101 @@
+"""Reads records of a stream again, in the form in which Lambda passes them to a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from chalicelib import storage
+from infra import lambda_events
+
+Record = dict[str, Any]
+_MAX_RECORDS = 1_000  # the limit of GetRecords
+# A page may be empty although records follow, and an open shard has no last page.
+_MAX_EMPTY_PAGES = 10
+_TRIM_HORIZON = {"ShardIteratorType": "TRIM_HORIZON"}
+
+
+class RecordsExpired(Exception):
+    """The stream no longer has all of the records. It keeps them for 24 hours."""
+
+
+def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
+    """Yield the records of a shard from one sequence number to another, in order.
+
+    If the stream no longer has all of them, yields the others and then raises RecordsExpired.
+    """
+    streams = storage.sdk_client("dynamodbstreams")
+    start = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}
+    has_all, reached = True, -1
+    while reached < int(last):
+        try:
+            page = _read_page(streams, {"StreamArn": stream_arn, "ShardId": shard}, start)
+        except streams.exceptions.TrimmedDataAccessException:
+            has_all, start = False, _TRIM_HORIZON
+            continue
+        except streams.exceptions.ResourceNotFoundException as error:
+            raise RecordsExpired from error
+        if not page:
+            raise RecordsExpired
+        yield from (one for one in page if int(_number(one)) <= int(last))
+        reached = int(_number(page[-1]))
+        start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": _number(page[-1])}
+    if not has_all:
+        raise RecordsExpired
+
+
+def read_one(stream_arn: str, number: str) -> Iterator[Record]:
+    """Yield the record with a sequence number. Raises RecordsExpired if the stream no longer has it."""
+    for shard in _list_shards(stream_arn):
+        with _ignore_other_shard():
+            for record in read_range(stream_arn, shard, number, number):
+                yield record
+                return
+    raise RecordsExpired
+
+
+def _list_shards(stream_arn: str) -> Iterator[str]:
+    """Yield the ids of the shards of a stream; none if the stream no longer exists."""
+    streams = storage.sdk_client("dynamodbstreams")
+    start: dict[str, str] = {}
+    while True:
+        try:
+            described = streams.describe_stream(StreamArn=stream_arn, **start)["StreamDescription"]
+        except streams.exceptions.ResourceNotFoundException:
+            return
+        yield from (shard["ShardId"] for shard in described["Shards"])
+        if "LastEvaluatedShardId" not in described:
+            return
+        start = {"ExclusiveStartShardId": described["LastEvaluatedShardId"]}
+
+
+@contextmanager
+def _ignore_other_shard() -> Iterator[None]:
+    """Ignore the error of a shard that never had the sequence number."""
+    try:
+        yield
+    except RecordsExpired:
+        pass
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") != "ValidationException":
+            raise
+
+
+def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> list[Record]:
+    """Return up to 1,000 records from a position on; none at the end of the shard."""
+    iterator = streams.get_shard_iterator(**place, **start)["ShardIterator"]
+    for _ in range(_MAX_EMPTY_PAGES):
+        answer = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)
+        if answer["Records"]:
+            return lambda_events.from_records(answer["Records"], place["StreamArn"])["Records"]
+        iterator = answer.get("NextShardIterator")
+        if iterator is None:
+            break
+    return []
+
+
+def _number(record: Record) -> str:
+    return str(record["dynamodb"]["SequenceNumber"])
