@@ -2,15 +2,16 @@
 
     python -m tests.deployment.emulator
 
-It imports an API from its document (`tests.deployment.api_import`), checks the IAM actions that AWS checks, lets a
-restore be continued, and changes the state of a function without the simulated half second.
+It imports an API from its document (`tests.deployment.api_import`), unpacks each package once
+(`tests.deployment.package_cache`), checks the IAM actions that AWS checks, lets a restore be continued, and changes the
+state of a function without the simulated half second.
 """
 
 import importlib
 import json
 from typing import Any
 
-from tests.deployment import api_import
+from tests.deployment import api_import, package_cache
 
 actions = importlib.import_module("ministack.core.iam_actions")
 dynamodb = importlib.import_module("ministack.services.dynamodb")
@@ -60,6 +61,7 @@ vars(dynamodb).update(
     _table_description=table_description,
 )
 vars(api_import.gateway)["handle_request"] = api_import.handle_request
+vars(importlib.import_module("ministack.core.lambda_runtime"))["zipfile"] = package_cache.replacement
 vars(actions)["extract_iam_action"] = extract_aws_action
 vars(importlib.import_module("ministack.services.lambda_svc"))["_LAMBDA_STATE_TRANSITION_DELAY"] = 0.02
 

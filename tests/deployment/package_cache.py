@@ -1,0 +1,32 @@
+"""Unpacks each package once in the emulator: all functions of a deployment have the same one, and none changes its files.
+
+Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
+"""
+
+import hashlib
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+_lock = threading.Lock()
+
+
+class Package(zipfile.ZipFile):
+    """A package whose files are unpacked by its hash."""
+
+    def extractall(self, path: Any = None, *_: Any) -> None:
+        """Replace the empty directory `path` by a link to the files."""
+        content = Path(str(self.filename)).read_bytes()
+        files = Path(tempfile.gettempdir(), hashlib.sha256(content).hexdigest())
+        with _lock:
+            if not files.exists():
+                super().extractall(files)
+        Path(path).rmdir()
+        Path(path).symlink_to(files)
+
+
+replacement = SimpleNamespace(**{**vars(zipfile), "ZipFile": Package})
+"""The module `zipfile` with this class."""
