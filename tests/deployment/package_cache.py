@@ -1,4 +1,4 @@
-"""Unpacks each package once in the emulator: all functions of a deployment have the same one, and none changes its files.
+"""Unpacks each package once in the emulator: the functions of a deployment have the same one, and none changes it.
 
 Runs inside the emulator (`tests.deployment.emulator`), with the interpreter of `.venv-engine`.
 """
