@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy client install install-run install-engine install-bench lock clean
+.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy restore destroy client install install-app install-run install-engine install-bench require-python lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -87,14 +87,14 @@ bench-quick: install install-bench
 rehearse: install
 	@.venv/bin/python -m tests.deployment.rehearse
 
-deploy: install
+deploy: install-app
 	@.venv/bin/python -m infra.deploy deploy --stage "$(STAGE)"
 
-restore: install
+restore: install-app
 	@.venv/bin/python -m infra.deploy restore --stage "$(STAGE)" --at "$(AT)" --to "$(TO)"
 
 # ARGS=--delete-data also deletes the data.
-destroy: install
+destroy: install-app
 	@.venv/bin/python -m infra.deploy destroy --stage "$(STAGE)" $(ARGS)
 
 client: install
@@ -103,14 +103,18 @@ client: install
 install: install-engine
 	@$(INSTALL) .venv requirements-dev.lock
 
-# Installs only what running needs, or keeps an environment that has everything.
-install-run: install-engine
+install-run: install-engine install-app
+
+# Installs only what running and deploying need, or keeps an environment that has everything.
+install-app: require-python
 	@$(INSTALL) .venv requirements-run.lock requirements-dev.lock
 
 # The engine has its own environment, because it pins another version of botocore than the application.
-install-engine:
-	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; install it, or set PYTHON." >&2; exit 1; }
+install-engine: require-python
 	@$(INSTALL) .venv-engine requirements-engine.lock
+
+require-python:
+	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; install it, or set PYTHON." >&2; exit 1; }
 
 install-bench: install
 	@$(INSTALL) .venv-bench requirements-bench.lock

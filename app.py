@@ -6,6 +6,12 @@ import gc
 gc.disable()
 
 import sys
+
+if "chalice.cli" in sys.modules:  # never in a function; before the packages, which the user's Chalice may lack
+    import chalice_guard
+
+    chalice_guard.hand_over()
+
 from functools import partial
 
 from chalicelib import telemetry
@@ -98,9 +104,7 @@ for blueprint in (
 ):
     app.register_blueprint(blueprint)
 
-if "chalice.cli" in sys.modules:  # never in a function
-    import chalice_guard
-
+if "chalice.cli" in sys.modules:
     chalice_guard.require_stage(app)
 
 # What is imported lives as long as the process. Frozen, it is not visited again by each garbage collection, which took

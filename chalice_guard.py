@@ -1,36 +1,82 @@
-"""Stops `chalice deploy`, `package` and `local` without what the stage needs. Not part of the deployment package.
+"""Makes Chalice's commands work in this project, or stop with one sentence. Not part of the deployment package.
 
-Otherwise the first would create half of a stage, the second would write a template that cannot be deployed, and the
-third would use whatever AWS account the shell has credentials for, and print the path of each request. `app.py` calls
-it in processes of Chalice's command line only. The other commands, such as `delete` and `url`, need nothing.
+`app.py` calls it in processes of Chalice's command line only. `chalice deploy` and `chalice delete` are handed over to
+`infra.deploy`, which creates the stack first and finds what earlier runs created. Chalice alone would create half of a
+stage, or a second API. `infra.deploy` runs Chalice itself, in `build/<stage>`. `chalice local` would otherwise use
+whatever AWS account the shell has credentials for, and print the path of each request.
+
+The user's `chalice` may be an older version on another Python, without the packages of the project.
 """
 
+from __future__ import annotations
+
+import importlib.util
+import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
 
 import click
-from chalice.app import Chalice, DynamoDBEventConfig, RouteEntry
 
-from chalicelib.http import literal_paths
+if TYPE_CHECKING:
+    from chalice.app import Chalice
 
-_DIRECTORY = Path(__file__).resolve().with_name(".chalice")
+_ROOT = Path(__file__).resolve().parent
 _ENGINE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB")
+_DEPLOYER = "CAMS_DEPLOYER"
+_HANDED_OVER = {"deploy": "deploy", "delete": "destroy"}
+_UNSUPPORTED = ("package", "dev plan")
+# Credentials that take precedence over AWS_PROFILE.
+_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_DEFAULT_PROFILE",
+)
+_LOCKS = ("requirements-run.lock", "requirements-dev.lock")
+_PYTHON_VERSIONS = ((3, 10), (3, 14))
+
+
+def hand_over() -> None:
+    """Replace this process by `infra.deploy` if the command is `chalice deploy` or `chalice delete`.
+
+    Call it before the imports of the app. The deployment's own Chalice process continues.
+    """
+    if _DEPLOYER in os.environ:
+        return
+    context = click.get_current_context(silent=True)
+    if context is None:
+        if "CHALICE_WORKER" in os.environ and (message := _packages_problem("local")):
+            _end_worker(message)
+        return
+    command = context.command_path.partition(" ")[2]
+    if command in _UNSUPPORTED:
+        raise click.ClickException(
+            f"`chalice {command}` does not know tables, key, streams and permissions of a stage: use `chalice deploy`."
+        )
+    if command in _HANDED_OVER:
+        if not (_ROOT / "infra" / "deploy").is_dir():
+            raise click.ClickException(f"Run `chalice {command}` in a checkout of CAMS; {_ROOT} is only a part of one.")
+        _require_supported_options(context)
+        _execute(_HANDED_OVER[command], context)
+    if message := _packages_problem(command):
+        raise click.ClickException(message)
 
 
 def require_stage(app: Chalice) -> None:
-    """Stop Chalice's command with one sentence unless the stage is complete. Call it after the registration."""
+    """Prepare the app for Chalice's command, or stop the command with one sentence. Call it after the registration."""
     context = click.get_current_context(silent=True)
     if context is None:
         if "CHALICE_WORKER" in os.environ:
             if message := _local_problem(app):
-                # The reloader of `chalice local` imports the app in a thread, where no exception ends the process.
-                click.echo(f"Error: {message}", err=True)
-                os._exit(1)
+                _end_worker(message)
             _hide_values()
         return
     if context.info_name in ("deploy", "package"):
-        if message := _stage_problem(app, context.params["stage"]):
-            raise click.ClickException(message)
         declare_methods(app)
     if context.info_name == "local":
         if message := _local_problem(app):
@@ -40,6 +86,10 @@ def require_stage(app: Chalice) -> None:
 
 def declare_methods(app: Chalice) -> None:
     """Declare the methods that `literal_paths.Service` serves: API Gateway refuses what no path declares."""
+    from chalice.app import RouteEntry
+
+    from chalicelib.http import literal_paths
+
     for literal, path, method in [*literal_paths.missing_methods(app.routes)]:
         route = app.routes[path][method]
         app.routes[literal][method] = RouteEntry(
@@ -47,14 +97,67 @@ def declare_methods(app: Chalice) -> None:
         )
 
 
-def _stage_problem(app: Chalice, stage: str) -> str | None:
-    functions = ["api_handler", *(source.name for source in app.event_sources)]
-    if _has_variables(app) and all((_DIRECTORY / f"policy-{stage}-{name}.json").exists() for name in functions):
+def _packages_problem(command: str) -> str | None:
+    if importlib.util.find_spec("pynamodb"):
         return None
-    return (
-        f"`.chalice` lacks tables, key, streams or policies of stage {stage}: run `make deploy STAGE={stage}`, which "
-        f"puts them into build/{stage}."
-    )
+    return f"`chalice {command}` needs the packages of the project: run `make install`, then `.venv/bin/chalice`."
+
+
+def _end_worker(message: str) -> NoReturn:
+    """The reloader of `chalice local` imports the app in a thread, where no exception ends the process."""
+    click.echo(f"Error: {message}", err=True)
+    os._exit(1)
+
+
+def _require_supported_options(context: click.Context) -> None:
+    stage, gateway_stage = context.params["stage"], context.params.get("api_gateway_stage")
+    if gateway_stage not in (None, stage):
+        raise click.ClickException(f"The stage of the API is always called {stage}: omit --api-gateway-stage.")
+    if context.params.get("autogen_policy"):
+        raise click.ClickException("infra/deploy/functions.py declares the permissions: omit --autogen-policy.")
+    if context.params.get("connection_timeout") is not None:
+        raise click.ClickException("A deployment has timeouts of its own: omit --connection-timeout.")
+
+
+def _execute(command: str, context: click.Context) -> NoReturn:
+    """Run a command of `infra.deploy` in the environment `.venv`, in place of this process."""
+    os.chdir(_ROOT)
+    python = _prepare_environment()
+    arguments = [str(python), "-m", "infra.deploy", command, "--stage", context.params["stage"]]
+    sys.stdout.flush()
+    os.execve(python, arguments, _environment(context))  # noqa: S606 - no shell
+
+
+def _prepare_environment() -> Path:
+    """Create or update `.venv`; returns its Python. Another Python than the one that created it would replace it."""
+    python = _ROOT / ".venv" / "bin" / "python"
+    creator = str(python) if python.exists() else _find_python()
+    done = subprocess.run([creator, "-m", "infra.local.install", ".venv", *_LOCKS], check=False)  # noqa: S603
+    if done.returncode:
+        sys.exit(1)  # the set-up has printed why
+    return python
+
+
+def _find_python() -> str:
+    lowest, highest = _PYTHON_VERSIONS
+    names = ["python3", *(f"python3.{minor}" for minor in range(highest[1], lowest[1] - 1, -1))]
+    check = f"import sys; sys.exit(not {lowest} <= sys.version_info[:2] <= {highest})"
+    for python in (sys.executable, *filter(None, map(shutil.which, names))):
+        if not subprocess.run([python, "-c", check], check=False).returncode:  # noqa: S603
+            return python
+    supported = "{}.{} to {}.{}".format(*lowest, *highest)
+    raise click.ClickException(f"CAMS needs Python {supported}: install one, then run the command again.")
+
+
+def _environment(context: click.Context) -> dict[str, str]:
+    """The environment of the user, without the stage's variables, which Chalice has added."""
+    stage, profile = context.params["stage"], context.params.get("profile")
+    config = json.loads((_ROOT / ".chalice" / "config.json").read_text(encoding="utf-8"))
+    settings = (config, config.get("stages", {}).get(stage, {}))
+    added = {"AWS_CHALICE_CLI_MODE", *(name for one in settings for name in one.get("environment_variables", {}))}
+    dropped = {*added, *(_CREDENTIALS if profile else ())}
+    kept = {name: value for name, value in os.environ.items() if name not in dropped}
+    return {**kept, "AWS_PROFILE": profile} if profile else kept
 
 
 def _local_problem(app: Chalice) -> str | None:
@@ -72,5 +175,7 @@ def _hide_values() -> None:
 
 def _has_variables(app: Chalice) -> bool:
     """Whether the environment names the stage's tables, key and streams. Chalice takes it from the configuration."""
+    from chalice.app import DynamoDBEventConfig
+
     streams = [one.stream_arn for one in app.event_sources if isinstance(one, DynamoDBEventConfig)]
     return all([*streams, os.environ.get("CAMS_TABLE_PREFIX"), os.environ.get("CAMS_ENCRYPTION_KEY")])

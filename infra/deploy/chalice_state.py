@@ -82,7 +82,7 @@ def place(stage: str) -> tuple[str, str] | None:
     try:
         content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
         arn = next(one["lambda_arn"] for one in content["resources"] if "lambda_arn" in one)
-    except (OSError, ValueError, KeyError, StopIteration):
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
         return None
     _, _, _, region, account, _ = arn.split(":", 5)
     return region, account

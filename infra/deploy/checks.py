@@ -114,7 +114,7 @@ def require_restorable(cloudformation: Any, source: str, target: str) -> None:
     if reason := stack.blocking_reason(state, target):
         raise NotReady(reason)
     if state not in (None, "IMPORT_COMPLETE", *stack.NEVER_CREATED):
-        raise NotReady(f"The stack {target} exists: choose another TO, or finish its restore with `make deploy`.")
+        raise NotReady(f"The stack {target} exists: choose another TO, or finish its restore with `chalice deploy`.")
 
 
 def _check_python() -> None:

@@ -40,4 +40,4 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         with step("data"):
             teardown.delete_data(session.client, name)
         return
-    click.echo(f"\nThe stack {name} keeps the tables and the key. `make deploy STAGE={stage_name}` reuses them.")
+    click.echo(f"\nThe stack {name} keeps the tables and the key. `chalice deploy --stage {stage_name}` reuses them.")

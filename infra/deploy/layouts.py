@@ -55,7 +55,7 @@ def next_step(layout: int, stage: str) -> str:
         return ""
     return (
         f"Stage {stage} still writes layout {layout}, which the functions before this deployment read: run "
-        f"`make deploy STAGE={stage}` again to write layout {CURRENT}."
+        f"`chalice deploy --stage {stage}` again to write layout {CURRENT}."
     )
 
 

@@ -1,5 +1,6 @@
-"""`chalice deploy`, `package` and `local` stop at once without what the stage needs. The tests run real processes."""
+"""Chalice's commands are handed over to `infra.deploy`, work, or stop with one sentence. The tests run processes."""
 
+import ast
 import http.client
 import json
 import os
@@ -13,10 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.deploy import stage
 from infra.local import children
-from tests.deployment import cloud
-from tests.deployment.test_functions import OUTPUTS
+from tests.deployment import clones, cloud
 from tests.selection import whole
 
 # The reloader of `chalice local` starts its own command line again.
@@ -26,18 +25,39 @@ _NO_ENGINE = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "none", "A
 _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
 
 
+# Stands for `.venv/bin/python`: prints what the guard executes.
+_PYTHON = f"""#!{sys.executable}
+import json, os, sys
+if sys.argv[2] == "infra.local.install":
+    sys.exit(len(os.environ.get("FAIL", "")))
+print(json.dumps([sys.argv[1:], os.getcwd(), dict(os.environ)]))
+"""
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project, with the stage `rehearsal` complete."""
-    copy = cloud.copy_project(tmp_path_factory.mktemp("guard") / "project", {})
-    stage.generate(copy, "rehearsal", "cams-rehearsal", {}, OUTPUTS, stage.variables("cams-rehearsal", OUTPUTS))
+    """A copy of the project, with a `.venv` that prints what it should execute."""
+    settings = {"environment_variables": {"CAMS_CORS_ORIGIN": "*", "HTTPS_PROXY": "http://proxy.example"}}
+    copy = cloud.copy_project(tmp_path_factory.mktemp("guard") / "project", settings)
+    python = copy / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(_PYTHON)
+    python.chmod(0o755)
     return copy
 
 
-def chalice(project: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def only_chalice(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The `chalice` of an environment with nothing else of the project."""
+    return str(clones.only_chalice(tmp_path_factory.mktemp("chalice") / "venv"))
+
+
+def chalice(
+    project: Path, *arguments: str, command: str = _CHALICE, **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run `chalice` to its end."""
     return subprocess.run(
-        [_CHALICE, *arguments],
+        [command, *arguments],
         cwd=project,
         env={**children.clean_environment(), **_NO_ENGINE, **variables},
         stdin=subprocess.DEVNULL,
@@ -65,30 +85,93 @@ def files(project: Path) -> set[Path]:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["deploy", "--stage", "prod"], ["package", "--stage", "prod", "out"], ["deploy"]]
+    ("arguments", "executed"),
+    [
+        (["deploy"], ["deploy", "--stage", "dev"]),
+        (["deploy", "--stage", "rehearsal", "--api-gateway-stage", "rehearsal"], ["deploy", "--stage", "rehearsal"]),
+        (["delete", "--stage", "rehearsal"], ["destroy", "--stage", "rehearsal"]),
+    ],
 )
-def test_a_stage_without_tables_is_neither_deployed_nor_packaged(project: Path, arguments: list[str]) -> None:
+def test_deploy_and_delete_are_handed_over(
+    project: Path, only_chalice: str, arguments: list[str], executed: list[str]
+) -> None:
     before = files(project)
-    ran = chalice(project, *arguments)
-    name = "prod" if "prod" in arguments else "dev"
-    assert ran.returncode == 1
-    assert ran.stdout == ""
-    assert ran.stderr.splitlines() == [
-        f"Error: `.chalice` lacks tables, key, streams or policies of stage {name}: "
-        f"run `make deploy STAGE={name}`, which puts them into build/{name}."
-    ]
+    ran = chalice(project, *arguments, command=only_chalice)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    command, directory, environment = json.loads(ran.stdout)
+    assert (command, directory) == (["-m", "infra.deploy", *executed], str(project))
+    # Chalice adds the variables of the stage to its environment; they are for the functions.
+    assert not {"CAMS_CORS_ORIGIN", "HTTPS_PROXY", "AWS_CHALICE_CLI_MODE"} & environment.keys()
+    assert environment["AWS_ACCESS_KEY_ID"] == "none"
     assert files(project) == before
 
 
-@whole
-@pytest.mark.parametrize("missing", ["CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STREAM_LEADS", "deliver"])
-def test_each_variable_and_policy_of_the_stage_is_needed(project: Path, tmp_path: Path, missing: str) -> None:
-    directory = shutil.copytree(project, tmp_path / "project", symlinks=True) / ".chalice"
-    config = json.loads((directory / "config.json").read_text())
-    if config["stages"]["rehearsal"]["environment_variables"].pop(missing, None) is None:
-        (directory / f"policy-rehearsal-{missing}.json").unlink()
-    (directory / "config.json").write_text(json.dumps(config))
-    assert "make deploy STAGE=rehearsal" in chalice(directory.parent, "deploy", "--stage", "rehearsal").stderr
+def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path: Path) -> None:
+    names = {"AWS_SESSION_TOKEN": "old", "AWS_DEFAULT_PROFILE": "old", "AWS_PROFILE": "old"}
+    ran = chalice(tmp_path, "--project-dir", str(project), "deploy", "--profile", "other", **names)
+    _, directory, environment = json.loads(ran.stdout)
+    kept = {name: value for name, value in environment.items() if name.startswith("AWS_")}
+    assert (directory, kept) == (str(project), {"AWS_PROFILE": "other", "AWS_DEFAULT_REGION": "eu-west-1"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["deploy", "--api-gateway-stage", "v1"], "The stage of the API is always called dev: omit "
+                                                  "--api-gateway-stage."),
+        (["deploy", "--autogen-policy"], "infra/deploy/functions.py declares the permissions: omit --autogen-policy."),
+        (["deploy", "--connection-timeout", "9"], "A deployment has timeouts of its own: omit --connection-timeout."),
+        (["package", "out"], "`chalice package` does not know tables, key, streams and permissions of a stage: use "
+                             "`chalice deploy`."),
+        (["dev", "plan"], "`chalice dev plan` does not know tables, key, streams and permissions of a stage: use "
+                          "`chalice deploy`."),
+        (["dev", "appgraph"], "`chalice dev appgraph` needs the packages of the project: run `make install`, then "
+                              "`.venv/bin/chalice`."),
+        (["local"], "`chalice local` needs the packages of the project: run `make install`, then `.venv/bin/chalice`."),
+    ],
+)  # fmt: skip
+def test_what_does_not_work_is_one_sentence(
+    project: Path, only_chalice: str, arguments: list[str], sentence: str
+) -> None:
+    before = files(project)
+    ran = chalice(project, *arguments, command=only_chalice)
+    assert (ran.stdout, ran.stderr) == ("", f"Error: {sentence}\n")
+    assert ran.returncode == (0 if arguments == ["local"] else 1)  # the reloader of `local` ends with 0
+    assert files(project) == before
+
+
+def test_a_failure_of_the_set_up_ends_the_command(project: Path) -> None:
+    ran = chalice(project, "deploy", FAIL="1")
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", "")
+
+
+def test_without_a_supported_python_the_command_stops(project: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(project, tmp_path / "project", symlinks=True)
+    shutil.rmtree(copy / ".venv")
+    guard = copy / "chalice_guard.py"
+    guard.write_text(guard.read_text().replace("((3, 10), (3, 14))", "((3, 99), (3, 99))"))
+    ran = chalice(copy, "deploy")
+    sentence = "CAMS needs Python 3.99 to 3.99: install one, then run the command again."
+    assert (ran.returncode, ran.stdout, ran.stderr) == (1, "", f"Error: {sentence}\n")
+
+
+def test_a_built_project_is_deployed_by_infra_deploy_only(tmp_path: Path) -> None:
+    """Otherwise, `chalice deploy` in `build/<stage>` would hand itself over for ever."""
+    built = cloud.copy_project(tmp_path / "built", {})
+    shutil.rmtree(built / "infra")
+    ran = chalice(built, "deploy")
+    sentence = f"Run `chalice deploy` in a checkout of CAMS; {built} is only a part of one."
+    assert (ran.returncode, ran.stderr) == (1, f"Error: {sentence}\n")
+    ran = chalice(built, "deploy", CAMS_DEPLOYER="1", **_NOWHERE)
+    assert "Could not connect to the endpoint URL" in ran.stderr  # Chalice itself
+
+
+def test_a_user_with_an_older_python_can_hand_over() -> None:
+    """Chalice 1.32 runs on Python 3.9. Everything that it imports has to compile there."""
+    for name in ("app.py", "chalice_guard.py"):
+        source = (children.ROOT / name).read_text()
+        ast.parse(source, feature_version=(3, 9))
+    assert "from __future__ import annotations" in source
 
 
 @pytest.mark.parametrize("autoreload", [pytest.param("--autoreload", marks=whole), "--no-autoreload"])
@@ -135,17 +218,9 @@ def test_with_an_engine_chalice_local_serves_and_prints_no_path(project: Path, t
 
 
 @whole
-def test_a_complete_stage_is_packaged(project: Path, tmp_path: Path) -> None:
-    (project / "requirements.txt").write_text("")
-    ran = chalice(project, "package", "--stage", "rehearsal", str(tmp_path / "out"))
-    assert ran.returncode == 0, ran.stderr
-    assert OUTPUTS["LeadsStream"] in (tmp_path / "out" / "sam.json").read_text()
-
-
-@pytest.mark.parametrize("arguments", [["delete"], pytest.param(["gen-policy"], marks=whole)])
-def test_other_commands_need_nothing(project: Path, arguments: list[str]) -> None:
-    ran = chalice(project, *arguments)
-    assert (ran.returncode, "make deploy" in ran.stderr) == (0, False), ran.stderr
+def test_a_command_without_the_app_needs_nothing(project: Path) -> None:
+    ran = chalice(project, "gen-policy")
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 @whole

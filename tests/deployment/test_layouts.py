@@ -58,7 +58,7 @@ def test_a_new_stage_writes_the_current_layout_at_once() -> None:
 
 def test_an_update_first_writes_what_the_deployed_functions_read_and_the_next_one_switches() -> None:
     assert choose(Account("3", "1.1.0", "2,3", "2,3")) == 3
-    assert "run `make deploy STAGE=prod` again to write layout 4" in layouts.next_step(3, "prod")
+    assert "run `chalice deploy --stage prod` again to write layout 4" in layouts.next_step(3, "prod")
     assert choose(Account("3", "1.1.0", "3,4", "3,4")) == 4
 
 

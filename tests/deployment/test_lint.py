@@ -41,6 +41,7 @@ def test_the_packaged_application_has_no_findings(tmp_path: Path) -> None:
     assert prepared.returncode == 0, prepared.stderr
     out = tmp_path / "out"
     command = ["--project-dir", str(project / "build" / "rehearsal"), "package", "--stage", "rehearsal", str(out)]
-    packaged = here.run("-c", "import sys; from chalice.cli import main; sys.exit(main())", *command)
+    code = "import sys; from chalice.cli import main; sys.exit(main())"
+    packaged = here.run("-c", code, *command, CAMS_DEPLOYER="1")
     assert packaged.returncode == 0, packaged.stdout + packaged.stderr
     assert lint(out / "sam.json") == ""
