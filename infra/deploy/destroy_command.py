@@ -29,6 +29,8 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         lines = chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
     for line in lines:
         click.echo(f"    {line}")
+    with step("limits"):
+        stack.disassociate_api(cloudformation, name)
     with step("functions"):
         project = chalice_process.prepare_deletion(stage_name)
         chalice_state.hand_over(project, stage_name)

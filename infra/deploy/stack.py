@@ -64,6 +64,20 @@ def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, s
     return outputs(cloudformation, name)
 
 
+def disassociate_api(cloudformation: Any, name: str) -> None:
+    """Remove the association of the web ACL with the API, if there is one; the template and the rest stay as they are.
+
+    AWS WAF deletes a web ACL only after its associations, and documents no deletion of an association without its API.
+    So this comes before the deletion of the API.
+    """
+    parameters = {one["ParameterKey"]: one for one in (_describe(cloudformation, name) or {}).get("Parameters", ())}
+    if not parameters.get("ApiId", {}).get("ParameterValue"):
+        return
+    kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in parameters if key != "ApiId"]
+    without_api = [*kept, {"ParameterKey": "ApiId", "ParameterValue": ""}]
+    _update(cloudformation, StackName=name, UsePreviousTemplate=True, Parameters=without_api)
+
+
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
     """Delete every resource except tables and key. They stay in the stack for a later deployment."""
     kept = parameters_of(cloudformation, name, _KEPT)

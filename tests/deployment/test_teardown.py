@@ -1,15 +1,18 @@
 """Deleting the data of a stage: complete, limited to the stage, and repeatable after an interruption."""
 
+import json
 from collections.abc import Iterator
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from click.testing import CliRunner
 from moto import mock_aws
 
 from infra import tables
-from infra.deploy import stack, teardown
+from infra.deploy import chalice_process, chalice_state, stack, teardown, template
+from infra.deploy.commands import deployment
 
 
 @pytest.fixture
@@ -56,3 +59,48 @@ def test_an_interrupted_deletion_can_be_repeated(key: str, monkeypatch: pytest.M
 
     teardown.delete_data(lambda service: Kms() if service == "kms" else boto3.client(service), "cams-prod")
     assert deleted == ["cams-prod"]
+
+
+_PARAMETERS = {"ApiId": "a1", "Stage": "prod", "RequestsPerCredential": "2000"}
+_STACK = {
+    "Parameters": {name: {"Type": "String"} for name in _PARAMETERS},
+    "Resources": {"Topic": {"Type": "AWS::SNS::Topic"}},
+}
+
+
+@pytest.mark.parametrize("delete_data", [False, True], ids=["data stays", "with data"])
+def test_the_stack_has_no_api_before_the_api_and_the_web_acl_are_deleted(
+    delete_data: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AWS WAF does not delete a web ACL with an association, nor documents what becomes of one without its API."""
+    calls: list[Any] = []
+
+    def parameters() -> dict[str, str]:
+        return stack.parameters_of(boto3.client("cloudformation"), "cams-prod", _PARAMETERS)
+
+    monkeypatch.setattr(chalice_state, "reconcile", lambda *_: [])
+    monkeypatch.setattr(chalice_process, "prepare_deletion", lambda _: None)
+    monkeypatch.setattr(chalice_state, "hand_over", lambda *_: None)
+    monkeypatch.setattr(chalice_state, "take_over", lambda *_: None)
+    monkeypatch.setattr(chalice_process, "run", lambda *_: calls.append(("API", parameters())))
+    monkeypatch.setattr(stack, "retain_data_only", lambda *_, **__: calls.append("web ACL"))
+    monkeypatch.setattr(teardown, "delete_data", lambda *_: calls.append("data"))
+    with mock_aws():
+        boto3.client("cloudformation").create_stack(
+            StackName="cams-prod",
+            TemplateBody=json.dumps(_STACK),
+            Parameters=[{"ParameterKey": key, "ParameterValue": value} for key, value in _PARAMETERS.items()],
+        )
+        arguments = ["destroy", "--stage", "prod", "--yes", *(["--delete-data"] if delete_data else [])]
+        for _ in range(2):  # after an interruption, it is repeated
+            calls.clear()
+            answer = CliRunner().invoke(deployment, arguments)
+            assert answer.exit_code == 0, answer.output
+            assert calls == [("API", {**_PARAMETERS, "ApiId": ""}), "web ACL", *(["data"] if delete_data else [])]
+
+
+def test_the_association_of_the_web_acl_exists_only_while_the_stack_has_an_api() -> None:
+    whole = template.build()
+    assert whole["Resources"]["CredentialLimitOfApi"]["Condition"] == "LimitsCredentialsOfApi"
+    conditions = whole["Conditions"]["LimitsCredentialsOfApi"]["Fn::And"]
+    assert {"Fn::Not": [{"Fn::Equals": [{"Ref": "ApiId"}, ""]}]} in conditions
