@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import chalice_state, limits, mail, stack, stage
+from infra.deploy import chalice_state, limits, mail, operator_email, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -56,7 +56,8 @@ def _check_settings(settings: stage.Settings, stage_name: str) -> None:
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
-    for problem in (*limits.problems(settings, stage_name), *mail.problems(settings, stage_name)):
+    modules = (limits, mail, operator_email)
+    for problem in (one for module in modules for one in module.problems(settings, stage_name)):
         raise NotReady(problem)
 
 

@@ -15,6 +15,7 @@ from infra.deploy import (
     gateway_responses,
     layouts,
     limits,
+    operator_email,
     stack,
     stage,
     streams,
@@ -36,10 +37,11 @@ def run(stage_name: str, own: stage.Settings) -> None:
     with step("checks"):
         checks.run_all(session, name, stage_name, own)
         layout = layouts.choose(session.client, name, stage_name)
+    alarms = operator_email.parameters(session.client("cloudformation"), name, own)
     with step("stack"):
         settings = limits.with_reserved(session.client("lambda"), name, own)
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
-        wanted = {"RequestsPerCredential": str(per_credential), **layouts.parameters(layout)}
+        wanted = {"RequestsPerCredential": str(per_credential), **alarms, **layouts.parameters(layout)}
         outputs = stack.apply(cloudformation, name, stage_name, wanted)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
         variables = {**stage.variables(name, outputs), **layouts.variables(layout)}
@@ -72,7 +74,7 @@ def run(stage_name: str, own: stage.Settings) -> None:
     click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
     if sentence := layouts.next_step(layout, stage_name):
         click.echo(f"\n{sentence}")
-    click.echo(f"\nAlarms go to {outputs['AlarmsTopicArn']}: subscribe an address to this topic (docs/operate.md).")
+    click.echo(f"\n{operator_email.notice(cloudformation, name)}")
 
 
 def _stage_project(stage_name: str, architecture: str) -> Path:

@@ -1,170 +1,193 @@
 """The log groups and the alarms of the stack, generated from the table of functions. docs/operate.md explains them.
 
-Names of resources keep the parameters of the template: `${Name}` is the name of the stack.
+Only failures of the service raise an alarm. A failing receiver of a workspace raises none: its failures are a metric,
+and entries of the lists of deliveries. Names keep the parameter of the template: `${Name}` is the name of the stack.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from infra.deploy.functions import API, FUNCTIONS, Function
+from infra.deploy.functions import API, APPLICATION, FUNCTIONS
 
 Resources = dict[str, dict[str, Any]]
 """Resources of a template by their logical id."""
 
-_NAME = "${Name}"
+NAME = "${Name}"
 _LOG_RETENTION_DAYS = 30
-_FAN_OUT_LATE_MS = 60_000
-_LATE_MS = 300_000
-_LATE_SECONDS = 300
-_SLOW_LATE_SECONDS = 3600
+_MINUTE, _FIVE_MINUTES = 60, 300
+_SUM: dict[str, Any] = {"Statistic": "Sum", "Period": _FIVE_MINUTES}
+_LATE_MS, _FAN_OUT_LATE_MS, _LATE_SECONDS = 300_000, 60_000, 300
+# Most requests take less than 0.1 s, the most expensive ones 0.5 s of CPU, and a cold start a second or two.
+_SLOW_MS = 3_000
+_DOC = "See docs/operate.md, section Alarms."
+_REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section Dead letters."
 
 
 def log_groups() -> Resources:
-    """Return a log group per function. Lambda would create it on first use, without a retention period."""
+    """Return a log group per function."""
     return {
-        f"{_camel_case('api' if one.name == API else one.name)}Log": {
-            "Type": "AWS::Logs::LogGroup",
-            "Condition": "IsServing",
-            "Properties": {
-                "LogGroupName": {"Fn::Sub": f"/aws/lambda/{one.deployed_name(_NAME)}"},
-                "RetentionInDays": _LOG_RETENTION_DAYS,
-            },
-        }
+        f"{_camel_case('api' if one.name == API else one.name)}Log": log_group(one.deployed_name(NAME))
         for one in FUNCTIONS
     }
 
 
+def log_group(function: str) -> dict[str, Any]:
+    """Return the log group of a function. Lambda would create it on first use, without a retention period."""
+    properties = {"LogGroupName": {"Fn::Sub": f"/aws/lambda/{function}"}, "RetentionInDays": _LOG_RETENTION_DAYS}
+    return {"Type": "AWS::Logs::LogGroup", "Condition": "IsServing", "Properties": properties}
+
+
 def alarms() -> Resources:
-    """Return the alarms, each with the topic `AlarmsTopic` for both transitions."""
-    return {**_api_alarms(), **_stream_alarms(), **_delivery_alarms(), **_queue_alarms()}
+    """Return the alarms. Each notifies the topic `AlarmsTopic` when it changes its state."""
+    return {**_service_alarms(), **_function_alarms(), **_dead_letter_alarms()}
 
 
-def _api_alarms() -> Resources:
-    stage: list[dict[str, Any]] = [{"Name": "ApiName", "Value": "cams"}, {"Name": "Stage", "Value": {"Ref": "Stage"}}]
+def _service_alarms() -> Resources:
+    stage = {"ApiName": APPLICATION, "Stage": {"Ref": "Stage"}}
+    throttled = 'SELECT SUM(ThrottledRequests) FROM SCHEMA("AWS/DynamoDB", TableName, Operation)'
+    latency = {
+        **_metric("AWS/ApiGateway", "Latency", stage),
+        "ExtendedStatistic": "p99",
+        "Period": _FIVE_MINUTES,
+        "EvaluateLowSampleCountPercentile": "ignore",
+    }
     return {
-        **_alarm(
+        "ApiFailing": _alarm(
             "ApiFailing",
-            "The API answers requests with 5xx",
-            _metric("AWS/ApiGateway", "5XXError", "Sum", stage),
+            f"The API answers requests with 5xx. {_DOC}",
+            {**_metric("AWS/ApiGateway", "5XXError", stage), **_SUM},
             threshold=5,
         ),
+        "ApiSlow": _alarm(
+            "ApiSlow", f"One of 100 requests takes 3 seconds or more. {_DOC}", latency, threshold=_SLOW_MS, periods=3
+        ),
         # Without dimensions, for all functions of the region: they share the account's concurrency limit.
-        **_alarm(
+        "FunctionsThrottled": _alarm(
             "FunctionsThrottled",
-            "Lambda throttles invocations at the account's concurrency limit",
-            _metric("AWS/Lambda", "Throttles", "Sum"),
+            f"Lambda throttles invocations at the account's concurrency limit. {_DOC}",
+            {**_metric("AWS/Lambda", "Throttles"), **_SUM},
             threshold=1,
         ),
-    }
-
-
-def _stream_alarms() -> Resources:
-    alarms: Resources = {}
-    for one in FUNCTIONS:
-        if one.stream:
-            name, description = _lateness(one, one.stream)
-            metric = _metric("AWS/Lambda", "IteratorAge", "Maximum", _of_function(one), period=60)
-            threshold = _FAN_OUT_LATE_MS if one.name.startswith("fan_out_") else _LATE_MS
-            alarms |= _alarm(name, description, metric, threshold=threshold, periods=5)
-    return alarms
-
-
-def _lateness(function: Function, table: str) -> tuple[str, str]:
-    """Return the name and the description of the alarm on a late stream."""
-    if function.name.startswith("fan_out_"):
-        return f"{table.title()}StreamLate", f"Changes of {table} take more than a minute to become events"
-    if function.name.startswith("history_"):
-        minutes = "take more than five minutes to appear in the history"
-        return f"{table.title()}HistoryLate", f"Changes of {table} {minutes}"
-    counted = {
-        "conversations": "Conversations",
-        "leads": "Leads",
-        "analytics": "Page loads",
-        "deliveries": "Webhooks that were sent",
-    }[table]
-    name = "TalliesLate" if table == "conversations" else f"{table.title()}TalliesLate"
-    return name, f"{counted} take more than five minutes to be counted"
-
-
-def _delivery_alarms() -> Resources:
-    by_name = {one.name: one for one in FUNCTIONS}
-    failures = {"DeliveriesFailing": ("deliver", ""), "SlowDeliveriesFailing": ("deliver_slow", " to slow receivers")}
-    alarms: Resources = {}
-    # Failures of the function only. An unreachable receiver is an outcome, which the ledger records.
-    for name, (function, receivers) in failures.items():
-        metric = _metric("AWS/Lambda", "Errors", "Sum", _of_function(by_name[function]))
-        alarms |= _alarm(name, f"The function that delivers webhooks{receivers} fails", metric, threshold=5)
-    # Failures of receivers: a custom metric (chalicelib/telemetry.py) in the namespace of the stage.
-    metric = _metric({"Ref": "Name"}, "failedDeliveries", "Sum")
-    return alarms | _alarm("WebhooksRefused", "Receivers reject webhooks or are unreachable", metric, threshold=20)
-
-
-def _queue_alarms() -> Resources:
-    waiting = {
-        "FanOutLate": ("FanOutQueue", "Continuations of a fan-out wait for more than 5 minutes", _LATE_SECONDS),
-        "DeliveriesLate": (
-            "DeliveriesQueue",
-            "Webhooks wait for more than 5 minutes before they are sent",
-            _LATE_SECONDS,
+        # All tables of the region: a query cannot select some of them. Without a query, 48 metrics would be needed.
+        "DatabaseThrottled": _alarm(
+            "DatabaseThrottled",
+            f"DynamoDB throttles requests. {_DOC}",
+            {"Metrics": [{"Id": "throttled", "Expression": throttled, "Period": _FIVE_MINUTES}]},
+            threshold=100,
+            periods=3,
         ),
-        "SlowDeliveriesLate": (
-            "SlowDeliveriesQueue",
-            "Webhooks to slow receivers wait for more than an hour before they are sent",
-            _SLOW_LATE_SECONDS,
+        # The check is the only source of its metric, so a check that does not run notifies the topic, too.
+        "PartsBroken": _alarm(
+            "PartsBroken",
+            f"An event source mapping or a key does not work, or the check of them does not run. {_DOC}",
+            {**_metric({"Ref": "Name"}, "brokenParts"), "Statistic": "Maximum", "Period": _FIVE_MINUTES},
+            threshold=1,
+            periods=3,
+            missing={"TreatMissingData": "missing", "InsufficientDataActions": [{"Ref": "AlarmsTopic"}]},
         ),
     }
-    dead = {
-        "DeadDeliveries": "Webhooks or stream records are dead letters: run `infra.cams redrive-streams` today",
-        "DeadCascades": "The cascading deletion of an agent has failed",
-        "DeadErasures": "An erasure, or the expiry of conversations, has failed and is no longer retried",
-        "DeadTallies": "A count of conversations has failed and is no longer retried",
-        "DeadNotifications": "Mails about waiting conversations have failed and are no longer retried",
-    }
-    alarms: Resources = {}
-    for name, (queue, description, threshold) in waiting.items():
-        metric = _metric("AWS/SQS", "ApproximateAgeOfOldestMessage", "Maximum", _of_queue(queue), period=60)
-        alarms |= _alarm(name, description, metric, threshold=threshold, periods=5)
-    for name, description in dead.items():
-        dead_letters = _of_queue(f"{name}Queue")
-        metric = _metric("AWS/SQS", "ApproximateNumberOfMessagesVisible", "Maximum", dead_letters, period=60)
-        alarms |= _alarm(name, description, metric, threshold=1)
-    return alarms
 
 
-def _alarm(name: str, description: str, metric: dict[str, Any], *, threshold: int, periods: int = 1) -> Resources:
+def _function_alarms() -> Resources:
+    """Return the alarms on functions. A function that fails also makes its stream late, and its mapping report it."""
+    events, history, tallies, deliveries = map(_metric_of_functions, ("fan_out_", "history_", "tally_", "deliver"))
+    late = "take more than five minutes to"
+    queues = [
+        _metric("AWS/SQS", "ApproximateAgeOfOldestMessageInQuietGroups", _queue(one))
+        for one in ("FanOutQueue", "DeliveriesQueue")
+    ]
     return {
-        name: {
-            "Type": "AWS::CloudWatch::Alarm",
-            "Condition": "IsServing",
-            "Properties": {
-                "AlarmName": {"Fn::Sub": f"{_NAME}-{name}"},
-                "AlarmDescription": description,
-                "AlarmActions": [{"Ref": "AlarmsTopic"}],
-                "OKActions": [{"Ref": "AlarmsTopic"}],
-                "ComparisonOperator": "GreaterThanOrEqualToThreshold",
-                "TreatMissingData": "notBreaching",
-                **metric,
-                "EvaluationPeriods": periods,
-                "Threshold": threshold,
-            },
-        }
+        **_late("EventsLate", "Changes take over a minute to become events.", events("IteratorAge"), _FAN_OUT_LATE_MS),
+        **_late("HistoryLate", f"Changes {late} appear in the history.", history("IteratorAge"), _LATE_MS),
+        **_late("TalliesLate", f"Reports and counts {late} follow changes.", tallies("IteratorAge"), _LATE_MS),
+        # Without the messages of workspaces that cause a backlog: the queues are fair.
+        **_late("DeliveriesLate", "Webhooks wait for more than five minutes.", queues, _LATE_SECONDS),
+        # Failures of the functions only. An unreachable receiver is an outcome, which the ledger records.
+        "DeliveriesFailing": _alarm(
+            "DeliveriesFailing",
+            f"The functions that deliver webhooks fail. {_DOC}",
+            _combined("SUM", "Sum", deliveries("Errors"), _FIVE_MINUTES),
+            threshold=5,
+        ),
     }
 
 
-def _metric(
-    namespace: Any, name: str, statistic: str, dimensions: list[dict[str, Any]] | None = None, *, period: int = 300
+def _dead_letter_alarms() -> Resources:
+    redrive = "python -m infra.cams redrive-streams"
+    descriptions = {
+        "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{redrive}` today. {_REDRIVE}",
+        "DeadCascades": f"The cascading deletion of an agent has failed. {_REDRIVE}",
+        "DeadErasures": f"An erasure, or the expiry of conversations, has failed. {_REDRIVE}",
+        "DeadTallies": "A count has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
+        "DeadNotifications": f"Mails about waiting conversations have failed. {_REDRIVE}",
+    }
+    metric = "ApproximateNumberOfMessagesVisible"
+    return {
+        name: _alarm(
+            name,
+            description,
+            {**_metric("AWS/SQS", metric, _queue(f"{name}Queue")), "Statistic": "Maximum", "Period": _MINUTE},
+            threshold=1,
+        )
+        for name, description in descriptions.items()
+    }
+
+
+def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
+    combined = _combined("MAX", "Maximum", metrics, _MINUTE)
+    return {name: _alarm(name, f"{description} {_DOC}", combined, threshold=threshold, periods=5)}
+
+
+def _alarm(
+    name: str,
+    description: str,
+    metric: dict[str, Any],
+    *,
+    threshold: int,
+    periods: int = 1,
+    missing: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    metric = {"Namespace": namespace, "MetricName": name, "Statistic": statistic, "Period": period}
-    return {**metric, "Dimensions": dimensions} if dimensions else metric
+    properties = {
+        "AlarmName": {"Fn::Sub": f"{NAME}-{name}"},
+        "AlarmDescription": description,
+        "AlarmActions": [{"Ref": "AlarmsTopic"}],
+        "OKActions": [{"Ref": "AlarmsTopic"}],
+        "ComparisonOperator": "GreaterThanOrEqualToThreshold",
+        **(missing or {"TreatMissingData": "notBreaching"}),
+        **metric,
+        "EvaluationPeriods": periods,
+        "Threshold": threshold,
+    }
+    return {"Type": "AWS::CloudWatch::Alarm", "Condition": "IsServing", "Properties": properties}
 
 
-def _of_function(function: Function) -> list[dict[str, Any]]:
-    return [{"Name": "FunctionName", "Value": {"Fn::Sub": function.deployed_name(_NAME)}}]
+def _combined(expression: str, statistic: str, metrics: list[dict[str, Any]], period: int) -> dict[str, Any]:
+    """Return one value for several metrics. A metric without data counts as 0."""
+    ids = [f"m{number}" for number in range(len(metrics))]
+    stats = [{"Metric": one, "Period": period, "Stat": statistic} for one in metrics]
+    filled = ",".join(f"FILL({one},0)" for one in ids)
+    total = {"Id": "total", "Expression": f"{expression}([{filled}])"}
+    parts = [{"Id": one, "MetricStat": stat, "ReturnData": False} for one, stat in zip(ids, stats, strict=True)]
+    return {"Metrics": [total, *parts]}
 
 
-def _of_queue(logical_id: str) -> list[dict[str, Any]]:
-    return [{"Name": "QueueName", "Value": {"Fn::GetAtt": [logical_id, "QueueName"]}}]
+def _metric(namespace: Any, name: str, dimensions: dict[str, Any] | None = None) -> dict[str, Any]:
+    metric: dict[str, Any] = {"Namespace": namespace, "MetricName": name}
+    if dimensions:
+        metric["Dimensions"] = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+    return metric
+
+
+def _metric_of_functions(prefix: str) -> Callable[[str], list[dict[str, Any]]]:
+    """Return a function that returns a metric of all functions whose names begin with the prefix."""
+    functions = [one.deployed_name(NAME) for one in FUNCTIONS if one.name.startswith(prefix)]
+    return lambda metric: [_metric("AWS/Lambda", metric, {"FunctionName": {"Fn::Sub": one}}) for one in functions]
+
+
+def _queue(logical_id: str) -> dict[str, Any]:
+    return {"QueueName": {"Fn::GetAtt": [logical_id, "QueueName"]}}
 
 
 def _camel_case(name: str) -> str:

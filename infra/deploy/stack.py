@@ -23,7 +23,7 @@ _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
 # What a later operation on the stack keeps unless it sets another value.
-_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion")
+_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion", "AlarmsEmail", "MonthlyBudget")
 NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 """The statuses of a stack that has nothing in it."""
 
@@ -150,6 +150,7 @@ def _request(
     return {
         "StackName": name,
         "TemplateBody": template.body(template.build()),
+        "Capabilities": ["CAPABILITY_IAM"],
         "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
     }
 

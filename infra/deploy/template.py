@@ -1,4 +1,4 @@
-"""The whole CloudFormation template: `infra/template.yaml` with the log groups and alarms of `monitoring`."""
+"""The whole CloudFormation template: `infra/template.yaml` with log groups and alarms (`monitoring`) and a check."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Any
 
 import yaml
 
-from infra.deploy import monitoring
+from infra.deploy import monitoring, self_check_resources
 from infra.tables import TEMPLATE
 
 
 def build() -> dict[str, Any]:
     """Return the template of a stack."""
     template: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    return {**template, "Resources": {**template["Resources"], **monitoring.log_groups(), **monitoring.alarms()}}
+    generated = {**monitoring.log_groups(), **monitoring.alarms(), **self_check_resources.build()}
+    return {**template, "Resources": {**template["Resources"], **generated}}
 
 
 def body(template: dict[str, Any]) -> str:

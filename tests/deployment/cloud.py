@@ -39,6 +39,7 @@ _SERVICES = (
     "cloudformation",
     "dynamodb",
     "dynamodbstreams",
+    "events",
     "iam",
     "kms",
     "lambda",

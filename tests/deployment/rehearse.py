@@ -27,6 +27,7 @@ from infra.package import wheels
 from tests.deployment import cloud, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, run, until
 from tests.deployment.rehearsal_client import Gateway
+from tests.deployment.rehearsal_monitoring import EMAIL, check_monitoring
 from tests.deployment.rehearsal_operations import call_every_operation
 from tests.deployment.rehearsal_queues import EVENT_TYPES, Receiver, await_webhooks, check_other_queues
 from tests.deployment.rehearsal_redrive import check_redrive
@@ -80,6 +81,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             note(f"{check_gateway_responses(here, api)} cases")
         with _step("limits"):
             _check_limits(here)
+        with _step("monitoring") as note:
+            note(f"{check_monitoring(here)} alarms")
         with _step("webhooks") as note:
             note(f"{await_webhooks(receiver)} received")
         with _step("other queues"):
@@ -150,9 +153,10 @@ def _deploy_half(here: cloud.Cloud) -> None:
 def _check_functions(here: cloud.Cloud) -> None:
     """Check that the account has the functions and roles of the application, and no others."""
     roles, functions = _names(here)
-    if functions != {one.deployed_name(NAME) for one in FUNCTIONS}:
+    if functions != {f"{NAME}-check", *(one.deployed_name(NAME) for one in FUNCTIONS)}:
         raise Failed(f"The account has other functions: {functions}")
-    if roles != {f"{NAME}-{one.name}" for one in FUNCTIONS}:
+    of_check = {one for one in roles if one.startswith(f"{NAME}-CheckRole-")}
+    if len(of_check) != 1 or roles - of_check != {f"{NAME}-{one.name}" for one in FUNCTIONS}:
         raise Failed(f"The account has other roles: {roles}")
 
 
@@ -171,8 +175,9 @@ def _create_workspace(here: cloud.Cloud) -> dict[str, str]:
 
 
 # The operator's settings of the stage. The emulator's account may be too small for the defaults.
-_LIMITS: dict[str, dict[str, Any]] = {
+_LIMITS: dict[str, Any] = {
     "throttle": {"rate": 500, "burst": 200},
+    "alarms_email": EMAIL,
     "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": 2}},
 }
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 from benchmarks.results import PRICES
 from infra.cams import prices
-from infra.deploy import template
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
@@ -26,8 +25,3 @@ def test_the_costs_follow_from_the_counted_units() -> None:
         reads, writes = units[name]
         cost = prices.units(reads, writes) * 1e6
         assert (database, total) == (f"{cost:.2f}", f"{cost + overhead:.2f}"), name
-
-
-def test_the_documented_number_of_alarms_is_right() -> None:
-    text = (ROOT / "docs/operate.md").read_text("utf-8")
-    assert f"for {len(template.declared('AWS::CloudWatch::Alarm'))} alarms" in text

@@ -109,13 +109,6 @@ def test_every_function_has_a_log_group_with_a_retention_period(function: Functi
     assert groups[f"/aws/lambda/{function.deployed_name('${Name}')}"]["RetentionInDays"] == 30
 
 
-def test_every_stream_has_an_alarm_on_its_iterator_age() -> None:
-    watched = [one["Dimensions"][0]["Value"] for one in properties("AWS::CloudWatch::Alarm") if "Dimensions" in one]
-    for function in FUNCTIONS:
-        if function.stream:
-            assert {"Fn::Sub": function.deployed_name("${Name}")} in watched
-
-
 def test_at_most_two_functions_read_a_stream() -> None:
     """DynamoDB throttles a third reader of a shard."""
     assert max(Counter(_STREAMS).values()) <= 2

@@ -9,7 +9,7 @@ import pytest
 from botocore.loaders import Loader
 from moto import mock_aws
 
-from infra.deploy import gateway_responses, template
+from infra.deploy import gateway_responses
 from tests.described import document
 from tests.selection import one_of_each
 
@@ -171,9 +171,3 @@ class Gateway:
 
     def create_deployment(self, **target: str) -> None:
         assert target == {"restApiId": "api", "stageName": STAGE}
-
-
-def test_the_alarm_on_deliveries_watches_its_own_stage_only() -> None:
-    (alarm,) = [one for one in template.declared("AWS::CloudWatch::Alarm") if one["MetricName"] == "failedDeliveries"]
-    assert alarm["Namespace"] == {"Ref": "Name"}
-    assert "Dimensions" not in alarm

@@ -1,0 +1,74 @@
+"""The address that is notified of alarms, and the budget of the account: settings of a stage in `.chalice/config.json`.
+
+    "alarms_email": "ops@example.com",
+    "monthly_budget": 200
+
+The stack keeps both, so a deployment from another machine needs neither.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from infra.deploy import stack, stage
+
+_EMAIL, _BUDGET = "AlarmsEmail", "MonthlyBudget"
+# One address, without a display name, quotes or comments. SNS accepts no others.
+_ADDRESS = re.compile(r"[^\s@\"'(),:;<>\[\\\]]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
+
+
+def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
+    """Yield a sentence for each invalid setting."""
+    email, budget = settings.get("alarms_email", ""), settings.get("monthly_budget", 0)
+    if email and not _is_address(email):
+        yield f"alarms_email of stage {stage_name} is {email!r}: use one address, such as ops@example.com."
+    if isinstance(budget, bool) or not isinstance(budget, int) or budget < 0:
+        yield f"monthly_budget of stage {stage_name} is {budget!r}: use a whole number of dollars, 0 for no budget."
+    elif budget and email == "":
+        yield f"monthly_budget of stage {stage_name} notifies alarms_email: set alarms_email, too."
+
+
+def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict[str, str]:
+    """Return the parameters of the stack that the settings determine, and print a change of a deployed one.
+
+    Asks for the address if neither the settings nor the stack have one, and somebody can answer.
+    """
+    deployed = stack.parameters_of(cloudformation, name, (_EMAIL, _BUDGET))
+    wanted = {}
+    if "alarms_email" in settings:
+        wanted[_EMAIL] = str(settings["alarms_email"])
+    elif not deployed.get(_EMAIL):
+        wanted[_EMAIL] = _ask()
+    if "monthly_budget" in settings:
+        wanted[_BUDGET] = str(settings["monthly_budget"])
+    for setting, parameter in (("alarms_email", _EMAIL), ("monthly_budget", _BUDGET)):
+        if parameter in deployed and wanted.get(parameter, deployed[parameter]) != deployed[parameter]:
+            click.echo(f"  {setting}: {deployed[parameter] or 'none'} -> {wanted[parameter] or 'none'}")
+    return wanted
+
+
+def notice(cloudformation: Any, name: str) -> str:
+    """Return a sentence that names who is notified of alarms."""
+    email = stack.parameters_of(cloudformation, name, (_EMAIL,)).get(_EMAIL)
+    if email:
+        return f"Alarms go to {email}. If it has not confirmed yet: AWS has sent it a mail with a link."
+    return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
+
+
+def _ask() -> str:
+    if not sys.stdin.isatty():
+        return ""
+    while True:
+        typed = str(click.prompt("Email address for alarms (Enter for none)", default="", show_default=False)).strip()
+        if not typed or _is_address(typed):
+            return typed
+        click.echo("This is no email address.")
+
+
+def _is_address(text: Any) -> bool:
+    return isinstance(text, str) and len(text) <= 254 and _ADDRESS.fullmatch(text) is not None

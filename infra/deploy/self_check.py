@@ -1,0 +1,43 @@
+"""The function that checks the event source mappings and the keys of a stage every five minutes.
+
+A disabled mapping, or a key that is about to be deleted, produces no metric. CloudFormation creates the function from
+the text of this module (`monitoring`), so it imports nothing of the project.
+"""
+
+import json
+import os
+import time
+from typing import Any
+
+import boto3
+
+
+def check(event: Any, context: Any) -> list[str]:
+    """Log the number of parts that do not work as the metric `brokenParts`, and a sentence for each; return them."""
+    found = mapping_problems(boto3.client("lambda"), os.environ["FUNCTIONS"].split())
+    found += key_problems(boto3.client("kms"), os.environ["KEYS"].split())
+    metric = {"Namespace": os.environ["NAME"], "Dimensions": [[]], "Metrics": [{"Name": "brokenParts"}]}
+    emf = {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [metric]}
+    print(json.dumps({"_aws": emf, "brokenParts": len(found), "problems": found}))
+    return found
+
+
+def mapping_problems(client: Any, functions: list[str]) -> list[str]:
+    """Return a sentence for each function without an enabled mapping whose last call succeeded."""
+    pages = client.get_paginator("list_event_source_mappings").paginate()
+    mappings = {one["FunctionArn"].split(":")[6]: one for page in pages for one in page["EventSourceMappings"]}
+    found = []
+    for name in functions:
+        one = mappings.get(name, {})
+        state, result = one.get("State", "missing"), one.get("LastProcessingResult") or ""
+        if state not in ("Enabled", "Creating", "Enabling", "Updating"):
+            found.append(f"The event source mapping of {name} is {state}.")
+        elif result.startswith("PROBLEM"):
+            found.append(f"The event source mapping of {name} reports: {result}")
+    return found
+
+
+def key_problems(client: Any, keys: list[str]) -> list[str]:
+    """Return a sentence for each key that cannot be used."""
+    states = {key: client.describe_key(KeyId=key)["KeyMetadata"]["KeyState"] for key in keys}
+    return [f"The key {key} is {state}." for key, state in states.items() if state != "Enabled"]

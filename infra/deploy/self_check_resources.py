@@ -1,0 +1,75 @@
+"""The resources of the check of a stage (`self_check`): a function, its role, its log group and its schedule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from infra.deploy import self_check
+from infra.deploy.functions import FUNCTIONS
+from infra.deploy.monitoring import NAME, Resources, log_group
+
+_FUNCTION = f"{NAME}-check"
+_RUNTIME = "python3.13"
+_KEYS = [{"Fn::If": ["OwnsKey", {"Fn::GetAtt": ["EncryptionKey", "Arn"]}, {"Ref": "KeyArn"}]}]
+_KEYS += [{"Fn::GetAtt": ["ReceiptKey", "Arn"]}]
+
+
+def build() -> Resources:
+    """Return the resources. They are independent of the package, which the check shall outlive."""
+    target = {"Id": "check", "Arn": {"Fn::GetAtt": ["Check", "Arn"]}}
+    schedule = {"ScheduleExpression": "rate(5 minutes)", "Targets": [target]}
+    permission = {
+        "Action": "lambda:InvokeFunction",
+        "FunctionName": {"Ref": "Check"},
+        "Principal": "events.amazonaws.com",
+        "SourceArn": {"Fn::GetAtt": ["CheckSchedule", "Arn"]},
+    }
+    return {
+        "CheckLog": log_group(_FUNCTION),
+        "CheckRole": _serving("AWS::IAM::Role", _role()),
+        "Check": _serving("AWS::Lambda::Function", _function()) | {"DependsOn": "CheckLog"},
+        "CheckSchedule": _serving("AWS::Events::Rule", schedule),
+        "CheckPermission": _serving("AWS::Lambda::Permission", permission),
+    }
+
+
+def _function() -> dict[str, Any]:
+    names = [one.deployed_name(NAME) for one in FUNCTIONS if one.stream or one.queue]
+    variables = {
+        "NAME": {"Ref": "Name"},
+        "FUNCTIONS": {"Fn::Sub": " ".join(names)},
+        "KEYS": {"Fn::Join": [" ", _KEYS]},
+    }
+    return {
+        "FunctionName": {"Fn::Sub": _FUNCTION},
+        "Handler": "index.check",
+        "Runtime": _RUNTIME,
+        "Timeout": 60,
+        "Role": {"Fn::GetAtt": ["CheckRole", "Arn"]},
+        "Environment": {"Variables": variables},
+        "Code": {"ZipFile": Path(self_check.__file__).read_text(encoding="utf-8")},
+    }
+
+
+def _role() -> dict[str, Any]:
+    log = "arn:${AWS::Partition}:logs:${AWS::Region}:${AWS::AccountId}:log-group:/aws/lambda/"
+    statements = [
+        # Lambda knows no permission for the mappings of some functions only.
+        {"Effect": "Allow", "Action": "lambda:ListEventSourceMappings", "Resource": "*"},
+        {"Effect": "Allow", "Action": "kms:DescribeKey", "Resource": _KEYS},
+        {
+            "Effect": "Allow",
+            "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+            "Resource": {"Fn::Sub": f"{log}{_FUNCTION}:*"},
+        },
+    ]
+    lambda_ = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    return {
+        "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [lambda_]},
+        "Policies": [{"PolicyName": "check", "PolicyDocument": {"Version": "2012-10-17", "Statement": statements}}],
+    }
+
+
+def _serving(kind: str, properties: dict[str, Any]) -> dict[str, Any]:
+    return {"Type": kind, "Condition": "IsServing", "Properties": properties}

@@ -1,0 +1,40 @@
+"""The monitoring of a deployed stage: its alarms, its subscription, and what the check of the stage reports."""
+
+from infra.deploy import template
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, Failed, run
+
+EMAIL = "ops@example.com"
+_CHECK = "from infra.deploy import self_check; print(*self_check.check({}, None), sep='\\n')"
+
+
+def check_monitoring(here: cloud.Cloud) -> int:
+    """Check the monitoring, with a mapping that is disabled for a moment; returns the number of alarms.
+
+    The emulator's functions have no SDK, so the check runs outside, with the variables of the deployed function.
+    """
+    alarms = {one["AlarmName"] for one in here.sdk("cloudwatch").describe_alarms()["MetricAlarms"]}
+    declared = {one["AlarmName"]["Fn::Sub"].replace("${Name}", NAME) for one in _declared_alarms()}
+    if alarms != declared:
+        raise Failed(f"The account has other alarms: {alarms ^ declared}")
+    subscribed = [one["Endpoint"] for one in here.sdk("sns").list_subscriptions()["Subscriptions"]]
+    if subscribed != [EMAIL]:
+        raise Failed(f"Alarms notify {subscribed}, not {EMAIL}.")
+    _expect(here, "")
+    awslambda = here.sdk("lambda")
+    (mapping,) = awslambda.list_event_source_mappings(FunctionName=f"{NAME}-history_webhooks")["EventSourceMappings"]
+    awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    _expect(here, f"The event source mapping of {NAME}-history_webhooks is Disabled.")
+    awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+    return len(alarms)
+
+
+def _declared_alarms() -> list[dict[str, dict[str, str]]]:
+    return template.declared("AWS::CloudWatch::Alarm")
+
+
+def _expect(here: cloud.Cloud, problem: str) -> None:
+    function = here.sdk("lambda").get_function_configuration(FunctionName=f"{NAME}-check")
+    reported = run(here, "-c", _CHECK, **function["Environment"]["Variables"]).partition("\n")[2].strip()
+    if reported != problem:
+        raise Failed(f"The check reports {reported!r} instead of {problem!r}.")

@@ -1,0 +1,132 @@
+"""The alarms: what they watch, what raises none, and their table in docs/operate.md."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from infra.deploy import self_check, template
+from infra.deploy.functions import FUNCTIONS
+
+ROOT = Path(__file__).resolve().parents[2]
+ALARMS: dict[str, dict[str, Any]] = {
+    one["AlarmName"]["Fn::Sub"].removeprefix("${Name}-"): one for one in template.declared("AWS::CloudWatch::Alarm")
+}
+_FIRST_FUNCTION = "cams-prod-deliver"
+
+
+def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics of an alarm; for a query, the query."""
+    if "Metrics" not in alarm:
+        return [alarm]
+    return [one["MetricStat"]["Metric"] for one in alarm["Metrics"] if "MetricStat" in one] or alarm["Metrics"]
+
+
+def watched(name: str) -> set[str]:
+    """The functions or queues whose metric `name` an alarm watches."""
+    found = [one for alarm in ALARMS.values() for one in metrics(alarm) if one.get("MetricName") == name]
+    return {json.dumps(one["Dimensions"][0]["Value"]) for one in found}
+
+
+def test_an_alarm_watches_the_age_of_every_stream() -> None:
+    expected = {json.dumps({"Fn::Sub": one.deployed_name("${Name}")}) for one in FUNCTIONS if one.stream}
+    assert watched("IteratorAge") == expected
+
+
+def test_an_alarm_refers_to_at_most_ten_metrics() -> None:
+    """CloudWatch accepts no more in an expression."""
+    assert {name for name, alarm in ALARMS.items() if len(metrics(alarm)) > 10} == set()
+
+
+def test_a_failing_receiver_raises_no_alarm() -> None:
+    """Its failures are in the metric `failedDeliveries`, and its webhooks wait in the slow queue."""
+    for alarm in ALARMS.values():
+        assert "failedDeliveries" not in json.dumps(alarm)
+        assert "SlowDeliveriesQueue" not in json.dumps(alarm)
+    # A workspace that causes a backlog is not in a quiet group.
+    assert not watched("ApproximateAgeOfOldestMessage")
+    assert len(watched("ApproximateAgeOfOldestMessageInQuietGroups")) == 2
+
+
+def test_every_description_says_what_to_do() -> None:
+    document = (ROOT / "docs/operate.md").read_text("utf-8")
+    for alarm in ALARMS.values():
+        command = re.search(r"`([^`]+)`", alarm["AlarmDescription"])
+        section = re.search(r"docs/operate\.md, section ([A-Z][a-z ]+)", alarm["AlarmDescription"])
+        assert command or section, alarm
+        if section:
+            assert f"## {section[1]}\n" in document
+    assert "`python -m infra.cams redrive-streams`" in ALARMS["DeadDeliveries"]["AlarmDescription"]
+
+
+def test_the_document_lists_exactly_the_alarms() -> None:
+    text = (ROOT / "docs/operate.md").read_text("utf-8").split("\n## Alarms\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert [name for row in rows for name in re.findall(r"`(\w+)`", row)] == list(ALARMS)
+
+
+def test_the_documented_price_of_the_alarms_is_right() -> None:
+    text = (ROOT / "docs/operate.md").read_text("utf-8")
+    number = sum(len(metrics(alarm)) for alarm in ALARMS.values())
+    assert f"for {len(ALARMS)} alarms on {number} metrics (0.10 for each metric)" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("mapping", "problem"),
+    [
+        ({"State": "Enabled", "LastProcessingResult": "OK"}, None),
+        ({"State": "Enabled"}, None),
+        ({"State": "Updating"}, None),
+        ({"State": "Disabled"}, "The event source mapping of cams-prod-deliver is Disabled."),
+        (None, "The event source mapping of cams-prod-deliver is missing."),
+        (
+            {"State": "Enabled", "LastProcessingResult": "PROBLEM: Function call failed"},
+            "The event source mapping of cams-prod-deliver reports: PROBLEM: Function call failed",
+        ),
+    ],
+)
+def test_the_check_reports_a_mapping_that_does_not_work(mapping: dict[str, Any] | None, problem: str | None) -> None:
+    class Lambda:
+        def get_paginator(self, _: str) -> Any:
+            return self
+
+        def paginate(self) -> list[dict[str, Any]]:
+            arn = f"arn:aws:lambda:eu-west-1:1:function:{_FIRST_FUNCTION}"
+            found = [{"FunctionArn": arn, **mapping}] if mapping else []
+            other = {"FunctionArn": f"{arn}_slow", "State": "Disabled"}
+            return [{"EventSourceMappings": [other]}, {"EventSourceMappings": found}]
+
+    assert self_check.mapping_problems(Lambda(), [_FIRST_FUNCTION]) == ([problem] if problem else [])
+
+
+def test_the_check_reports_a_key_that_is_about_to_be_deleted(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with mock_aws():
+        kms = boto3.client("kms")
+        keys = [kms.create_key()["KeyMetadata"]["KeyId"] for _ in range(2)]
+        for name, value in {"NAME": "cams-prod", "FUNCTIONS": "", "KEYS": " ".join(keys)}.items():
+            monkeypatch.setenv(name, value)
+        assert self_check.check({}, None) == []
+        kms.schedule_key_deletion(KeyId=keys[1], PendingWindowInDays=30)
+        assert self_check.check({}, None) == [f"The key {keys[1]} is PendingDeletion."]
+    line = json.loads(capsys.readouterr().out.splitlines()[-1])
+    (metric,) = line["_aws"]["CloudWatchMetrics"]
+    assert (metric["Namespace"], metric["Dimensions"], line[metric["Metrics"][0]["Name"]]) == ("cams-prod", [[]], 1)
+
+
+def test_the_check_knows_every_function_with_an_event_source() -> None:
+    (function,) = template.declared("AWS::Lambda::Function")
+    names = function["Environment"]["Variables"]["FUNCTIONS"]["Fn::Sub"].split()
+    assert names == [one.deployed_name("${Name}") for one in FUNCTIONS if one.stream or one.queue]
+    assert function["Code"]["ZipFile"] == Path(self_check.__file__).read_text("utf-8")
+
+
+def test_a_check_that_does_not_run_is_noticed_after_the_first_one() -> None:
+    """A new alarm has the state INSUFFICIENT_DATA, so a first deployment notifies nobody."""
+    alarm = ALARMS["PartsBroken"]
+    assert (alarm["TreatMissingData"], alarm["InsufficientDataActions"]) == ("missing", alarm["AlarmActions"])

@@ -1,0 +1,76 @@
+"""The address for alarms and the budget: validated, asked for once, kept by the stack."""
+
+from typing import Any
+
+import click
+import pytest
+
+from infra.deploy import operator_email, stack
+
+
+@pytest.fixture
+def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The parameters of the deployed stack."""
+    parameters: dict[str, str] = {}
+    monkeypatch.setattr(stack, "parameters_of", lambda *_: parameters)
+    return parameters
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What an operator types at a terminal."""
+    typed: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr(click, "prompt", lambda *_, **__: typed.pop(0))
+    return typed
+
+
+def wanted(settings: dict[str, Any]) -> dict[str, str]:
+    return operator_email.parameters(None, "cams-prod", settings)
+
+
+@pytest.mark.parametrize("address", ["ops@example.com", "first.last+cams@mail.example.co.uk"])
+def test_an_address_is_accepted(address: str) -> None:
+    assert list(operator_email.problems({"alarms_email": address}, "prod")) == []
+
+
+@pytest.mark.parametrize(
+    "address", ["ops", "ops@example", "a b@example.com", "Ops <ops@example.com>", "a@b.c,d@e.f", 7]
+)
+def test_an_invalid_address_is_refused(address: Any) -> None:
+    (problem,) = operator_email.problems({"alarms_email": address}, "prod")
+    assert problem == f"alarms_email of stage prod is {address!r}: use one address, such as ops@example.com."
+
+
+@pytest.mark.parametrize("budget", [-1, "200", True, 1.5])
+def test_an_invalid_budget_is_refused(budget: Any) -> None:
+    (problem,) = operator_email.problems({"monthly_budget": budget, "alarms_email": "a@b.de"}, "prod")
+    assert "use a whole number of dollars" in problem
+
+
+def test_the_first_deployment_asks_until_the_address_is_valid(deployed: dict[str, str], answers: list[str]) -> None:
+    answers += ["ops", " ops@example.com "]
+    assert wanted({}) == {"AlarmsEmail": "ops@example.com"}
+
+
+def test_enter_skips_the_question(deployed: dict[str, str], answers: list[str]) -> None:
+    answers += [""]
+    assert wanted({}) == {"AlarmsEmail": ""}
+
+
+def test_without_a_terminal_nothing_is_asked(deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    assert wanted({}) == {"AlarmsEmail": ""}
+    assert operator_email.notice(None, "cams-prod").startswith('Alarms notify nobody: set "alarms_email"')
+
+
+def test_a_deployed_address_is_kept_without_a_question(deployed: dict[str, str], answers: list[str]) -> None:
+    deployed["AlarmsEmail"] = "ops@example.com"
+    assert wanted({}) == {}
+    assert operator_email.notice(None, "cams-prod").startswith("Alarms go to ops@example.com.")
+
+
+def test_a_setting_wins_and_its_change_is_printed(deployed: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    deployed.update(AlarmsEmail="ops@example.com", MonthlyBudget="0")
+    assert wanted({"alarms_email": "", "monthly_budget": 200}) == {"AlarmsEmail": "", "MonthlyBudget": "200"}
+    assert capsys.readouterr().out == "  alarms_email: ops@example.com -> none\n  monthly_budget: 0 -> 200\n"
