@@ -20,7 +20,6 @@ from infra.local.children import RunError
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.console.browser import Browser
-from tests.selection import whole
 from tests.test_reports import Pipeline
 
 HOUR, DAY = 3_600, 86_400
@@ -198,7 +197,7 @@ def test_counting_again_changes_no_hour(workspace: NewWorkspace, pipeline: Pipel
     fill_and_compare(workspace, pipeline, 40)
 
 
-@whole
+@pytest.mark.long
 def test_the_api_counts_what_was_planned_at_length(workspace: NewWorkspace, pipeline: Pipeline) -> None:
     fill_and_compare(workspace, pipeline, 300)
 

@@ -36,7 +36,6 @@ from infra.deploy.functions import FUNCTIONS, Function
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.operations import populate
-from tests.selection import whole
 from tests.test_log_values import WATCHED, WATCHING, table_of
 from tests.webhooks import pipeline
 from tests.webhooks.conftest import inbox, stream  # noqa: F401 - the fixtures
@@ -210,7 +209,7 @@ def distinct(records: list[Record]) -> list[Record]:
     return [*found.values()]
 
 
-@whole
+@pytest.mark.long
 @pytest.mark.parametrize("name", sorted(WATCHING))
 def test_the_record_of_another_workspace_is_processed_beside_each_wrong_record(
     name: str, records: Any, other_workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch

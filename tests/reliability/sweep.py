@@ -62,7 +62,6 @@ EVERY = [
     Case("token delete", "DELETE /v3/tokens/{token_id}"),
     DELETE_AGENT,
 ]
-LONG = {"state create, large", "state replace, large"} | {one.id for one in EVERY if "second page" in one.id}
 _WITH_INDEX = [_IN_CHUNKS, Case("", MESSAGES, {"messages": [message("last", mid="m9", **HUMAN)]})]
 _WRITE_ANALYTICS = next(case for case in CASES if case.id == "analytics write")
 # Earlier requests, in addition to the records that a case's path names.

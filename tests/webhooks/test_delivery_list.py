@@ -19,6 +19,13 @@ from tests.webhooks.pipeline import Inbox, Stream
 FAILURES = 5
 
 
+@pytest.fixture(autouse=True)
+def stop_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the clock: on a slow machine, the cached credential would expire while a test stores its deliveries."""
+    now = clock.milliseconds()
+    monkeypatch.setattr(clock, "milliseconds", lambda: now)
+
+
 @pytest.fixture
 def webhook_id(api: Api) -> str:
     found: str = api.post("/v3/webhooks", webhook_body()).data["id"]
