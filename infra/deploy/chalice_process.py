@@ -55,7 +55,11 @@ def run(project: Path, verb: str, stage: str) -> None:
             stdout=output,
             stderr=subprocess.STDOUT,
         )
-        code = process.wait()
+        try:
+            code = process.wait()
+        finally:  # after Ctrl-C: the lock of the stage is held until Chalice has ended
+            process.kill()
+            process.wait()
     if code:
         reason = _last_line(log) if code == 1 else f"exit code {code}."
         raise click.ClickException(f"`chalice {verb}` failed: {reason} Run the command again; {log} has the details.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from infra.deploy import (
     operator_email,
     stack,
     stage,
+    stage_lock,
     streams,
 )
 from infra.deploy.command_line import stage_option, step
@@ -36,8 +38,17 @@ def run(stage_name: str, own: stage.Settings) -> None:
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
         checks.run_all(session, name, stage_name, own)
-        layout = layouts.choose(session.client, name, stage_name)
-    alarms = operator_email.parameters(session.client("cloudformation"), name, own)
+    cloudformation = session.client("cloudformation")
+    alarms = operator_email.parameters(cloudformation, name, own)
+    if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
+        with step("new stack"):
+            stack.create(cloudformation, name, stage_name)
+    with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
+        _deploy(session, name, stage_name, own, alarms)
+
+
+def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, alarms: Mapping[str, str]) -> None:
+    layout = layouts.choose(session.client, name, stage_name)
     with step("stack"):
         settings = limits.with_reserved(session.client("lambda"), name, own)
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)

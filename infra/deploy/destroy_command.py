@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import chalice_process, chalice_state, checks, stack, teardown
+from infra.deploy import chalice_process, chalice_state, checks, stack, stage_lock, teardown
 from infra.deploy.command_line import stage_option, step
 
 
@@ -25,6 +25,16 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         typed = click.prompt(f"This deletes {scope} of stage {stage_name}. Type the stage name to confirm", default="")
         if typed != stage_name:
             raise click.ClickException("Not confirmed; nothing has been changed.")
+    with stage_lock.hold(session.client, name, f"delete --stage {stage_name}"):
+        _destroy(session, name, stage_name, delete_data=delete_data)
+    if not delete_data:
+        click.echo(
+            f"\nThe stack {name} keeps the tables and the key. `chalice deploy --stage {stage_name}` reuses them."
+        )
+
+
+def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool) -> None:
+    cloudformation = session.client("cloudformation")
     with step("chalice state"):
         lines = chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
     for line in lines:
@@ -41,5 +51,3 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     if delete_data:
         with step("data"):
             teardown.delete_data(session.client, name)
-        return
-    click.echo(f"\nThe stack {name} keeps the tables and the key. `chalice deploy --stage {stage_name}` reuses them.")

@@ -9,7 +9,7 @@ import sys
 import click
 from boto3.session import Session
 
-from infra.deploy import checks, deploy_command, recovery, stack, stage
+from infra.deploy import checks, deploy_command, recovery, stack, stage, stage_lock
 from infra.deploy.command_line import stage_option, step
 
 
@@ -29,14 +29,15 @@ def restore(stage_name: str, at: str, target: str) -> None:
     with step("tables"):
         for table in recovery.restore(dynamodb, source, name, when):
             click.echo(f"    {table}")
-    with step("settings"):
-        recovery.apply_settings(dynamodb, name)
-    with step("stack"):
-        if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
-            key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
-            stack.import_tables(cloudformation, name, target, key_arn)
-    with step("sample"):
-        _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
+    with stage_lock.hold(session.client, name, f"restore --to {target}"):
+        with step("settings"):
+            recovery.apply_settings(dynamodb, name)
+        with step("stack"):
+            if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
+                key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
+                stack.import_tables(cloudformation, name, target, key_arn)
+        with step("sample"):
+            _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
     deploy_command.run(target, stage.merge(stage.read(stage_name), stage.read(target)))
 
 

@@ -7,7 +7,8 @@ Protected tables would survive the rollback and block the next attempt.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -39,7 +40,7 @@ def blocking_reason(state: str | None, name: str) -> str | None:
     if state is None or state in _UPDATABLE or state in NEVER_CREATED:
         return None
     if state.endswith("_IN_PROGRESS"):
-        return f"Another operation on the stack {name} is running ({state}): wait until it has finished, then repeat."
+        return _conflict(name)
     if state == "UPDATE_ROLLBACK_FAILED":
         return (
             f"The rollback of the stack {name} failed ({state}): run "
@@ -48,17 +49,24 @@ def blocking_reason(state: str | None, name: str) -> str | None:
     return f"The stack {name} cannot be updated ({state}): look at its events, delete the stack, then repeat."
 
 
-def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
-    """Create the stack or update it to the template; returns its outputs. Raises ClickException on failure.
+def create(cloudformation: Any, name: str, stage: str) -> None:
+    """Create the stack, with the defaults of its parameters. Raises ClickException on failure.
 
-    `parameters` are those that the stage sets. The stack keeps its API, its key and its stored layout without them.
+    If two processes create it at the same time, CloudFormation refuses the second.
     """
     if status(cloudformation, name) in NEVER_CREATED:
         # A failed creation has been rolled back: the stack is empty and can only be deleted.
         delete(cloudformation, name)
-    if status(cloudformation, name) is None:
-        cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
-        _wait(cloudformation, name)
+    with _reported_conflicts(name):
+        cloudformation.create_stack(**_request(name, stage, {}, protected=False))
+    _wait(cloudformation, name)
+
+
+def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
+    """Update the stack to the template; returns its outputs. Raises ClickException on failure.
+
+    The stack keeps its API, its key and its stored layout unless `parameters` has them.
+    """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters))
     return outputs(cloudformation, name)
@@ -157,12 +165,29 @@ def _request(
 
 def _update(cloudformation: Any, **request: Any) -> None:
     try:
-        cloudformation.update_stack(**request)
+        with _reported_conflicts(request["StackName"]):
+            cloudformation.update_stack(**request)
     except ClientError as error:
         if "No updates are to be performed" in str(error):
             return
         raise
     _wait(cloudformation, request["StackName"])
+
+
+def _conflict(name: str) -> str:
+    return f"Another operation on the stack {name} is running: wait until it has finished, then repeat."
+
+
+@contextmanager
+def _reported_conflicts(name: str) -> Iterator[None]:
+    """Report in one sentence that another process has begun an operation since the checks."""
+    try:
+        yield
+    except ClientError as error:
+        code = error.response.get("Error", {}).get("Code")
+        if code == "AlreadyExistsException" or (code == "ValidationError" and "_IN_PROGRESS state" in str(error)):
+            raise click.ClickException(_conflict(name)) from error
+        raise
 
 
 def _wait(cloudformation: Any, name: str) -> None:
