@@ -77,6 +77,12 @@ def api_url(stage: str) -> str:
     return next(str(one["rest_api_url"]) for one in content["resources"] if one["resource_type"] == "rest_api")
 
 
+def api_id(stage: str) -> str | None:
+    """The id of the deployed API, None without one."""
+    content = json.loads(_path(stages.CHALICE_DIRECTORY, stage).read_text(encoding="utf-8"))
+    return next((str(one["rest_api_id"]) for one in content["resources"] if one["resource_type"] == "rest_api"), None)
+
+
 def place(stage: str) -> tuple[str, str] | None:
     """Return the region and the account of the last deployment from this machine, None if they are unknown."""
     try:

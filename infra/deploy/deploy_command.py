@@ -64,10 +64,8 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
         project = _stage_project(stage_name, stage.architecture(settings))
         stage.generate(project, stage_name, name, settings, outputs, variables)
     with step("functions"):
-        bucket = outputs["PackagesBucket"]
-        updates = chalice_process.run(project, "deploy", stage_name, CAMS_PACKAGES_BUCKET=bucket)
+        chalice_process.run(project, "deploy", stage_name)
         chalice_state.take_over(project, stage_name)
-    click.echo(f"    {updates}")
     with step("event sources"):
         event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(settings))
     url = chalice_state.api_url(stage_name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import chalice_process, chalice_state, checks, stack, stage_lock, teardown
+from infra.deploy import chalice_process, chalice_state, checks, domains, stack, stage_lock, teardown
 from infra.deploy.command_line import stage_option, step
 
 
@@ -37,6 +37,8 @@ def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool)
     cloudformation = session.client("cloudformation")
     with step("chalice state"):
         lines = chalice_state.reconcile(session.client, stage_name, name, stack.outputs(cloudformation, name))
+        if api_id := chalice_state.api_id(stage_name):
+            domains.require_unmapped(session.client("apigateway"), api_id)
     for line in lines:
         click.echo(f"    {line}")
     with step("limits"):
@@ -47,7 +49,6 @@ def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool)
         chalice_process.run(project, "delete", stage_name)
         chalice_state.take_over(project, stage_name)
     with step("stack"):
-        teardown.empty_packages(session.client, name)
         stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)
     if delete_data:
         with step("data"):

@@ -1,0 +1,26 @@
+"""The custom domains of an API. An operator maps them (docs/operate.md), and they outlive the stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+
+def require_unmapped(gateway: Any, api_id: str) -> None:
+    """Raise ClickException if a domain is mapped to the API: API Gateway does not delete such an API."""
+    for domain, base_path in _list_mappings(gateway, api_id):
+        raise click.ClickException(
+            f"The domain {domain} is mapped to this API, and API Gateway deletes no API with a mapping: run `aws "
+            f"apigateway delete-base-path-mapping --domain-name {domain} --base-path '{base_path}'`, then repeat."
+        )
+
+
+def _list_mappings(gateway: Any, api_id: str) -> Iterator[tuple[str, str]]:
+    """Yield the name and the base path of each mapping to the API."""
+    for page in gateway.get_paginator("get_domain_names").paginate():
+        for domain in page["items"]:
+            name = domain["domainName"]
+            for mappings in gateway.get_paginator("get_base_path_mappings").paginate(domainName=name):
+                yield from ((name, one["basePath"]) for one in mappings["items"] if one["restApiId"] == api_id)

@@ -1,0 +1,28 @@
+"""A domain of its own in front of the API: its requests have another host, and a path without the stage.
+
+Pages of the console are not compared: unlike AWS, the emulator adds the stage to the path in their event
+(tests/test_custom_domain.py has the events of AWS).
+"""
+
+from tests.deployment import cloud
+from tests.deployment.rehearsal import STAGE, Failed
+from tests.deployment.rehearsal_client import Gateway
+
+_DOMAIN = "cams.example.com"
+_CERTIFICATE = f"arn:aws:acm:{cloud.REGION}:{cloud.ACCOUNT}:certificate/rehearsal"
+_MAPPING = {"domainName": _DOMAIN, "basePath": "(none)"}
+
+
+def check_domain(here: cloud.Cloud, api: Gateway) -> None:
+    """Map a domain to the API, read a list through it, and remove it."""
+    gateway = here.sdk("apigateway")
+    (deployed,) = gateway.get_rest_apis()["items"]
+    gateway.create_domain_name(
+        domainName=_DOMAIN, regionalCertificateArn=_CERTIFICATE, endpointConfiguration={"types": ["REGIONAL"]}
+    )
+    gateway.create_base_path_mapping(**_MAPPING, restApiId=deployed["id"], stage=STAGE)
+    domain, host = Gateway(f"http://127.0.0.1:{here.port}", api.token), {"Host": _DOMAIN}
+    if domain.call("GET", "/v3/agents", headers=host) != api.call("GET", "/v3/agents"):
+        raise Failed("The domain and the address of the gateway have different agents.")
+    gateway.delete_base_path_mapping(**_MAPPING)
+    gateway.delete_domain_name(domainName=_DOMAIN)

@@ -1,0 +1,65 @@
+"""A deployment behind any address: no response depends on the host, and pages follow the path of the request."""
+
+import re
+from typing import Any
+
+import pytest
+from chalice.local import LambdaContext
+
+from app import app
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+
+# The path of a request before the route: a domain of its own, a base path of it, the address of the gateway.
+PREFIXES = ["", "/support", "/support/v1", "/prod"]
+HOST = "cams.host.example"
+PASSWORD = "a long enough password"
+
+
+def call(prefix: str, method: str, path: str, body: Any = None, **headers: str) -> dict[str, Any]:
+    event = Api().event(method, path, body, headers)
+    event["headers"]["host"] = HOST
+    event["requestContext"]["path"] = prefix + event["requestContext"]["path"]
+    response: dict[str, Any] = app(event, LambdaContext("api", 256))
+    return response
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_the_console_links_redirects_and_sets_its_cookie_below_the_path_of_the_request(
+    prefix: str, api: Api, workspace: NewWorkspace
+) -> None:
+    client = {"email": "someone@example.com", "dashboardPassword": PASSWORD, "name": "Someone"}
+    assert api.post("/v3/clients", {"client": client}).status == 200
+    home = f"/console/{workspace.workspace_id}"
+    form = f"email=someone%40example.com&password={PASSWORD.replace(' ', '+')}".encode()
+    kind = {"content-type": "application/x-www-form-urlencoded"}
+    signed_in = call(prefix, "POST", home, form, **kind)
+    assert signed_in["headers"]["Location"] == f"{prefix}{home}"
+    cookie = signed_in["headers"]["Set-Cookie"]
+    assert f"Path={prefix}{home};" in cookie
+    page = call(prefix, "GET", f"{home}/overview", cookie=cookie.partition(";")[0])
+    assert page["statusCode"] == 200
+    links = re.findall(r'(?:href|src|action)="([^"]*)"', page["body"])
+    assert links
+    assert [one for one in links if not one.startswith((f"{prefix}/console/", "#"))] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/v3/agents?pageSize=1", "/v2/agents/one", "/openapi.json", "/docs/", "/v3/agents/none"]
+)
+def test_a_response_of_the_api_is_the_same_behind_every_address(path: str, api: Api, workspace: NewWorkspace) -> None:
+    for name in ("one", "two"):
+        api.post(f"/v2/agents/{name}", {"title": name})
+    token = f"Bearer {workspace.workspace_key}"
+    first, *others = [call(prefix, "GET", path, authorization=token) for prefix in PREFIXES]
+    assert HOST not in first["body"]
+    for other in others:
+        assert (other["statusCode"], other["body"]) == (first["statusCode"], first["body"])
+        assert {**other["headers"], "X-Request-Id": ""} == {**first["headers"], "X-Request-Id": ""}
+
+
+def test_the_documents_name_their_own_address_relatively() -> None:
+    assert '"servers":[{"url":"."' in call("/prod", "GET", "/openapi.json")["body"]
+    page = call("/prod", "GET", "/docs")["body"]
+    links = re.findall(r'(?:href|src)="([^"]*)"', page)
+    assert [one for one in links if one.startswith("/")] == []
