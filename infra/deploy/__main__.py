@@ -1,5 +1,10 @@
 """`python -m infra.deploy`."""
 
-from infra.deploy.commands import deployment
+import sys
+
+try:
+    from infra.deploy.commands import deployment
+except ValueError as error:  # of an SDK client that an import creates
+    sys.exit(f"Error: {error}: correct AWS_ENDPOINT_URL, or unset it.")
 
 deployment(prog_name="python -m infra.deploy")

@@ -15,7 +15,9 @@ import traceback
 from pathlib import Path
 
 import click
+from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.deploy import sdk_errors
 from infra.local import lifeline
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -85,10 +87,12 @@ def main() -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """Chalice wraps the SDK's error and breaks its lines."""
+    """Return the error of the SDK, which Chalice wraps, in one line."""
     cause = getattr(error, "original_error", error)
+    if isinstance(cause, (BotoCoreError, ClientError)):
+        return sdk_errors.sentence(cause)
     text = " ".join((cause.format_message() if isinstance(cause, click.ClickException) else str(cause)).split())
-    return f"{text or type(cause).__name__}".rstrip(".") + "."
+    return f"{(text or type(cause).__name__).rstrip('.')}."
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import chalice_state, limits, mail, operator_email, stack, stage
+from infra.deploy import chalice_state, limits, mail, operator_email, sdk_errors, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -35,9 +35,14 @@ class NotReady(click.ClickException):
 
 
 def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> str:
-    """Callback of the option `--stage`. Resource names contain the stage; `local` is reserved for the local run."""
+    """Return the value of an option with a stage. Resource names contain the stage; `local` is the local run's.
+
+    Raises NotReady instead of BadParameter, whose text has the usage of `infra.deploy`, not of `chalice deploy`.
+    """
     if not _STAGE_NAME.fullmatch(value) or value == "local":
-        raise click.BadParameter("must be 1 to 16 of a-z and 0-9, a letter first, and not `local`.")
+        raise NotReady(
+            f"The stage {value!r} has an invalid name: use 1 to 16 of a-z and 0-9, a letter first, no `local`."
+        )
     return value
 
 
@@ -103,7 +108,7 @@ def _is_loopback(host: str) -> bool:
 def require_region(session: Session) -> str:
     """The region of the session. There is no default: raises NotReady without one."""
     if not session.region_name:
-        raise NotReady("No region: set AWS_DEFAULT_REGION, or set AWS_PROFILE to a profile that has one.")
+        raise NotReady(sdk_errors.NO_REGION)
     return str(session.region_name)
 
 
@@ -148,7 +153,7 @@ def _check_account(session: Session, stage_name: str) -> None:
     try:
         account = session.client("sts").get_caller_identity()["Account"]
     except (BotoCoreError, ClientError) as error:
-        raise NotReady(f"No valid credentials: set AWS_PROFILE, or log in. ({' '.join(str(error).split())})") from error
+        raise NotReady(sdk_errors.sentence(error)) from error
     known = chalice_state.place(stage_name)
     if known and known != (region, account):
         raise NotReady(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 from botocore.exceptions import BotoCoreError, ClientError
 
+from infra.deploy import sdk_errors
 from infra.deploy.deploy_command import deploy
 from infra.deploy.destroy_command import destroy
 from infra.deploy.restore_command import restore
@@ -18,7 +19,7 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except (BotoCoreError, ClientError) as error:
-            raise click.ClickException(" ".join(str(error).split())) from error
+            raise click.ClickException(sdk_errors.sentence(error)) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

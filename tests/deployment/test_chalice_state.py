@@ -226,5 +226,5 @@ def test_leftovers_of_a_stage_with_a_longer_name_stay(account: dict[str, str]) -
 def test_no_name_of_one_stage_begins_a_name_of_another() -> None:
     """Resource names are the stack's name, a hyphen and a part, so a stage's name has no hyphen."""
     for invalid in ("dev-2", "dev-fan_out_leads", "dev_2", "dev.2"):
-        with pytest.raises(click.BadParameter):
+        with pytest.raises(checks.NotReady):
             checks.validate_stage_name(click.Context(click.Command("x")), click.Option(["--stage"]), invalid)

@@ -8,6 +8,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import NoCredentialsError
 from click.testing import CliRunner
 from moto import mock_aws
 
@@ -113,7 +114,7 @@ def test_an_endpoint_elsewhere_is_accepted(url: str, monkeypatch: pytest.MonkeyP
 
 def test_missing_credentials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
-        raise checks.BotoCoreError
+        raise NoCredentialsError
 
     monkeypatch.setattr(boto3.session.Session, "client", refuse)
     assert "set AWS_PROFILE" in failure()
@@ -184,8 +185,8 @@ def test_tables_of_another_stage_are_ignored() -> None:
 @pytest.mark.parametrize("name", ["", "local", "Prod", "pr-od", "1st", "seventeenletters1"])
 def test_an_invalid_stage_name_is_rejected(name: str) -> None:
     answer = CliRunner().invoke(deployment, ["deploy", "--stage", name])
-    assert answer.exit_code == 2
-    assert "must be 1 to 16 of a-z and 0-9" in answer.output
+    sentence = f"The stage {name!r} has an invalid name: use 1 to 16 of a-z and 0-9, a letter first, no `local`."
+    assert (answer.exit_code, answer.output) == (1, f"Error: {sentence}\n")
 
 
 def test_destroying_an_unknown_stage_fails() -> None:
