@@ -46,12 +46,25 @@ def delete(workspace_id: str) -> Receipt:
 
     Raises NotFound, and WrongStatus if the workspace is not suspended.
     """
+    receipt = begin(workspace_id)
+    click.echo("Waiting for the last webhooks to end …", err=True)
+    clock.sleep(_LAST_WEBHOOK_SECONDS)
+    receipt.update(finish(workspace_id))
+    return receipt
+
+
+def begin(workspace_id: str) -> Receipt:
+    """Delete the endpoints of a suspended workspace, so that nothing else causes a webhook. Raises as `delete`."""
     allowed = (workspaces.SUSPENDED, workspaces.DELETING, workspaces.IMPORTING)
     workspaces.change_status(workspace_id, allowed, workspaces.DELETING)
     receipt: Receipt = Counter()
     _delete_webhooks(receipt, workspace_id)
-    click.echo("Waiting for the last webhooks to end …", err=True)
-    clock.sleep(_LAST_WEBHOOK_SECONDS)
+    return receipt
+
+
+def finish(workspace_id: str) -> Receipt:
+    """Delete everything else of a workspace whose last webhook has ended. Raises NotFound."""
+    receipt: Receipt = Counter()
     agent_ids = records.list_agents(workspace_id) + agents.list_tombstones(workspace_id)
     with click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr) as bar:
         for agent_id in bar:

@@ -152,6 +152,13 @@ def _mapping_resource(function: Function, name: str, function_arn: str, mapping:
     return {"name": f"{function.name}-sqs-event-source", "resource_type": "sqs_event", **own, **common}
 
 
+def locate_api(sdk: Sdk, stage: str, name: str) -> Resource | None:
+    """The entry of the stage's API, from the account; None if there is none. `name` is the stack's."""
+    arn = _find_function(sdk, name)
+    entries, _ = _find_apis(sdk("apigateway"), stage, arn) if arn else ([], [])
+    return entries[0] if entries else None
+
+
 def _find_role(sdk: Sdk, function: Function, name: str) -> Iterator[Resource]:
     role = f"{name}-{function.name}"
     try:

@@ -9,6 +9,7 @@ from infra.deploy import sdk_errors
 from infra.deploy.deploy_command import deploy
 from infra.deploy.destroy_command import destroy
 from infra.deploy.restore_command import restore
+from infra.deploy.verify_command import verify
 
 
 class Commands(click.Group):
@@ -30,3 +31,4 @@ def deployment() -> None:
 deployment.add_command(deploy)
 deployment.add_command(destroy)
 deployment.add_command(restore)
+deployment.add_command(verify)

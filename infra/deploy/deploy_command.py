@@ -21,6 +21,7 @@ from infra.deploy import (
     stage,
     stage_lock,
     streams,
+    verify_command,
 )
 from infra.deploy.command_line import stage_option, step
 from infra.package import build, wheels
@@ -30,11 +31,13 @@ from infra.package import build, wheels
 @stage_option
 def deploy(stage_name: str) -> None:
     """Create or update a stage. Idempotent: after a failure, run it again."""
-    run(stage_name, stage.read(stage_name))
+    if run(stage_name, stage.read(stage_name)):
+        click.echo("\nThis was the first deployment of the stage, so it is verified now:")
+        verify_command.start(Session(), stage_name)
 
 
-def run(stage_name: str, own: stage.Settings) -> None:
-    """Deploy a stage with these settings of the operator."""
+def run(stage_name: str, own: stage.Settings) -> bool:
+    """Deploy a stage with these settings of the operator; return whether this was its first complete deployment."""
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
         checks.run_all(session, name, stage_name, own)
@@ -44,10 +47,10 @@ def run(stage_name: str, own: stage.Settings) -> None:
         with step("new stack"):
             stack.create(cloudformation, name, stage_name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
-        _deploy(session, name, stage_name, own, alarms)
+        return _deploy(session, name, stage_name, own, alarms)
 
 
-def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, alarms: Mapping[str, str]) -> None:
+def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, alarms: Mapping[str, str]) -> bool:
     layout = layouts.choose(session.client, name, stage_name)
     with step("stack"):
         settings = limits.with_reserved(session.client("lambda"), name, own)
@@ -73,6 +76,7 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
         api_id = url.removeprefix("https://").partition(".")[0]
         gateway_responses.put(session.client, api_id, stage_name)
     with step("limits"):
+        is_first = not limits.has_throttle(session.client("apigateway"), api_id, stage_name)
         limits.throttle(session.client("apigateway"), api_id, stage_name, settings)
         if per_credential:
             known = {"RequestsPerCredential": str(per_credential), "ApiId": api_id}
@@ -86,6 +90,7 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
     if sentence := layouts.next_step(layout, stage_name):
         click.echo(f"\n{sentence}")
     click.echo(f"\n{operator_email.notice(cloudformation, name)}")
+    return is_first
 
 
 def _stage_project(stage_name: str, architecture: str) -> Path:

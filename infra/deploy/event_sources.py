@@ -31,7 +31,7 @@ def configure(awslambda: Any, name: str, outputs: Outputs, reserved: Mapping[str
     for function in FUNCTIONS:
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
-            wanted = _wanted_settings(function, outputs, reserved)
+            wanted = wanted_settings(function, outputs, reserved)
             if not matches(mapping, wanted):
                 wait_until_stable(awslambda, mapping["UUID"])
                 awslambda.update_event_source_mapping(UUID=mapping["UUID"], **wanted)
@@ -83,7 +83,8 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
     return found[0]
 
 
-def _wanted_settings(function: Function, outputs: Outputs, reserved: Mapping[str, int]) -> dict[str, Any]:
+def wanted_settings(function: Function, outputs: Outputs, reserved: Mapping[str, int]) -> dict[str, Any]:
+    """The settings of a function's mapping. `reserved` is as in `configure`."""
     wanted = dict(function.mapping_settings)
     if function.queue and function.name in reserved:
         wanted["ScalingConfig"] = {"MaximumConcurrency": reserved[function.name]}

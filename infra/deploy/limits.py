@@ -106,6 +106,11 @@ def _deployed_concurrency(awslambda: Any, function: str) -> int:
         return 0
 
 
+def has_throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
+    """Return whether the stage has a throttle. A stage that was never deployed completely has none."""
+    return "*/*" in gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {})
+
+
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
     """Set the throttle of the API's stage. Returns whether it was different."""
     wanted = {**_THROTTLE, **settings.get("throttle", {})}

@@ -39,6 +39,7 @@ def restore(stage_name: str, at: str, target: str) -> None:
         with step("sample"):
             _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
     deploy_command.run(target, stage.merge(stage.read(stage_name), stage.read(target)))
+    click.echo(f"Check the new stage with `make verify STAGE={target}`.")
 
 
 def _check_sample(name: str, key_arn: str) -> None:

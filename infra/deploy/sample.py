@@ -53,7 +53,7 @@ def _check(table: str, name: str, schema: list[dict[str, str]]) -> tuple[int, Co
     records, decrypted = 0, Counter[str]()
     for item in _sample(name):
         records += 1
-        decrypted.update(_decrypt(table, [item[one["AttributeName"]]["S"] for one in schema], item))
+        decrypted.update(decrypt(table, [item[one["AttributeName"]]["S"] for one in schema], item))
     return records, decrypted
 
 
@@ -72,7 +72,7 @@ def _sealed(item: Item) -> dict[str, bytes]:
     return {name: value["B"] for name, value in item.items() if "B" in value and name not in _NOT_SEALED}
 
 
-def _decrypt(table: str, keys: list[str], item: Item) -> list[str]:
+def decrypt(table: str, keys: list[str], item: Item) -> list[str]:
     """Decrypt the sealed attributes of an item; return their names. Raises DecryptionError."""
     sealed = _sealed(item)
     for name, value in sealed.items():

@@ -160,6 +160,8 @@ def environment(directory: Path, port: int) -> dict[str, str]:
         **children.clean_environment(),
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "CAMS_DEPLOY_TO_EMULATOR": "1",
+        # By name: the webhook of the verification may have no URL with the address of this machine.
+        "CAMS_VERIFY_URL": f"http://localhost:{port}/_aws/execute-api/{{api}}/{{stage}}",
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,

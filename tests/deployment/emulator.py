@@ -3,8 +3,9 @@
     python -m tests.deployment.emulator
 
 It imports an API from its document (`tests.deployment.api_import`), unpacks each package once
-(`tests.deployment.package_cache`), checks the IAM actions that AWS checks, lets a restore be continued, and changes the
-state of a function without the simulated half second. It creates alarms with metric math, but never evaluates them.
+(`tests.deployment.package_cache`), checks the IAM actions that AWS checks, sets TTL and point-in-time recovery of a
+stack's tables, lets a restore be continued, and changes the state of a function without the simulated half second. It
+creates alarms with metric math, but never evaluates them.
 """
 
 import importlib
@@ -17,6 +18,8 @@ provisioners = importlib.import_module("ministack.services.cloudformation.provis
 actions = importlib.import_module("ministack.core.iam_actions")
 dynamodb = importlib.import_module("ministack.services.dynamodb")
 _alarm_record = provisioners._cw_metric_alarm_record
+_table_handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
+_create_table = _table_handlers["create"]
 _extract_iam_action = actions.extract_iam_action
 _describe_backups = dynamodb._describe_continuous_backups
 _restore = dynamodb._restore_table_to_point_in_time
@@ -64,6 +67,21 @@ def table_description(name: str) -> dict[str, Any]:
     return {**_table_description(name), **({"RestoreSummary": origin} if origin else {})}
 
 
+def create_table(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
+    """Create the table of a stack with its TTL and point-in-time recovery, which the emulator omits."""
+    created = _create_table(logical_id, properties, stack)
+    table = {"TableName": created[0]}
+    for name, call in _TABLE_SETTINGS.items():
+        if name in properties:
+            call({**table, name: properties[name]})
+    return created
+
+
+_TABLE_SETTINGS = {
+    "TimeToLiveSpecification": dynamodb._update_ttl,
+    "PointInTimeRecoverySpecification": dynamodb._update_continuous_backups,
+}
+_table_handlers["create"] = create_table
 vars(dynamodb).update(
     _describe_continuous_backups=describe_continuous_backups,
     _restore_table_to_point_in_time=restore_table_to_point_in_time,

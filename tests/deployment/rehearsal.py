@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from tests.deployment import cloud
 
@@ -29,3 +30,10 @@ def until(holds: Callable[[], bool], otherwise: Callable[[], str]) -> None:
         if time.monotonic() > deadline:
             raise Failed(f"After {_TIMEOUT_SECONDS:.0f} s {otherwise()}.")
         time.sleep(0.05)
+
+
+def replace_text(path: Path, old: str, new: str) -> None:
+    """Replace a text that a file of the project must contain."""
+    text = path.read_text()
+    assert old in text, f"{path.name} no longer contains {old!r}"
+    path.write_text(text.replace(old, new))

@@ -1,9 +1,9 @@
 """The rehearsal (`make rehearse`): deploys into an empty emulated account and destroys it, with the real commands.
 
-    python -m tests.deployment.rehearse [--break policy|stream]
+    python -m tests.deployment.rehearse [--break policy|stream|permission|mapping|queue]
 
-Deploys, creates a workspace, calls every operation through the gateway, waits for the webhooks of the deployed
-functions, deploys again, restores into a second stage, and destroys. Prints each step with its duration. With
+Deploys and verifies, creates a workspace, calls every operation through the gateway, waits for the webhooks of the
+deployed functions, deploys again, restores into a second stage, and destroys. Prints each step with its duration. With
 `--break`, the rehearsal must fail.
 """
 
@@ -25,7 +25,7 @@ from infra.deploy.functions import FUNCTIONS
 from infra.local import children
 from infra.package import wheels
 from tests.deployment import cloud, restored, upgraded
-from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, run, until
+from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_domain import check_domain
 from tests.deployment.rehearsal_monitoring import EMAIL, check_monitoring
@@ -33,6 +33,7 @@ from tests.deployment.rehearsal_operations import call_every_operation
 from tests.deployment.rehearsal_queues import EVENT_TYPES, Receiver, await_webhooks, check_other_queues
 from tests.deployment.rehearsal_redrive import check_redrive
 from tests.deployment.rehearsal_responses import check_gateway_responses
+from tests.deployment.rehearsal_verify import BREAKS, check_failures
 
 
 def main() -> None:
@@ -70,6 +71,8 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("deploy"):
             address = _deploy(here)
             _check_functions(here)
+        with _step("verify"):
+            check_failures(here)
         with _step("workspace"):
             api = Gateway(address, _create_workspace(here)["workspace_key"])
         with _step("operations") as note:
@@ -142,7 +145,7 @@ def _deploy_half(here: cloud.Cloud) -> None:
     """Run Chalice alone, as an older version would: without the guard, and with another function."""
     functions, requirements = here.project / "chalicelib/webhooks/functions.py", here.project / "requirements.txt"
     originals = {path: path.read_text() for path in (functions, requirements)}
-    _replace(functions, '"fan_out_agents")', '"fan_out_retired")')
+    replace_text(functions, '"fan_out_agents")', '"fan_out_retired")')
     requirements.write_text("")
     code = "import sys; from chalice.cli import main; sys.exit(main())"
     ran = here.run("-c", code, "deploy", "--stage", STAGE, CAMS_DEPLOYER="1")
@@ -208,7 +211,6 @@ _VOLATILE = {"LastModified", "LastProcessingResult", "StateTransitionReason"}
 
 def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
     """Finish an interrupted `make restore`, compare and use the stages, destroy the new one; returns the records."""
-    restored.enable_recovery(here, NAME)
     for path, body in restored.RECORDS.items():
         api.call("POST", path, body, {"Idempotency-Key": path.replace("/", "-")})  # so that an answer is kept
     keys = _enabled_keys(here)
@@ -267,27 +269,6 @@ def _step(what: str) -> Iterator[Callable[[str], None]]:
     started, notes = time.monotonic(), list[str]()
     yield notes.append
     click.echo(f"  {what:<18} {time.monotonic() - started:5.1f} s  {' '.join(notes)}")
-
-
-def _break_policy(project: Path) -> None:
-    _replace(
-        project / "infra" / "deploy" / "functions.py", '"webhooks": "Query", "events"', '"webhook": "Query", "events"'
-    )
-
-
-def _break_stream(project: Path) -> None:
-    template = project / "infra" / "template.yaml"
-    _replace(template, "  LeadsStream:\n    Value:\n      Fn::GetAtt: [LeadsTable, StreamArn]\n", "")
-
-
-def _replace(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert old in text, f"{path.name} no longer contains {old!r}"
-    path.write_text(text.replace(old, new))
-
-
-BREAKS: dict[str, Callable[[Path], None]] = {"policy": _break_policy, "stream": _break_stream}
-"""The choices of `--break`: a policy with the wrong table, and a stream without a stack output."""
 
 
 if __name__ == "__main__":

@@ -30,14 +30,6 @@ RECORDS: dict[str, Any] = {
 }
 
 
-def enable_recovery(here: cloud.Cloud, original: str) -> None:
-    """Enable point-in-time recovery, which the emulator's CloudFormation ignores."""
-    for properties in declared("AWS::DynamoDB::Table"):
-        wanted = properties["PointInTimeRecoverySpecification"]
-        name = table_name(properties, f"{original}-")
-        here.sdk("dynamodb").update_continuous_backups(TableName=name, PointInTimeRecoverySpecification=wanted)
-
-
 def begin(here: cloud.Cloud, original: str) -> str:
     """Restore one table, as a command that is then interrupted; returns the moment."""
     when = recovery.moment(here.sdk("dynamodb"), original, "latest")

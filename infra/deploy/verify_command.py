@@ -1,0 +1,52 @@
+"""The command `verify`: checks a deployed stage. `infra.verify` does the work, in the environment of the stage."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import click
+from boto3.session import Session
+from botocore.exceptions import ClientError
+
+from infra.deploy import checks, stack, stage
+from infra.deploy.command_line import stage_option
+
+_LAYOUT = "CAMS_STORED_LAYOUT"
+
+
+@click.command()
+@stage_option
+@click.option("--only", multiple=True, metavar="CHECK", help="Run this check only, such as mappings; repeatable.")
+@click.option("--url", metavar="URL", help="The address of the API behind a domain of your own.")
+def verify(stage_name: str, only: tuple[str, ...], url: str | None) -> None:
+    """Check a deployed stage, and use it in a temporary workspace, which is removed. Exits with 1 if a check fails."""
+    session = Session()
+    checks.require_cloud(session)
+    options = [text for check in only for text in ("--only", check)]
+    start(session, stage_name, *options, *(["--url", url] if url else []))
+
+
+def start(session: Session, stage_name: str, *options: str) -> None:
+    """Replace this process by the checks, whose exit code and Ctrl-C are then those of the command.
+
+    Raises ClickException if the stage is not deployed.
+    """
+    name = checks.stack_name(stage_name)
+    outputs = stack.outputs(session.client("cloudformation"), name)
+    try:
+        configuration = session.client("lambda").get_function_configuration(FunctionName=name)
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") != "ResourceNotFoundException":
+            raise
+        raise click.ClickException(f"Stage {stage_name} is not deployed in this account and region.") from error
+    environment = {
+        **os.environ,
+        "CAMS_TABLE_PREFIX": f"{name}-",
+        "CAMS_ENCRYPTION_KEY": outputs["EncryptionKeyArn"],
+        _LAYOUT: configuration.get("Environment", {}).get("Variables", {}).get(_LAYOUT, ""),
+    }
+    sys.stdout.flush()
+    os.chdir(stage.ROOT)
+    command = [sys.executable, "-m", "infra.verify", "--stage", stage_name, *options]
+    os.execve(sys.executable, command, environment)  # noqa: S606 - the command has no shell

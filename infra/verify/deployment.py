@@ -1,0 +1,48 @@
+"""The deployed stage that the checks read, and the two kinds of what they report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import click
+
+from infra.deploy import chalice_state, checks, stack, streams
+from infra.deploy.policies import Outputs
+
+Sdk = Callable[[str], Any]
+
+
+class Note(str):
+    """A remark of a check. Every other text of a check is a problem."""
+
+
+class Deployment(NamedTuple):
+    """A deployed stage. `name` is the stack's, such as `cams-prod`; `address` is the URL of the API."""
+
+    sdk: Sdk
+    stage: str
+    name: str
+    outputs: Outputs
+    api_id: str
+    address: str
+
+
+def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
+    """Return the stage as the account has it.
+
+    `address` replaces the URL of the API; `{api}` and `{stage}` in it stand for the ids of the API and of its stage.
+    Raises ClickException if the stack or the API does not exist.
+    """
+    sdk = lru_cache(sdk)
+    name = checks.stack_name(stage)
+    outputs = stack.outputs(sdk("cloudformation"), name)
+    api = chalice_state.locate_api(sdk, stage, name)
+    if not outputs or api is None:
+        raise click.ClickException(f"Stage {stage} is not deployed in this account and region: run `make deploy`.")
+    with suppress(click.ClickException):  # the check of the tables reports a missing stream
+        outputs = streams.current_streams(sdk("dynamodb"), name, outputs)
+    url = address.replace("{api}", api["rest_api_id"]).replace("{stage}", stage) if address else api["rest_api_url"]
+    return Deployment(sdk, stage, name, outputs, api["rest_api_id"], url.rstrip("/"))

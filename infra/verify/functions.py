@@ -1,0 +1,160 @@
+"""The checks of the functions: their code and settings, permissions, event source mappings and logs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from email.utils import parseaddr
+from typing import Any
+
+from infra.deploy import event_sources, template
+from infra.deploy import stage as stages
+from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.policies import policy
+from infra.verify.deployment import Deployment, Note
+
+
+def check_functions(stage: Deployment) -> Iterator[str]:
+    """Check that each function is active and has the declared settings, and that all have the same code."""
+    configurations = {one.name: _configuration(stage, one) for one in FUNCTIONS}
+    variables = stages.variables(stage.name, stage.outputs)
+    for function in FUNCTIONS:
+        configuration = configurations[function.name]
+        deployed = function.deployed_name(stage.name)
+        if configuration is None:
+            yield f"The function {deployed} does not exist: run `make deploy`."
+            continue
+        for member, healthy in (("State", ("Active", "Inactive")), ("LastUpdateStatus", ("Successful",))):
+            if configuration.get(member, healthy[0]) not in healthy:
+                reason = configuration.get(f"{member}Reason", "Lambda gives no reason")
+                yield f"{member} of the function {deployed} is {configuration[member]}: {reason}."
+        for member, value in (("MemorySize", function.memory_mb), ("Timeout", function.timeout_seconds)):
+            if configuration[member] != value:
+                yield f"{member} of the function {deployed} is {configuration[member]}, not {value}: run `make deploy`."
+        environment = configuration.get("Environment", {}).get("Variables", {})
+        different = sorted(name for name, value in variables.items() if environment.get(name) != value)
+        if different:
+            yield f"The function {deployed} has another value of {', '.join(different)}: run `make deploy`."
+    yield from _mixed_code(stage, [one for one in configurations.values() if one])
+
+
+def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iterator[str]:
+    for member, meaning in (("CodeSha256", "code"), ("Runtime", "runtime")):
+        values = Counter(one[member] for one in configurations)
+        if len(values) > 1:
+            usual = values.most_common(1)[0][0]
+            others = sorted(one["FunctionName"] for one in configurations if one[member] != usual)
+            yield f"{', '.join(others)} have another {meaning} than the other functions: run `make deploy`."
+
+
+def check_permissions(stage: Deployment) -> Iterator[str]:
+    """Check that the role of each function has exactly the generated policy.
+
+    Compares documents instead of simulating them: it is exact, and one request per role. The tour then uses them.
+    """
+    iam = stage.sdk("iam")
+    for function in FUNCTIONS:
+        role = f"{stage.name}-{function.name}"
+        try:
+            boundary = iam.get_role(RoleName=role)["Role"].get("PermissionsBoundary")
+        except iam.exceptions.NoSuchEntityException:
+            yield f"The role {role} does not exist: run `make deploy`."
+            continue
+        if boundary:
+            yield Note(f"{role} has the permissions boundary {boundary['PermissionsBoundaryArn']}")
+        configuration = _configuration(stage, function) or {}
+        sender = configuration.get("Environment", {}).get("Variables", {}).get("CAMS_MAIL_SENDER", "")
+        expected = _permissions(policy(function, stage.name, stage.outputs, parseaddr(sender)[1]))
+        actual = set[str]()
+        for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
+            actual |= _permissions(iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"])
+        for missing in sorted(expected - actual):
+            yield f"The role {role} lacks the permission {missing}: run `make deploy`."
+        attached = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
+        for extra in (*sorted(actual - expected), *attached):
+            yield f"The role {role} has the permission {extra}, which its function does not need: remove it."
+
+
+def _permissions(document: Any) -> set[str]:
+    """Return each action with its resource, and its condition where there is one."""
+    parsed = json.loads(document) if isinstance(document, str) else document
+    permissions = set()
+    for statement in parsed["Statement"]:
+        effect = "" if statement["Effect"] == "Allow" else f"{statement['Effect']} "
+        condition = f" if {json.dumps(statement['Condition'], sort_keys=True)}" if "Condition" in statement else ""
+        for action in _as_list(statement["Action"]):
+            for resource in _as_list(statement["Resource"]):
+                permissions.add(f"{effect}{action} on {resource}{condition}")
+    return permissions
+
+
+def _as_list(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+def check_mappings(stage: Deployment) -> Iterator[str]:
+    """Check that each stream and queue invokes its function, through one enabled mapping with the declared settings."""
+    awslambda = stage.sdk("lambda")
+    for function in FUNCTIONS:
+        source = event_sources.event_source_arn(function, stage.name, stage.outputs)
+        if function.stream or function.queue:
+            yield from _mapping_problems(stage, awslambda, function, source)
+
+
+def _mapping_problems(stage: Deployment, awslambda: Any, function: Function, source: str) -> Iterator[str]:
+    deployed = function.deployed_name(stage.name)
+    mappings = event_sources.list_mappings(awslambda, deployed)
+    own = [one for one in mappings if one["EventSourceArn"] == source]
+    if not own:
+        yield f"{source} does not invoke {deployed}, because it has no event source mapping: run `make deploy`."
+    for extra in [one for one in mappings if one not in own[:1]]:
+        place = extra["EventSourceArn"]
+        yield f"{deployed} has a further event source mapping, {extra['UUID']} to {place}: run `make deploy`."
+    for mapping in own[:1]:
+        uuid, state = mapping["UUID"], mapping["State"]
+        if state != "Enabled":
+            command = f"aws lambda update-event-source-mapping --uuid {uuid} --enabled"
+            yield f"The event source mapping {uuid} from {source} to {deployed} is {state}: run `{command}`."
+        result = mapping.get("LastProcessingResult") or ""
+        if result.startswith("PROBLEM"):
+            yield Note(f"the last result of {source} to {deployed}: {result}")
+        expected = event_sources.wanted_settings(function, stage.outputs, _reserved(awslambda, function, deployed))
+        different = sorted(
+            key for key, value in expected.items() if not event_sources.matches({key: mapping.get(key)}, {key: value})
+        )
+        if different:
+            yield f"The mapping from {source} to {deployed} has another {', '.join(different)}: run `make deploy`."
+
+
+def _reserved(awslambda: Any, function: Function, deployed: str) -> dict[str, int]:
+    """Return the reserved concurrency of a function by its name; empty without one."""
+    if function.reserved_concurrency is None:
+        return {}
+    number = awslambda.get_function_concurrency(FunctionName=deployed).get("ReservedConcurrentExecutions")
+    return {} if number is None else {function.name: number}
+
+
+def check_logs(stage: Deployment) -> Iterator[str]:
+    """Check that the log group of each function exists and has the declared retention."""
+    logs = stage.sdk("logs")
+    pages = logs.get_paginator("describe_log_groups").paginate(logGroupNamePrefix=f"/aws/lambda/{stage.name}")
+    retention = {one["logGroupName"]: one.get("retentionInDays") for page in pages for one in page["logGroups"]}
+    for properties in template.declared("AWS::Logs::LogGroup"):
+        group = properties["LogGroupName"]["Fn::Sub"].replace("${Name}", stage.name)
+        if group not in retention:
+            yield f"The log group {group} does not exist: Lambda would create it without a retention period."
+        elif retention[group] != properties["RetentionInDays"]:
+            days = properties["RetentionInDays"]
+            yield f"The log group {group} keeps its lines for {retention[group] or 'all'} days, not {days}."
+
+
+def _configuration(stage: Deployment, function: Function) -> dict[str, Any] | None:
+    awslambda = stage.sdk("lambda")
+    try:
+        configuration: dict[str, Any] = awslambda.get_function_configuration(
+            FunctionName=function.deployed_name(stage.name)
+        )
+    except awslambda.exceptions.ResourceNotFoundException:
+        return None
+    return configuration

@@ -1,0 +1,41 @@
+"""The checks of the API at its gateway: version, error envelopes, gateway responses and throttle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chalicelib import __version__
+from infra.deploy import gateway_responses
+from infra.verify.client import Client
+from infra.verify.deployment import Deployment
+
+# Method, path, status and code. None has a credential.
+_ERRORS = (
+    ("GET", "/v2/agents/unknown", 401, "UNAUTHORIZED"),
+    ("GET", "/nowhere", 404, "NOT_FOUND"),
+    ("DELETE", "/v3/agents", 404, "NOT_FOUND"),
+)
+
+
+def check_gateway(stage: Deployment) -> Iterator[str]:
+    """Check the version of the API, its error envelopes, its gateway responses and its throttle."""
+    client = Client(stage.address)
+    document = client.send("GET", "/openapi.json")
+    version = document.body["info"]["version"] if document.status == 200 else f"no document ({document.status})"
+    if version != __version__:
+        yield f"The API at {stage.address} has version {version}, and this checkout {__version__}: run `make deploy`."
+    for method, path, status, code in _ERRORS:
+        response = client.send(method, path)
+        envelope = response.body if isinstance(response.body, dict) else {}
+        if (response.status, envelope.get("success"), envelope.get("code")) != (status, False, code):
+            actual = f"{response.status} {envelope.get('code')}"
+            yield f"{method} {path} without a credential was answered with {actual}, not {status} {code}."
+        if "x-request-id" not in response.headers:
+            yield f"{method} {path} without a credential was answered without X-Request-Id."
+    gateway = stage.sdk("apigateway")
+    for kind in gateway_responses.differing(gateway, stage.api_id):
+        yield f"The gateway response {kind} of the API is not the declared one: run `make deploy`."
+    settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
+    for limit in ("throttlingRateLimit", "throttlingBurstLimit"):
+        if settings.get(limit, 0) <= 0:
+            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `make deploy`."

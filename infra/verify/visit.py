@@ -1,0 +1,233 @@
+"""The checks that use the stage: a temporary workspace, the tour, and what the functions make of its changes.
+
+The checks share the workspace of the tour and run in the order of `CHECKS`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from chalicelib import clock, ids, storage
+from chalicelib.agents.store import AgentRow
+from chalicelib.analytics import counts, hours
+from chalicelib.clients.store import ClientRow
+from chalicelib.conversations import tallies
+from chalicelib.conversations.store import ConversationRow
+from chalicelib.leads.store import LeadRow
+from chalicelib.organisations.store import OrganisationRow
+from chalicelib.storage import encryption, parent_scoped_ids
+from chalicelib.webhooks.endpoints import WebhookRow
+from chalicelib.workspaces.store import NewWorkspace, WorkspaceRow
+from infra.deploy import sample
+from infra.deploy.functions import FUNCTIONS
+from infra.verify import tour
+from infra.verify.client import Client
+from infra.verify.deployment import Deployment, Note
+
+# The functions of streams gather changes for up to a minute. A new event source mapping takes a minute more.
+_PATIENCE_SECONDS = 180.0
+_POLL_SECONDS = 0.2
+# Each with the function whose stream causes it.
+_EVENTS = {
+    "agent_created": "fan_out_agents",
+    "message_received": "fan_out_conversations",
+    "client_created": "fan_out_clients",
+    "organisation_created": "fan_out_organisations",
+    "lead_captured": "fan_out_leads",
+    "webhook_test": "deliver",
+}
+_HISTORIES = {
+    "agents": "history_agents",
+    "clients": "history_clients",
+    "orgs": "history_organisations",
+    "webhooks": "history_webhooks",
+    "tokens": "history_credentials",
+}
+_COUNTS = {
+    "conversations": "tally_conversations",
+    "leads": "tally_leads",
+    "loads": "tally_analytics",
+    "deliveries": "tally_deliveries",
+}
+
+
+class Visit(NamedTuple):
+    """A stage with the temporary workspace in it. `deadline` of the monotonic clock ends every wait."""
+
+    stage: Deployment
+    workspace: NewWorkspace
+    client: Client
+    webhook_id: str
+    deadline: float
+
+
+def begin(stage: Deployment, workspace: NewWorkspace) -> tuple[Visit, list[str]]:
+    """Create a webhook endpoint and take the tour; return the visit, and a sentence for each unexpected response.
+
+    The endpoint is the API itself, which rejects the webhook or answers it: its list of deliveries shows either.
+    """
+    client = Client(stage.address, workspace.workspace_key)
+    events = [one for one in _EVENTS if one != "webhook_test"]
+    url = f"https://{stage.address.partition('://')[2]}/v3/agents"
+    created = client.send("POST", "/v3/webhooks", {"webhook": {"url": url, "events": events}})
+    webhook_id = (created.body or {}).get("data", {}).get("id", "")
+    problems = [] if webhook_id else [f"POST /v3/webhooks was answered with {created.status}: {created.body}."]
+    problems += tour.take(client)
+    client.send("POST", f"/v3/webhooks/{webhook_id}/test")
+    return Visit(stage, workspace, client, webhook_id, time.monotonic() + _PATIENCE_SECONDS), problems
+
+
+def check_encryption(visit: Visit) -> Iterator[str]:
+    """Check that the stored records of the tour are sealed: each decrypts, and has none of its texts in plain."""
+    dynamodb, workspace_id = visit.stage.sdk("dynamodb"), visit.workspace.workspace_id
+    of_agent = parent_scoped_ids.partition(workspace_id, tour.AGENT)
+    partitions: tuple[tuple[type[storage.Row], str], ...] = (
+        (WorkspaceRow, workspace_id),
+        (AgentRow, of_agent),
+        (LeadRow, of_agent),
+        (ConversationRow, storage.key(workspace_id, tour.AGENT, tour.PERSON)),
+        (ClientRow, workspace_id),
+        (OrganisationRow, workspace_id),
+        (WebhookRow, workspace_id),
+    )
+    for row, partition in partitions:
+        table, keys = row.Meta.table_name, [row._hash_keyname, row._range_keyname]
+        items = dynamodb.query(
+            TableName=table,
+            KeyConditionExpression="#key = :partition",
+            ExpressionAttributeNames={"#key": keys[0]},
+            ExpressionAttributeValues={":partition": {"S": partition}},
+        )["Items"]
+        if not items:
+            yield f"The table {table} has no record of the tour."
+        for item in items:
+            plain = [text for text in tour.TEXTS if text.encode() in repr(item).encode()]
+            if plain:
+                yield f"A record of {table} contains {', '.join(plain)} in plain text: it is not encrypted."
+            try:
+                sample.decrypt(table.removeprefix(f"{visit.stage.name}-"), [item[key]["S"] for key in keys], item)
+            except encryption.DecryptionError:
+                yield f"A record of {table} cannot be decrypted with the keys of the stage."
+
+
+def check_webhooks(visit: Visit) -> Iterator[str]:
+    """Check that each kind of event has a delivery with an outcome."""
+    path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
+
+    def seen() -> set[str]:
+        deliveries = (visit.client.send("GET", path).body or {}).get("data", [])
+        outcomes.update({one["type"]: one for one in deliveries if one["status"] in ("delivered", "failed")})
+        return set(outcomes)
+
+    for event, function in _await(visit, _EVENTS, seen):
+        yield f"No webhook {event} was sent: check the logs of {visit.stage.name}-{function} and of the deliveries."
+    if outcomes:
+        test = outcomes.get("webhook_test") or next(iter(outcomes.values()))
+        answer = test.get("responseStatus") or test.get("error")
+        yield Note(f"the API, as the receiver, answered the webhook with: {answer}")
+
+
+def check_history(visit: Visit) -> Iterator[str]:
+    """Check that the history lists a change of each kind of record."""
+
+    def seen() -> set[str]:
+        changes = (visit.client.send("GET", "/v3/history?limit=100").body or {}).get("data", [])
+        return {one["resource"].partition("/")[0] for one in changes}
+
+    for kind, function in _await(visit, _HISTORIES, seen):
+        yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
+
+
+def check_counts(visit: Visit) -> Iterator[str]:
+    """Check that the tour was counted, and that the function that adds up does so."""
+    workspace_id = visit.workspace.workspace_id
+
+    def seen() -> set[str]:
+        rows = counts.changes_to_delete(workspace_id, tour.AGENT, 100)
+        return {name for row in rows for name, number in zip(hours.NAMES, row.open()["counts"], strict=True) if number}
+
+    for kind, function in _await(visit, _COUNTS, seen):
+        yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
+    now = clock.to_datetime(clock.seconds())
+    quarter = [storage.key(workspace_id, tour.AGENT), f"{now:%Y-%m-%d}", now.hour * 4 + now.minute // 15]
+    yield from _invoke(visit, "count_conversations", json.dumps(quarter))
+    if not tallies.list_months(workspace_id, tour.AGENT):
+        yield f"{visit.stage.name}-count_conversations counted no conversation of the tour: check its log."
+
+
+def check_queue_functions(visit: Visit) -> Iterator[str]:
+    """Invoke the functions of the queues that the tour needs too few records for."""
+    fan_out = [visit.workspace.workspace_id, "agent_created", [[ids.new_id()]]]
+    yield from _invoke(visit, "continue_fan_out", json.dumps(fan_out))
+    yield from _invoke(visit, "notify_people")
+
+
+def check_erasure(visit: Visit) -> Iterator[str]:
+    """Check that an erasure finds the conversation of the tour. The function would begin half a minute later."""
+    created = visit.client.send("POST", "/v3/erasures", {"erasure": {"userID": tour.PERSON}})
+    if created.status != 200:
+        yield f"POST /v3/erasures was answered with {created.status}: {created.body}."
+        return
+    erasure_id = created.body["data"]["id"]
+    yield from _invoke(visit, "erase", json.dumps(["erase", visit.workspace.workspace_id, erasure_id]))
+    found = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]["counts"]
+    if not found.get("conversations"):
+        yield f"The erasure of the person of the tour found no conversation: check the log of {visit.stage.name}-erase."
+
+
+def check_cascade(visit: Visit) -> Iterator[str]:
+    """Check that the deletion of the agent deletes its records."""
+    deleted = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
+    if deleted.status != 200:
+        yield f"DELETE /v3/agents/{tour.AGENT} was answered with {deleted.status}: {deleted.body}."
+        return
+    message = json.dumps([visit.workspace.workspace_id, tour.AGENT])
+    yield from _invoke(visit, "resume_cascade", message)
+    for path in (f"/v3/agents/{tour.AGENT}", f"/v3/agents/{tour.AGENT}/leads"):
+        status = visit.client.send("GET", path).status
+        if status != 404:
+            yield f"GET {path} was answered with {status} after the deletion of the agent, not 404."
+
+
+CHECKS: dict[str, Callable[[Visit], Iterator[str]]] = {
+    "encryption": check_encryption,
+    "webhooks": check_webhooks,
+    "history": check_history,
+    "counts": check_counts,
+    "queue functions": check_queue_functions,
+    "erasure": check_erasure,
+    "cascade": check_cascade,
+}
+"""By name, in the order in which they run: the last two delete the records of the others."""
+
+
+def _await(visit: Visit, expected: dict[str, str], seen: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
+    """Wait until all that is expected was seen; yield what was not, at the deadline of the visit."""
+    while (missing := expected.keys() - seen()) and time.monotonic() < visit.deadline:
+        time.sleep(_POLL_SECONDS)
+    for name in sorted(missing):
+        yield name, expected[name]
+
+
+def _invoke(visit: Visit, name: str, *messages: str) -> Iterator[str]:
+    """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
+    function = next(one for one in FUNCTIONS if one.name == name)
+    deployed = function.deployed_name(visit.stage.name)
+    records = [_sqs_record(number, text) for number, text in enumerate(messages)]
+    response = visit.stage.sdk("lambda").invoke(
+        FunctionName=deployed, Payload=json.dumps({"Records": records}).encode()
+    )
+    answer = json.loads(response["Payload"].read() or b"null") or {}
+    if response.get("FunctionError"):
+        yield f"The function {deployed} failed with {answer.get('errorType', 'an error')}: check its log."
+    elif answer.get("batchItemFailures"):
+        yield f"The function {deployed} could not process a message: check its log."
+
+
+def _sqs_record(number: int, text: str) -> dict[str, Any]:
+    attributes = {"ApproximateReceiveCount": "1", "SentTimestamp": str(clock.milliseconds())}
+    known = {"messageId": f"verify-{number}", "receiptHandle": "verify", "eventSource": "aws:sqs"}
+    return {**known, "body": text, "attributes": attributes, "messageAttributes": {}}

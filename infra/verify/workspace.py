@@ -1,0 +1,62 @@
+"""The temporary workspace of a verification. A row marks it, so that a later run finds what a killed run left behind.
+
+The workspace and its mark are created in one transaction, and the mark is deleted after the workspace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from pynamodb.attributes import UnicodeAttribute
+
+from chalicelib import clock, errors, ids, storage
+from chalicelib.workspaces import store as workspaces
+from infra.cams import removal
+
+_NAME = "Temporary workspace of `make verify`"
+_MARKS = "verify"
+# Longer than a verification takes: a younger mark may belong to one that is running.
+_LONGEST_RUN_SECONDS = 15 * 60
+# The credentials of the workspace end soon, even if nothing removes it.
+_CREDENTIAL_SECONDS = 60 * 60
+
+
+class MarkRow(storage.Row):
+    """The mark of a temporary workspace. All marks share a partition, which no workspace has as its id."""
+
+    class Meta:
+        table_name = storage.table("workspaces")
+
+    workspace = UnicodeAttribute(hash_key=True)
+    item = UnicodeAttribute(range_key=True)
+
+
+def create() -> workspaces.NewWorkspace:
+    """Create a temporary workspace."""
+    with storage.unit_of_work():
+        created = workspaces.create(_NAME, _CREDENTIAL_SECONDS, _CREDENTIAL_SECONDS)
+        storage.put(MarkRow(_MARKS, created.workspace_id))
+    return created
+
+
+def list_abandoned() -> Iterator[str]:
+    """Yield the ids of the workspaces that earlier runs left behind. One request."""
+    for row in storage.iterate(MarkRow, _MARKS):
+        if ids.timestamp_of(row.item) < clock.milliseconds() - _LONGEST_RUN_SECONDS * 1000:
+            yield row.item
+
+
+def remove(workspace_id: str) -> int:
+    """Remove a temporary workspace with all of its records; return the number of deleted rows. Can be repeated.
+
+    Unlike `infra.cams workspace delete`, does not wait for the last requests and webhooks: a verification has waited
+    for its own. What the functions of streams write later expires.
+    """
+    total = 0
+    with suppress(errors.NotFound):
+        status = workspaces.find(workspace_id).status
+        workspaces.change_status(workspace_id, (status,), workspaces.SUSPENDED)
+        total = (removal.begin(workspace_id) + removal.finish(workspace_id)).total()
+    storage.delete_many([MarkRow(_MARKS, workspace_id)])
+    return total

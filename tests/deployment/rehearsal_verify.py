@@ -1,0 +1,124 @@
+"""`make verify` in the rehearsal: it fails, and names what is missing, without a permission, a mapping or a queue."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, STAGE, Failed, replace_text
+
+Break = Callable[[cloud.Cloud], Any]
+
+
+def check_failures(here: cloud.Cloud) -> None:
+    """Break a permission, a mapping and a queue of the running stage, and repair them. Raises Failed."""
+    expected = (
+        f"The role {NAME}-erase lacks the permission dynamodb:",
+        f"to {NAME}-tally_leads is Disabled",
+        f"The queue {NAME}-cascades does not move messages to {NAME}-cascades-dead",
+    )
+    with (
+        without_permission(here, "erase", 1),
+        disabled_mapping(here, "tally_leads"),
+        without_redrive_policy(here, "cascades"),
+    ):
+        done = verify(here, *_ONLY)
+    if done.returncode != 1 or any(sentence not in done.stderr for sentence in expected):
+        raise Failed(f"`verify` ended with {done.returncode} and does not name {expected}:\n{done.stderr}")
+    done = verify(here, *_ONLY)
+    if done.returncode:
+        raise Failed(f"`verify` fails after the repair:\n{done.stdout}{done.stderr}")
+
+
+_ONLY = ("--only", "permissions", "--only", "mappings", "--only", "queues")
+
+
+def verify(here: cloud.Cloud, *options: str) -> Any:
+    """Run `make verify`; returns the process, whatever its exit code."""
+    return here.run("-m", "infra.deploy", "verify", "--stage", STAGE, *options)
+
+
+@contextmanager
+def without_permission(here: cloud.Cloud, function: str, number: int) -> Iterator[None]:
+    """Remove a statement from the policy of a function's role inside the block."""
+    iam, role = here.sdk("iam"), f"{NAME}-{function}"
+    (policy,) = iam.list_role_policies(RoleName=role)["PolicyNames"]
+    document = iam.get_role_policy(RoleName=role, PolicyName=policy)["PolicyDocument"]
+    rest = [one for place, one in enumerate(document["Statement"]) if place != number]
+    _put(iam, role, policy, {**document, "Statement": rest})
+    yield
+    _put(iam, role, policy, document)
+
+
+def _put(iam: Any, role: str, policy: str, document: dict[str, Any]) -> None:
+    iam.put_role_policy(RoleName=role, PolicyName=policy, PolicyDocument=json.dumps(document))
+
+
+@contextmanager
+def disabled_mapping(here: cloud.Cloud, function: str) -> Iterator[None]:
+    """Disable the event source mapping of a function inside the block."""
+    awslambda = here.sdk("lambda")
+    (mapping,) = awslambda.list_event_source_mappings(FunctionName=f"{NAME}-{function}")["EventSourceMappings"]
+    awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+    yield
+    awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=True)
+
+
+@contextmanager
+def without_redrive_policy(here: cloud.Cloud, queue: str) -> Iterator[None]:
+    """Remove the redrive policy of a queue inside the block."""
+    sqs = here.sdk("sqs")
+    url = sqs.get_queue_url(QueueName=f"{NAME}-{queue}")["QueueUrl"]
+    policy = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["RedrivePolicy"])["Attributes"]["RedrivePolicy"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
+    yield
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": policy})
+
+
+# ---- what `--break` breaks before the first deployment, whose verification then fails -----------------------------
+
+
+def break_policy(project: Path) -> None:
+    """Declare a permission for the wrong table: the functions that need it fail."""
+    replace_text(project / "infra/deploy/functions.py", '"webhooks": "Query", "events"', '"webhook": "Query", "events"')
+
+
+def break_stream(project: Path) -> None:
+    """Remove the stack's output for a stream."""
+    stream = "  LeadsStream:\n    Value:\n      Fn::GetAtt: [LeadsTable, StreamArn]\n"
+    replace_text(project / "infra/template.yaml", stream, "")
+
+
+def break_permission(project: Path) -> None:
+    """Omit the last statement of each policy that a deployment generates."""
+    generated = "policy(function, name, outputs, sender)"
+    shorter = f'{{**{generated}, "Statement": {generated}["Statement"][:-1]}}'
+    replace_text(project / "infra/deploy/stage.py", generated, shorter)
+
+
+def break_mapping(project: Path) -> None:
+    """Disable each event source mapping that a deployment sets up."""
+    replace_text(
+        project / "infra/deploy/event_sources.py", 'UUID=mapping["UUID"], **', 'UUID=mapping["UUID"], Enabled=False, **'
+    )
+
+
+def break_queue(project: Path) -> None:
+    """Deploy a queue without its redrive policy."""
+    path = project / "infra/deploy/template.py"
+    drop = (
+        '    template["Resources"].get("TalliesQueue", {"Properties": {}})["Properties"].pop("RedrivePolicy", None)\n'
+    )
+    replace_text(path, "    return json.dumps(template,", f"{drop}    return json.dumps(template,")
+
+
+BREAKS: dict[str, Callable[[Path], None]] = {
+    "policy": break_policy,
+    "stream": break_stream,
+    "permission": break_permission,
+    "mapping": break_mapping,
+    "queue": break_queue,
+}
+"""The choices of `--break`."""

@@ -1,0 +1,356 @@
+"""`make verify`: it names each permission, mapping, queue and alarm that is missing, and removes its workspace."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import boto3
+import click
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from moto import mock_aws
+
+from chalicelib import __version__, settings, storage
+from chalicelib.workspaces import store as workspaces
+from infra import tables
+from infra.deploy import event_sources, template
+from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.policies import policy
+from infra.verify import command, data, functions, gateway, monitoring, tour
+from infra.verify import workspace as temporary
+from infra.verify.client import Client, Response
+from infra.verify.deployment import Deployment, Note, locate
+from tests import moto_tables
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.deployment.test_event_sources import MAPPED, Lambda
+from tests.deployment.test_functions import OUTPUTS, each_function
+from tests.reliability.test_readme import steps
+from tests.selection import one_of_each
+
+each_mapping = pytest.mark.parametrize("name", MAPPED)
+QUEUES = [one["QueueName"]["Fn::Sub"].removeprefix("${Name}-") for one in tables.declared("AWS::SQS::Queue")]
+SOURCES = [
+    one["QueueName"]["Fn::Sub"].removeprefix("${Name}-")
+    for one in tables.declared("AWS::SQS::Queue")
+    if "RedrivePolicy" in one
+]
+
+
+def deployed(**clients: Any) -> Deployment:
+    """The stage `prod` with these SDK clients, by service."""
+    return Deployment(clients.__getitem__, "prod", "cams-prod", OUTPUTS, "api", "http://localhost")
+
+
+def problems(check: Iterator[str]) -> list[str]:
+    return [one for one in check if not isinstance(one, Note)]
+
+
+# ---- permissions ----------------------------------------------------------------------------------
+
+
+class Configured:
+    """A fake Lambda client whose functions have no variables."""
+
+    exceptions = type("Exceptions", (), {"ResourceNotFoundException": KeyError})
+
+    def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        return {}
+
+
+@pytest.fixture
+def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """An account with the role of one function, which is then the only one that is checked."""
+    monkeypatch.setattr(functions, "FUNCTIONS", (function,))
+    with mock_aws():
+        client = boto3.client("iam")
+        client.create_role(RoleName=f"cams-prod-{function.name}", AssumeRolePolicyDocument="{}")
+        put(client, function, policy(function, "cams-prod", OUTPUTS)["Statement"])
+        yield client
+
+
+def put(iam: Any, function: Function, statements: list[dict[str, Any]]) -> None:
+    role = f"cams-prod-{function.name}"
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_role_policy(RoleName=role, PolicyName=role, PolicyDocument=document)
+
+
+def check_permissions(iam: Any) -> list[str]:
+    return problems(functions.check_permissions(deployed(iam=iam, **{"lambda": Configured()})))
+
+
+@each_function
+@one_of_each(lambda: None)
+def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any) -> None:
+    assert check_permissions(iam) == []
+    statements = policy(function, "cams-prod", OUTPUTS)["Statement"]
+    for missing in statements:
+        rest = [one for one in statements if one != missing]
+        if all(set(missing["Action"]) <= set(one["Action"]) for one in rest if one["Resource"] == missing["Resource"]):
+            continue  # another statement permits the same
+        put(iam, function, rest)
+        found = check_permissions(iam)
+        assert found
+        assert all(f"cams-prod-{function.name} lacks the permission" in one for one in found)
+        assert all(f"on {missing['Resource']}:" in one for one in found)
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+def test_a_permission_that_a_function_does_not_need_is_named(function: Function, iam: Any) -> None:
+    put(iam, function, [*policy(function, "cams-prod", OUTPUTS)["Statement"], {**_EXTRA, "Resource": "*"}])
+    assert check_permissions(iam) == [
+        "The role cams-prod-api_handler has the permission s3:GetObject on *, which its function does not need: "
+        "remove it."
+    ]
+
+
+_EXTRA = {"Effect": "Allow", "Action": "s3:GetObject"}
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
+    role = f"cams-prod-{function.name}"
+    iam.delete_role_policy(RoleName=role, PolicyName=role)
+    iam.delete_role(RoleName=role)
+    assert check_permissions(iam) == [f"The role {role} does not exist: run `make deploy`."]
+
+
+# ---- event source mappings ------------------------------------------------------------------------
+
+
+class Mappings(Lambda):
+    """A fake Lambda client with the mappings of a deployment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        event_sources.configure(self, "cams-prod", OUTPUTS, {})
+
+    def get_function_concurrency(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        return {}
+
+
+def check_mappings(account: Mappings) -> list[str]:
+    return problems(functions.check_mappings(deployed(**{"lambda": account})))
+
+
+def test_the_mappings_of_a_deployment_have_no_problem() -> None:
+    assert check_mappings(Mappings()) == []
+
+
+@each_mapping
+@one_of_each(lambda: None)
+def test_each_missing_mapping_is_named(name: str) -> None:
+    account = Mappings()
+    del account.mappings[name]
+    (problem,) = check_mappings(account)
+    assert f" does not invoke {name}, because" in problem
+
+
+@each_mapping
+@one_of_each(lambda: None)
+def test_each_disabled_mapping_is_named(name: str) -> None:
+    account = Mappings()
+    account.mappings[name]["State"] = "Disabled"
+    (problem,) = check_mappings(account)
+    assert f" to {name} is Disabled: run `aws lambda update-event-source-mapping --uuid {name} --enabled`." in problem
+
+
+@pytest.mark.parametrize(
+    ("name", "member"),
+    [
+        ("cams-prod-fan_out_leads", "FilterCriteria"),
+        ("cams-prod-fan_out_leads", "DestinationConfig"),
+        ("cams-prod-erase", "ScalingConfig"),
+    ],
+)
+def test_another_setting_of_a_mapping_is_named(name: str, member: str) -> None:
+    account = Mappings()
+    account.mappings[name].pop(member)
+    (problem,) = check_mappings(account)
+    assert problem.endswith(f"to {name} has another {member}: run `make deploy`.")
+
+
+# ---- queues, tables, logs and alarms --------------------------------------------------------------
+
+
+@pytest.fixture
+def sqs(engine: None) -> Iterator[Any]:
+    """The queues of the template; those that the test deletes or changes are restored."""
+    yield storage.sdk_client("sqs")
+    tables.create_missing(storage.sdk_client, settings.table_prefix())
+
+
+def check_queues(sqs: Any) -> list[str]:
+    return problems(data.check_queues(deployed(sqs=sqs)._replace(name="cams")))
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+@one_of_each(lambda: None)
+def test_each_missing_queue_is_named(queue: str, sqs: Any) -> None:
+    assert check_queues(sqs) == []
+    sqs.delete_queue(QueueUrl=sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"])
+    assert check_queues(sqs) == [
+        f"The queue cams-{queue} does not exist: create it as infra/template.yaml declares it."
+    ]
+
+
+@pytest.mark.parametrize("queue", SOURCES)
+@one_of_each(lambda: None)
+def test_each_missing_redrive_policy_is_named(queue: str, sqs: Any) -> None:
+    url = sqs.get_queue_url(QueueName=f"cams-{queue}")["QueueUrl"]
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"RedrivePolicy": ""})
+    (problem,) = check_queues(sqs)
+    assert problem.startswith(f"The queue cams-{queue} does not move messages to cams-")
+
+
+def test_dead_letters_are_a_note(sqs: Any) -> None:
+    url = sqs.get_queue_url(QueueName="cams-erasures-dead")["QueueUrl"]
+    sqs.send_message(QueueUrl=url, MessageBody="dead")
+    notes = [*data.check_queues(deployed(sqs=sqs)._replace(name="cams"))]
+    assert [(type(one), one) for one in notes] == [
+        (Note, "cams-erasures-dead has 1 dead letters (docs/operate.md, Dead letters)")
+    ]
+
+
+def test_tables_without_their_protection_are_named(engine: None) -> None:
+    dynamodb = storage.sdk_client("dynamodb")
+    found = problems(data.check_tables(deployed(dynamodb=dynamodb)._replace(name="cams")))
+    assert "The table cams-agents has no deletion protection: run `make deploy`." in found
+    assert "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in found
+    assert len(found) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
+
+
+def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
+    with mock_aws():
+        cloudwatch, logs, sns = boto3.client("cloudwatch"), boto3.client("logs"), boto3.client("sns")
+        topic = sns.create_topic(Name="cams-prod-alarms")["TopicArn"]
+        stage = deployed(cloudwatch=cloudwatch, logs=logs, sns=sns)._replace(outputs={"AlarmsTopicArn": topic})
+        names = [one["AlarmName"]["Fn::Sub"] for one in template.declared("AWS::CloudWatch::Alarm")]
+        *found, note = monitoring.check_alarms(stage)
+        assert [one.split()[2] for one in found] == [name.replace("${Name}", "cams-prod") for name in names]
+        assert (type(note), note) == (
+            Note,
+            f"nobody receives the alarms: {topic} has no confirmed subscription (docs/operate.md, Deploy)",
+        )
+        groups = [one["LogGroupName"]["Fn::Sub"] for one in template.declared("AWS::Logs::LogGroup")]
+        missing = [one.split()[3] for one in functions.check_logs(stage)]
+        assert missing == [group.replace("${Name}", "cams-prod") for group in groups]
+
+
+# ---- the tour and its workspace -------------------------------------------------------------------
+
+
+class InProcess(Client):
+    """A client of the API in this process."""
+
+    def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
+        authorization = {"Authorization": f"Bearer {self._token}"} if self._token else {}
+        sent = {"Content-Type": "application/json", **authorization, **(headers or {})}
+        answer = Api().call(method, path, body, sent)
+        return Response(answer.status, answer.headers, answer.json)
+
+
+def test_every_request_of_the_tour_is_answered_as_expected(workspace: workspaces.NewWorkspace) -> None:
+    assert tour.take(InProcess("", workspace.workspace_key)) == []
+
+
+def test_another_answer_is_named(engine: None) -> None:
+    first, *_ = tour.take(InProcess(""))
+    assert re.fullmatch(
+        r"POST /v2/agents/support was answered with 401 UNAUTHORIZED A valid bearer token is required\. instead of 200 "
+        r"\(X-Request-Id .+\)\.",
+        first,
+    )
+
+
+def test_the_tour_has_each_route_and_error_of_the_readme() -> None:
+    _, commands = steps()
+    paths = {path for text, _ in commands for path in re.findall(r"api (/\S+)", text)}
+    codes = {answer["code"] for _, answer in commands if answer and "code" in answer}
+    assert paths <= {one.path for one in tour.TOUR}
+    assert codes == {one.code for one in tour.TOUR if one.code}
+
+
+def rows() -> dict[str, int]:
+    """The number of rows of each table that has any, without the data keys."""
+    found = {name: len([*table.all_items()]) for name, table in moto_tables.tables().items()}
+    return {name: number for name, number in found.items() if number and name != "cams-keyring"}
+
+
+def test_the_temporary_workspace_is_removed_with_all_records_of_the_tour(engine: None) -> None:
+    created = temporary.create()
+    tour.take(InProcess("", created.workspace_key))
+    assert len(rows()) > 6
+    assert temporary.remove(created.workspace_id) > 10
+    assert rows() == {}
+    assert temporary.remove(created.workspace_id) == 0
+
+
+def test_only_the_workspace_of_a_run_that_was_killed_is_removed_later(engine: None, pass_time: PassTime) -> None:
+    killed = temporary.create()
+    pass_time(16 * 60)
+    own, other = workspaces.create("Customer"), temporary.create()
+    notes = [*command._remove_abandoned()]
+    assert [type(one) for one in notes] == [Note]
+    assert {one.workspace for one in workspaces.list_all()} == {own.workspace_id, other.workspace_id}
+    assert killed.workspace_id in notes[0]
+    assert [*command._remove_abandoned()] == []
+
+
+def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("infra.verify.visit.begin", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command._run(deployed(), ["tour"])
+    assert rows() == {}
+
+
+def test_a_check_that_cannot_finish_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:
+    def unreachable() -> Iterator[str]:
+        yield "The first problem."
+        raise EndpointConnectionError(endpoint_url="https://api.example")
+
+    assert command._check("gateway", unreachable) == 2
+    printed = capsys.readouterr()
+    assert re.fullmatch(r"  gateway +0\.0 s  2 problems\n", printed.out)
+    assert printed.err.splitlines() == [
+        "    The first problem.",
+        "    The check `gateway` could not finish: EndpointConnectionError: "
+        'Could not connect to the endpoint URL: "https://api.example"',
+    ]
+
+
+# ---- the gateway ----------------------------------------------------------------------------------
+
+
+def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = {path: Response(status, {"x-request-id": "1"}, {"success": False, "code": code}) for _, path, status, code
+               in gateway._ERRORS}  # fmt: skip
+    answers["/openapi.json"] = Response(200, {}, {"info": {"version": "0.1"}})
+    fake = type("Fake", (), {"__init__": lambda *_: None, "send": lambda _, __, path: answers[path]})
+    monkeypatch.setattr(gateway, "Client", fake)
+    with mock_aws():
+        client = boto3.client("apigateway")
+        api_id = client.create_rest_api(name="cams")["id"]
+        root = client.get_resources(restApiId=api_id)["items"][0]["id"]
+        place = {"restApiId": api_id, "resourceId": root, "httpMethod": "GET"}
+        client.put_method(**place, authorizationType="NONE")
+        client.put_integration(**place, type="MOCK")
+        client.create_deployment(restApiId=api_id, stageName="prod")
+        found = problems(gateway.check_gateway(deployed(apigateway=client)._replace(api_id=api_id)))
+    assert (
+        found[0] == f"The API at http://localhost has version 0.1, and this checkout {__version__}: run `make deploy`."
+    )
+    assert found[-2:] == [
+        f"The stage prod of the API {api_id} has no {limit}: run `make deploy`."
+        for limit in ("throttlingRateLimit", "throttlingBurstLimit")
+    ]
+    assert "The gateway response THROTTLED of the API is not the declared one: run `make deploy`." in found
+
+
+def test_a_stage_that_is_not_deployed_is_one_sentence() -> None:
+    with mock_aws(), pytest.raises(click.ClickException, match="Stage prod is not deployed in this account and region"):
+        locate(boto3.client, "prod", None)
