@@ -83,6 +83,12 @@ def api_id(stage: str) -> str | None:
     return next((str(one["rest_api_id"]) for one in content["resources"] if one["resource_type"] == "rest_api"), None)
 
 
+def find_api(gateway: Any, stage: str, function_arn: str) -> str:
+    """Return the id of the API that invokes the function, empty if there is none."""
+    entries, _ = _find_apis(gateway, stage, function_arn)
+    return entries[0]["rest_api_id"] if entries else ""
+
+
 def place(stage: str) -> tuple[str, str] | None:
     """Return the region and the account of the last deployment from this machine, None if they are unknown."""
     try:

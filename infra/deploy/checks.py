@@ -46,22 +46,29 @@ def validate_stage_name(_: click.Context, __: click.Parameter, value: str) -> st
     return value
 
 
-def run_all(session: Session, name: str, stage_name: str, settings: stage.Settings) -> None:
+def run_all(session: Session, name: str, stage_name: str) -> None:
     """Run every check, the ones that call AWS last. `name` is the stack's. Raises NotReady."""
     _check_python()
     _check_packages()
     require_cloud(session)
-    _check_settings(settings, stage_name)
+    _check_limits(stage.without_null(stage.read(stage_name)), stage_name)
     _check_account(session, stage_name)
     _check_stack(session.client, name)
 
 
-def _check_settings(settings: stage.Settings, stage_name: str) -> None:
+def check_settings(settings: stage.Settings, stage_name: str) -> None:
+    """Raise NotReady for a setting that AWS would reject, or with which no mail could be sent."""
+    _check_limits(settings, stage_name)
+    for problem in mail.problems(settings, stage_name):
+        raise NotReady(problem)
+
+
+def _check_limits(settings: stage.Settings, stage_name: str) -> None:
     architecture = stage.architecture(settings)
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
-    modules = (limits, mail, operator_email)
+    modules = (limits, operator_email)
     for problem in (one for module in modules for one in module.problems(settings, stage_name)):
         raise NotReady(problem)
 

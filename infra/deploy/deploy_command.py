@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
 from boto3.session import Session
 
 from infra.deploy import (
+    adopted,
     chalice_process,
     chalice_state,
     checks,
+    concurrency,
     event_sources,
     gateway_responses,
     layouts,
@@ -27,35 +30,47 @@ from infra.deploy.command_line import stage_option, step
 from infra.package import build, wheels
 
 
+class Plan(NamedTuple):
+    """What to deploy: the settings of the operator, all settings, and the concurrent executions for the stage."""
+
+    own: stage.Settings
+    settings: stage.Settings
+    executions: int
+
+
 @click.command()
 @stage_option
 def deploy(stage_name: str) -> None:
     """Create or update a stage. Idempotent: after a failure, run it again."""
-    if run(stage_name, stage.read(stage_name)):
+    if run(stage_name):
         click.echo("\nThis was the first deployment of the stage, so it is verified now:")
         verify_command.start(Session(), stage_name)
 
 
-def run(stage_name: str, own: stage.Settings) -> bool:
-    """Deploy a stage with these settings of the operator; return whether this was its first complete deployment."""
+def run(stage_name: str) -> bool:
+    """Deploy a stage and print each step; return whether this was its first complete deployment."""
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
-        checks.run_all(session, name, stage_name, own)
+        checks.run_all(session, name, stage_name)
+        deployed = adopted.read(session.client, name)
+        plan = _plan(session.client("lambda"), stage_name, deployed)
     cloudformation = session.client("cloudformation")
-    alarms = operator_email.parameters(cloudformation, name, own)
+    alarms = operator_email.parameters(cloudformation, name, plan.own)
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         with step("new stack"):
             stack.create(cloudformation, name, stage_name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
-        return _deploy(session, name, stage_name, own, alarms)
+        if adopted.read(session.client, name) != deployed:
+            raise checks.NotReady(f"Another run has just changed stage {stage_name}: run the command again.")
+        return _deploy(session, name, stage_name, plan, alarms)
 
 
-def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, alarms: Mapping[str, str]) -> bool:
-    layout = layouts.choose(session.client, name, stage_name)
+def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Mapping[str, str]) -> bool:
+    layout, settings = layouts.choose(session.client, name, stage_name), plan.settings
     with step("stack"):
-        settings = limits.with_reserved(session.client("lambda"), name, own)
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
-        wanted = {"RequestsPerCredential": str(per_credential), **alarms, **layouts.parameters(layout)}
+        limited = {"RequestsPerCredential": str(per_credential), **adopted.parameters(plan.own)}
+        wanted = {**limited, **alarms, **layouts.parameters(layout)}
         outputs = stack.apply(cloudformation, name, stage_name, wanted)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
         variables = {**stage.variables(name, outputs), **layouts.variables(layout)}
@@ -70,7 +85,8 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
         chalice_process.run(project, "deploy", stage_name)
         chalice_state.take_over(project, stage_name)
     with step("event sources"):
-        event_sources.configure(session.client("lambda"), name, outputs, limits.reserved(settings))
+        scaled = concurrency.mapping_settings(settings, plan.executions)
+        event_sources.configure(session.client("lambda"), name, outputs, scaled)
     url = chalice_state.api_url(stage_name)
     with step("gateway responses"):
         api_id = url.removeprefix("https://").partition(".")[0]
@@ -79,8 +95,7 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
         is_first = not limits.has_throttle(session.client("apigateway"), api_id, stage_name)
         limits.throttle(session.client("apigateway"), api_id, stage_name, settings)
         if per_credential:
-            known = {"RequestsPerCredential": str(per_credential), "ApiId": api_id}
-            stack.apply(cloudformation, name, stage_name, known)
+            stack.apply(cloudformation, name, stage_name, {**limited, "ApiId": api_id})
     click.echo(f"\nStage {stage_name} is deployed at {url}")
     click.echo("The operator's commands need this environment, for example to create the first workspace:\n")
     for key in ("CAMS_TABLE_PREFIX", "CAMS_ENCRYPTION_KEY", "CAMS_STORED_LAYOUT"):
@@ -91,6 +106,25 @@ def _deploy(session: Session, name: str, stage_name: str, own: stage.Settings, a
         click.echo(f"\n{sentence}")
     click.echo(f"\n{operator_email.notice(cloudformation, name)}")
     return is_first
+
+
+def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
+    """Return what to deploy, and print the settings that are kept and those that change.
+
+    Raises NotReady if the stage would not work with these settings, or in this account.
+    """
+    operators = stage.read(stage_name)
+    own = adopted.effective(deployed, operators)
+    checks.check_settings(own, stage_name)
+    executions = concurrency.available(awslambda, deployed.current)
+    if problem := concurrency.problem(executions):
+        raise checks.NotReady(problem)
+    settings = {"lambda_architecture": stage.architecture(own), **concurrency.with_defaults(own, executions)}
+    for line in adopted.describe(deployed, operators, settings):
+        click.echo(f"    {line}")
+    if warning := concurrency.warning(executions):
+        click.echo(f"    Warning: {warning}")
+    return Plan(own, settings, executions)
 
 
 def _stage_project(stage_name: str, architecture: str) -> Path:

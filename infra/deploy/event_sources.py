@@ -19,11 +19,10 @@ _STABLE_TIMEOUT_SECONDS = 120
 _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
 
 
-def configure(awslambda: Any, name: str, outputs: Outputs, reserved: Mapping[str, int]) -> int:
+def configure(awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> int:
     """Apply the settings of `functions` to every mapping that differs. Returns the number of changed mappings.
 
-    `reserved` is the reserved concurrency by function. A queue invokes a function no more often than that: Lambda would
-    throttle it, and a message that is throttled ten times goes to the dead-letter queue.
+    `scaled` has those that depend on the size of the account, by function (`concurrency`).
 
     Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
     """
@@ -31,7 +30,7 @@ def configure(awslambda: Any, name: str, outputs: Outputs, reserved: Mapping[str
     for function in FUNCTIONS:
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
-            wanted = wanted_settings(function, outputs, reserved)
+            wanted = wanted_settings(function, outputs, scaled)
             if not matches(mapping, wanted):
                 wait_until_stable(awslambda, mapping["UUID"])
                 awslambda.update_event_source_mapping(UUID=mapping["UUID"], **wanted)
@@ -83,11 +82,9 @@ def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Output
     return found[0]
 
 
-def wanted_settings(function: Function, outputs: Outputs, reserved: Mapping[str, int]) -> dict[str, Any]:
-    """The settings of a function's mapping. `reserved` is as in `configure`."""
-    wanted = dict(function.mapping_settings)
-    if function.queue and function.name in reserved:
-        wanted["ScalingConfig"] = {"MaximumConcurrency": reserved[function.name]}
+def wanted_settings(function: Function, outputs: Outputs, scaled: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The settings of a function's mapping. `scaled` is as in `configure`."""
+    wanted = {**function.mapping_settings, **scaled.get(function.name, {})}
     if function.stream:
         wanted["DestinationConfig"] = {"OnFailure": {"Destination": outputs["DeadDeliveriesQueueArn"]}}
     return wanted

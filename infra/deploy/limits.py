@@ -7,22 +7,18 @@ An operator sets them in the stage of `.chalice/config.json` (docs/operate.md):
     "lambda_functions": {"deliver": {"reserved_concurrency": 200}, "deliver_slow": {"reserved_concurrency": 50}}
 
 The throttle is a setting of the API's stage, which Chalice cannot express. The limit of a credential is a rule of AWS
-WAF in `infra/template.yaml`. Chalice reserves the concurrency.
+WAF in `infra/template.yaml`. Chalice reserves the concurrency. `concurrency` has the defaults.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from infra.deploy.functions import FUNCTIONS, Function
-from infra.deploy.stage import Settings, merge
+from infra.deploy.stage import Settings
 
-# Requests per second, and at once. Even if each takes 0.5 s, the longest of all, they fit into an account's 1,000
-# concurrent executions, besides the reserved ones.
-_THROTTLE = {"rate": 1000, "burst": 1000}
-# Concurrent executions that remain for all other functions of the account. Smaller accounts reserve nothing.
-_MIN_UNRESERVED = 500
+_THROTTLE = ("rate", "burst")
 # The limits of AWS: of an account's throttle by default, of a rate rule, and of a queue's concurrency.
 _THROTTLES = range(1, 10_000 + 1)
 _REQUESTS = range(10, 2_000_000_000 + 1)
@@ -78,34 +74,6 @@ def requests_per_credential(settings: Settings) -> int:
     return int(settings.get("requests_per_credential", 0))
 
 
-def reserved(settings: Settings) -> dict[str, int]:
-    """The reserved concurrency of each function that has one."""
-    functions: Mapping[str, Any] = settings.get("lambda_functions", {})
-    values = {name: settings.get("reserved_concurrency") for name, settings in functions.items()}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def with_reserved(awslambda: Any, name: str, settings: Settings) -> dict[str, Any]:
-    """Add reserved concurrency for the functions of the table without a setting, if the account has enough."""
-    known = settings.get("lambda_functions", {})
-    wanted = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
-    missing = {name: value for name, value in wanted.items() if "reserved_concurrency" not in known.get(name, {})}
-    unreserved = awslambda.get_account_settings()["AccountLimit"]["UnreservedConcurrentExecutions"]
-    # What the last deployment has reserved for them is not taken twice.
-    unreserved += sum(_deployed_concurrency(awslambda, f"{name}-{function}") for function in missing)
-    if unreserved - sum(missing.values()) < _MIN_UNRESERVED:
-        return dict(settings)
-    reserved = {name: {"reserved_concurrency": value} for name, value in missing.items()}
-    return merge(settings, {"lambda_functions": reserved})
-
-
-def _deployed_concurrency(awslambda: Any, function: str) -> int:
-    try:
-        return int(awslambda.get_function_concurrency(FunctionName=function).get("ReservedConcurrentExecutions", 0))
-    except awslambda.exceptions.ResourceNotFoundException:
-        return 0
-
-
 def has_throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
     """Return whether the stage has a throttle. A stage that was never deployed completely has none."""
     return "*/*" in gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {})
@@ -113,7 +81,7 @@ def has_throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
 
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
     """Set the throttle of the API's stage. Returns whether it was different."""
-    wanted = {**_THROTTLE, **settings.get("throttle", {})}
+    wanted = settings["throttle"]
     current = gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {}).get("*/*", {})
     if (current.get("throttlingRateLimit"), current.get("throttlingBurstLimit")) == (wanted["rate"], wanted["burst"]):
         return False

@@ -38,7 +38,8 @@ def restore(stage_name: str, at: str, target: str) -> None:
                 stack.import_tables(cloudformation, name, target, key_arn)
         with step("sample"):
             _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
-    deploy_command.run(target, stage.merge(stage.read(stage_name), stage.read(target)))
+    # The new stage takes over the deployed settings of the other one (`adopted`).
+    deploy_command.run(target)
     click.echo(f"Check the new stage with `make verify STAGE={target}`.")
 
 

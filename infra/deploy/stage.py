@@ -19,6 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHALICE_DIRECTORY = ROOT / ".chalice"
 Settings = Mapping[str, Any]
 """The settings of one stage, as in `.chalice/config.json`."""
+RESERVED = "reserved_concurrency"
+"""The name of Chalice's setting."""
 
 _CONFIG = "config.json"
 _MINIMUM_COMPRESSION_BYTES = 1024
@@ -32,7 +34,6 @@ _GENERATED_VARIABLES = (
 # Before 1.1, a deployment wrote these into `.chalice/config.json`, with the reserved concurrency that it chose.
 _POLICY_FILE = "iam_policy_file"
 _GENERATED_OF_FUNCTION = (_POLICY_FILE, "lambda_memory_size", "lambda_timeout")
-_RESERVED = "reserved_concurrency"
 _DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
 
 
@@ -50,6 +51,15 @@ def merge(base: Settings, preferred: Settings) -> dict[str, Any]:
         if isinstance(base[key], dict) and isinstance(preferred[key], dict):
             merged[key] = merge(base[key], preferred[key])
     return merged
+
+
+def without_null(settings: Settings) -> dict[str, Any]:
+    """Remove the members that are null, which ask for the default. For a reserved concurrency, null is a value."""
+    return {
+        key: without_null(value) if isinstance(value, dict) else value
+        for key, value in settings.items()
+        if value is not None or key == RESERVED
+    }
 
 
 def is_generated(variable: str) -> bool:
@@ -123,8 +133,8 @@ def _own_of_function(name: str, settings: Any) -> Any:
     if not isinstance(settings, dict) or _POLICY_FILE not in settings:
         return settings
     own = {key: value for key, value in settings.items() if key not in _GENERATED_OF_FUNCTION}
-    if own.get(_RESERVED) == _DEFAULT_RESERVED.get(name):
-        own.pop(_RESERVED, None)
+    if own.get(RESERVED) == _DEFAULT_RESERVED.get(name):
+        own.pop(RESERVED, None)
     return own
 
 

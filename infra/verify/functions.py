@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 from typing import Any
 
-from infra.deploy import event_sources, template
+from infra.deploy import adopted, concurrency, event_sources, template
 from infra.deploy import stage as stages
 from infra.deploy.functions import FUNCTIONS, Function
 from infra.deploy.policies import policy
@@ -96,14 +96,16 @@ def _as_list(value: Any) -> list[str]:
 def check_mappings(stage: Deployment) -> Iterator[str]:
     """Check that each stream and queue invokes its function, through one enabled mapping with the declared settings."""
     awslambda = stage.sdk("lambda")
+    current = {"lambda_functions": adopted.reserved(awslambda, stage.name)}
+    scaled = concurrency.mapping_settings(current, concurrency.available(awslambda, current))
     for function in FUNCTIONS:
         source = event_sources.event_source_arn(function, stage.name, stage.outputs)
         if function.stream or function.queue:
-            yield from _mapping_problems(stage, awslambda, function, source)
+            expected = event_sources.wanted_settings(function, stage.outputs, scaled)
+            yield from _mapping_problems(awslambda, function.deployed_name(stage.name), source, expected)
 
 
-def _mapping_problems(stage: Deployment, awslambda: Any, function: Function, source: str) -> Iterator[str]:
-    deployed = function.deployed_name(stage.name)
+def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict[str, Any]) -> Iterator[str]:
     mappings = event_sources.list_mappings(awslambda, deployed)
     own = [one for one in mappings if one["EventSourceArn"] == source]
     if not own:
@@ -119,20 +121,11 @@ def _mapping_problems(stage: Deployment, awslambda: Any, function: Function, sou
         result = mapping.get("LastProcessingResult") or ""
         if result.startswith("PROBLEM"):
             yield Note(f"the last result of {source} to {deployed}: {result}")
-        expected = event_sources.wanted_settings(function, stage.outputs, _reserved(awslambda, function, deployed))
         different = sorted(
             key for key, value in expected.items() if not event_sources.matches({key: mapping.get(key)}, {key: value})
         )
         if different:
             yield f"The mapping from {source} to {deployed} has another {', '.join(different)}: run `make deploy`."
-
-
-def _reserved(awslambda: Any, function: Function, deployed: str) -> dict[str, int]:
-    """Return the reserved concurrency of a function by its name; empty without one."""
-    if function.reserved_concurrency is None:
-        return {}
-    number = awslambda.get_function_concurrency(FunctionName=deployed).get("ReservedConcurrentExecutions")
-    return {} if number is None else {function.name: number}
 
 
 def check_logs(stage: Deployment) -> Iterator[str]:

@@ -97,10 +97,19 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
             shutil.copy(source, project / name)
     # One installation of uv serves all.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
-    config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, "rehearsal": stage}}
     (project / ".chalice").mkdir()
-    (project / ".chalice" / "config.json").write_text(json.dumps(config))
+    _configure(project, {"local": {}, "rehearsal": stage})
     return project
+
+
+def forget_settings(project: Path) -> None:
+    """Remove the operator's settings, as in a new clone."""
+    _configure(project, {"local": {}})
+
+
+def _configure(project: Path, stages: dict[str, Any]) -> None:
+    config = {"version": "2.0", "app_name": "cams", "stages": stages}
+    (project / ".chalice" / "config.json").write_text(json.dumps(config))
 
 
 @contextmanager

@@ -98,12 +98,14 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("deploy again"):
             before = _mappings(here)
             upgraded.release_next_layout(here.project)
+            cloud.forget_settings(here.project)  # as in another clone
             if _deploy(here) != address:
                 raise Failed("The second deployment changed the URL of the API.")
             if _mappings(here) != before:
                 raise Failed("The second deployment replaced or changed event source mappings.")
             api.call("GET", "/v3/agents")
             check_gateway_responses(here, api)
+            _check_limits(here)
             upgraded.check_written(here, NAME, layouts.CURRENT)
         with _step("switch layout"):
             _deploy(here)

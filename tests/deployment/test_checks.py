@@ -14,7 +14,7 @@ from moto import mock_aws
 
 from chalicelib import settings
 from infra import tables
-from infra.deploy import checks, stack, stage
+from infra.deploy import checks, concurrency, stack, stage
 from infra.deploy.commands import deployment
 from tests.selection import one_of_each
 
@@ -39,15 +39,16 @@ def cloud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def failure(**settings: Any) -> str:
-    """The message of the failing check."""
+    """The message of the failing check, with these settings of the stage."""
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
     with pytest.raises(checks.NotReady) as failed:
-        checks.run_all(boto3.session.Session(), "cams-prod", "prod", settings)
+        checks.run_all(boto3.session.Session(), "cams-prod", "prod")
     assert "\n" not in failed.value.message
     return failed.value.message
 
 
 def test_an_empty_account_passes_all_checks() -> None:
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
 def test_a_missing_region_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,6 +125,36 @@ def test_an_unknown_architecture_is_reported() -> None:
     assert "is 'arm': use arm64 or x86_64" in failure(lambda_architecture="arm")
 
 
+def test_an_invalid_limit_is_reported() -> None:
+    assert "throttle.rate of stage prod is 0: " in failure(throttle={"rate": 0})
+
+
+def test_null_asks_for_the_default_of_a_setting() -> None:
+    settings = {"throttle": None, "requests_per_credential": None, "lambda_functions": {"deliver": None}}
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+
+
+def test_an_account_that_is_too_small_is_refused_before_anything_is_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(concurrency, "available", lambda *_: 5)
+    answer = CliRunner().invoke(deployment, ["deploy", "--stage", "prod"])
+    (line,) = answer.output.splitlines()
+    assert line.startswith("Error: The account has 5 concurrent executions for this stage, which needs at least 10: ")
+    assert boto3.client("cloudformation").list_stacks()["StackSummaries"] == []
+
+
+def test_settings_for_mail_may_be_in_the_file_and_in_the_account() -> None:
+    variables = {"CAMS_MAIL_SENDER": "cams@example.com"}
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(
+        json.dumps({"stages": {"prod": {"environment_variables": variables}}})
+    )
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
+    with pytest.raises(checks.NotReady, match="CAMS_CONSOLE_URL of stage prod is no https address"):
+        checks.check_settings(stage.read("prod"), "prod")
+    variables["CAMS_CONSOLE_URL"] = "https://cams.example.com/console"
+    checks.check_settings({"environment_variables": variables}, "prod")
+
+
 def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 0))
     assert "use 3.10 to 3.14" in failure()
@@ -160,7 +191,7 @@ def test_a_broken_stack_is_reported(state: str, monkeypatch: pytest.MonkeyPatch)
 )
 def test_an_updatable_stack_passes_all_checks(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: state)
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
 def test_tables_without_a_stack_are_reported() -> None:
@@ -178,7 +209,7 @@ def test_tables_beside_an_empty_stack_are_reported(state: str, monkeypatch: pyte
 
 def test_tables_of_another_stage_are_ignored() -> None:
     tables.create_missing(boto3.client, settings.table_prefix())
-    checks.run_all(boto3.session.Session(), "cams-prod", "prod", {})
+    checks.run_all(boto3.session.Session(), "cams-prod", "prod")
 
 
 @one_of_each(lambda: None)

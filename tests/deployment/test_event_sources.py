@@ -82,8 +82,9 @@ def test_a_function_with_another_event_source_is_reported() -> None:
         event_sources.configure(account, "cams-prod", OUTPUTS, {})
 
 
-def test_a_queue_invokes_a_function_no_more_often_than_its_reserved_concurrency() -> None:
+def test_settings_that_depend_on_the_account_take_precedence() -> None:
     account = Lambda()
-    event_sources.configure(account, "cams-prod", OUTPUTS, {"deliver": 20})
+    scaled = {"deliver": {"ScalingConfig": {"MaximumConcurrency": 20}}}
+    event_sources.configure(account, "cams-prod", OUTPUTS, scaled)
     assert account.mappings["cams-prod-deliver"]["ScalingConfig"] == {"MaximumConcurrency": 20}
     assert account.mappings["cams-prod-deliver_slow"]["ScalingConfig"] == {"MaximumConcurrency": 50}

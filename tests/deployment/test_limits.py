@@ -9,60 +9,10 @@ import pytest
 from moto import mock_aws
 
 from infra.deploy import limits, stack, template
-from infra.deploy.functions import FUNCTIONS
 from infra.deploy.gateway_responses import RESPONSES
 
 _TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
-
-
-class Account:
-    """A fake Lambda client of an account with these concurrent executions, and reservations of the stage."""
-
-    def __init__(self, limit: int, reserved: dict[str, int]) -> None:
-        self.limit, self.reserved = limit, reserved
-
-    def get_account_settings(self) -> dict[str, Any]:
-        return {"AccountLimit": {"UnreservedConcurrentExecutions": self.limit - sum(self.reserved.values())}}
-
-    def get_function_concurrency(self, FunctionName: str) -> dict[str, int]:  # noqa: N803
-        reserved = self.reserved.get(FunctionName.removeprefix("cams-prod-"))
-        return {"ReservedConcurrentExecutions": reserved} if reserved else {}
-
-
-# ---- reserved concurrency -------------------------------------------------------------------------
-
-
-def deployed(limit: int, reserved: dict[str, int] | None = None, **settings: Any) -> dict[str, int]:
-    """Deploy into such an account; return the reserved concurrency of each function."""
-    return limits.reserved(limits.with_reserved(Account(limit, reserved or {}), "cams-prod", settings))
-
-
-def test_the_delivery_functions_of_a_large_account_have_reserved_concurrency() -> None:
-    assert deployed(750) == {"deliver": 200, "deliver_slow": 50}
-
-
-def test_a_small_account_reserves_nothing() -> None:
-    assert deployed(749) == {}
-
-
-def test_the_reserved_concurrency_stays_at_the_next_deployment() -> None:
-    assert deployed(750, deployed(750)) == {"deliver": 200, "deliver_slow": 50}
-
-
-def test_an_operators_reserved_concurrency_is_kept() -> None:
-    own = {"deliver": {"reserved_concurrency": 20}, "deliver_slow": {"reserved_concurrency": None}}
-    assert deployed(1_000, lambda_functions=own) == {"deliver": 20}
-    own.pop("deliver_slow")
-    assert deployed(1_000, lambda_functions=own) == {"deliver": 20, "deliver_slow": 50}
-    assert deployed(100, lambda_functions=own) == {"deliver": 20}
-
-
-def test_a_queue_invokes_a_function_as_often_as_its_reserved_concurrency_allows() -> None:
-    for function in FUNCTIONS:
-        if function.reserved_concurrency:
-            most = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
-            assert function.reserved_concurrency == most
 
 
 # ---- the throttle ---------------------------------------------------------------------------------
@@ -87,20 +37,17 @@ def throttle(api_id: str) -> tuple[float, int]:
     return settings["throttlingRateLimit"], settings["throttlingBurstLimit"]
 
 
-def test_a_stage_has_a_throttle_by_default(api_id: str) -> None:
-    assert limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
-    assert throttle(api_id) == (1_000, 1_000)
-
-
-def test_an_operator_sets_rate_and_burst(api_id: str) -> None:
-    limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
-    assert limits.throttle(boto3.client("apigateway"), api_id, "prod", {"throttle": {"rate": 50}})
-    assert throttle(api_id) == (50, 1_000)
+def test_a_deployment_sets_rate_and_burst(api_id: str) -> None:
+    for rate, burst in ((1_000, 1_000), (50, 20)):
+        settings = {"throttle": {"rate": rate, "burst": burst}}
+        assert limits.throttle(boto3.client("apigateway"), api_id, "prod", settings)
+        assert throttle(api_id) == (rate, burst)
 
 
 def test_the_throttle_is_set_only_if_it_differs(api_id: str) -> None:
-    limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
-    assert not limits.throttle(boto3.client("apigateway"), api_id, "prod", {})
+    settings = {"throttle": {"rate": 50, "burst": 20}}
+    assert limits.throttle(boto3.client("apigateway"), api_id, "prod", settings)
+    assert not limits.throttle(boto3.client("apigateway"), api_id, "prod", settings)
 
 
 # ---- the requests of a credential -----------------------------------------------------------------

@@ -129,6 +129,9 @@ class Mappings(Lambda):
     def get_function_concurrency(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
         return {}
 
+    def get_account_settings(self) -> dict[str, Any]:
+        return {"AccountLimit": {"UnreservedConcurrentExecutions": 1_000}}
+
 
 def check_mappings(account: Mappings) -> list[str]:
     return problems(functions.check_mappings(deployed(**{"lambda": account})))

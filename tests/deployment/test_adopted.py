@@ -1,0 +1,225 @@
+"""The settings of the deployed stage: a deployment from any clone keeps them, and names what it changes."""
+
+import json
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError
+
+from infra.deploy import adopted, concurrency
+from infra.deploy.stage import Settings
+
+VARIABLES = {"CAMS_CONSOLE_URL": "https://cams.example.com/console", "SECRET": "the value"}
+OWN: dict[str, Any] = {
+    "environment_variables": VARIABLES,
+    "lambda_architecture": "arm64",
+    "python_version": "3.13",
+    "requests_per_credential": 2000,
+    "throttle": {"rate": 50, "burst": 20},
+    "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": None}},
+}
+ARN = "arn:aws:lambda:eu-west-1:123456789012:function:cams-prod"
+
+
+class Meta:
+    region_name = "eu-west-1"
+
+
+class Account:
+    """A fake of every SDK client, in an account with one deployed stage `prod`."""
+
+    meta = Meta()
+
+    def __init__(self, settings: Settings, *, reserved: dict[str, int] | None = None, recorded: bool = True) -> None:
+        self.settings, self.recorded = settings, recorded
+        self.reserved = reserved if reserved is not None else concurrency.reserved(settings)
+        self.restored_from = {"cams-copy-keyring": "arn:aws:dynamodb:eu-west-1:1:table/cams-prod-keyring"}
+
+    def __call__(self, service: str) -> "Account":
+        return self
+
+    def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803
+        if FunctionName != "cams-prod":
+            raise missing("ResourceNotFoundException")
+        generated = {"CAMS_TABLE_PREFIX": "cams-prod-", "CAMS_STREAM_LEADS": "arn", "CAMS_STORED_LAYOUT": "3"}
+        return {
+            "FunctionArn": ARN,
+            "Runtime": f"python{self.settings.get('python_version', '3.12')}",
+            "Architectures": [self.settings.get("lambda_architecture", "x86_64")],
+            "Environment": {"Variables": {**generated, **self.settings.get("environment_variables", {})}},
+        }
+
+    def get_function_concurrency(self, FunctionName: str) -> dict[str, int]:  # noqa: N803
+        value = self.reserved.get(FunctionName.removeprefix("cams-prod-"))
+        return {} if value is None else {"ReservedConcurrentExecutions": value}
+
+    def get_paginator(self, operation: str) -> Any:
+        items = {"get_rest_apis": [{"id": "api", "name": "cams", "createdDate": 0}]}.get(operation, [method()])
+        return type("Pages", (), {"paginate": lambda *_, **__: [{"items": items}]})()
+
+    def get_stage(self, restApiId: str, stageName: str) -> dict[str, Any]:  # noqa: N803
+        assert (restApiId, stageName) == ("api", "prod")
+        throttle = self.settings.get("throttle", {"rate": 1000, "burst": 1000})
+        settings = {"throttlingRateLimit": float(throttle["rate"]), "throttlingBurstLimit": throttle["burst"]}
+        return {"methodSettings": {"*/*": settings}}
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
+        values = {"RequestsPerCredential": str(self.settings.get("requests_per_credential", 0))}
+        values |= {"AlarmsEmail": "ops@example.com", "MonthlyBudget": "0"}
+        if self.recorded:
+            values |= adopted.parameters(self.settings)
+        parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
+        return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters}]}
+
+    def describe_table(self, TableName: str) -> dict[str, Any]:  # noqa: N803
+        if TableName not in self.restored_from:
+            raise missing("ResourceNotFoundException")
+        return {"Table": {"RestoreSummary": {"SourceTableArn": self.restored_from[TableName]}}}
+
+
+def method() -> dict[str, Any]:
+    return {"resourceMethods": {"GET": {"methodIntegration": {"uri": f"arn:x/functions/{ARN}/invocations"}}}}
+
+
+def missing(code: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "not there"}}, "Call")
+
+
+def deploy(account: Account, operators: Settings, name: str = "cams-prod") -> tuple[dict[str, Any], list[str]]:
+    """Return the settings that a deployment would deploy, without defaults, and the lines that it prints."""
+    deployed = adopted.read(account, name)
+    settings = adopted.effective(deployed, operators)
+    filled = {"lambda_architecture": "x86_64", **concurrency.with_defaults(settings, 1_000)}
+    return settings, adopted.describe(deployed, operators, filled)
+
+
+def test_a_clone_without_settings_keeps_the_deployed_ones() -> None:
+    settings, lines = deploy(Account(OWN), {})
+    assert settings == OWN
+    (line,) = lines
+    assert line.startswith("keeps deployed settings that .chalice/config.json does not have: ")
+    assert {"throttle.rate", "environment_variables.SECRET", "lambda_functions.deliver.reserved_concurrency"} <= {
+        *line.partition(": ")[2].split(", ")
+    }
+    assert "the value" not in line
+
+
+def test_settings_of_the_operator_win_and_each_change_is_printed() -> None:
+    operators = {
+        "environment_variables": {"CAMS_CONSOLE_URL": "https://new.example/console", "SECRET": "another", "NEW": "1"},
+        "throttle": {"rate": 100},
+        "lambda_functions": {"deliver": {"reserved_concurrency": 9}},
+        "requests_per_credential": 0,
+        "python_version": "3.14",
+    }
+    settings, lines = deploy(Account(OWN), operators)
+    assert settings["throttle"] == {"rate": 100, "burst": 20}
+    assert settings["lambda_architecture"] == "arm64"
+    assert sorted(lines[1:]) == [
+        "environment_variables: CAMS_CONSOLE_URL https://cams.example.com/console -> https://new.example/console",
+        "environment_variables: NEW is added",
+        "environment_variables: SECRET changes",
+        "lambda_functions: deliver.reserved_concurrency 5 -> 9",
+        "python_version: 3.13 -> 3.14",
+        "requests_per_credential: 2000 -> 0",
+        "throttle: rate 50 -> 100",
+    ]
+
+
+def test_null_removes_a_variable_and_restores_the_default_of_a_setting() -> None:
+    operators = {
+        "environment_variables": {"SECRET": None},
+        "throttle": None,
+        "lambda_architecture": None,
+        "lambda_functions": {"deliver": None},
+    }
+    settings, lines = deploy(Account(OWN), operators)
+    assert settings["environment_variables"] == {"CAMS_CONSOLE_URL": VARIABLES["CAMS_CONSOLE_URL"]}
+    assert settings["lambda_functions"] == {"deliver_slow": {"reserved_concurrency": None}}
+    assert not settings.keys() & {"throttle", "lambda_architecture"}
+    assert "throttle" not in lines[0] and "SECRET" not in lines[0]
+    assert sorted(lines[1:]) == [
+        "environment_variables: SECRET is removed",
+        "lambda_architecture: arm64 -> x86_64",
+        "lambda_functions: deliver.reserved_concurrency 5 -> 200",
+        "throttle: burst 20 -> 1000",
+        "throttle: rate 50 -> 1000",
+    ]
+
+
+def test_what_a_deployment_chose_follows_the_account() -> None:
+    chosen = concurrency.with_defaults({}, 500)
+    account = Account({"throttle": chosen["throttle"]}, reserved=concurrency.reserved(chosen))
+    account.settings = {"throttle": chosen["throttle"]}
+    account.describe_stacks = lambda StackName: stack_with("{}")  # type: ignore[method-assign]  # noqa: N803
+    settings, lines = deploy(account, {})
+    assert settings == {"python_version": "3.12"}
+    assert sorted(lines[1:]) == [
+        "lambda_functions: deliver.reserved_concurrency 100 -> 200",
+        "lambda_functions: deliver_slow.reserved_concurrency 25 -> 50",
+        "throttle: burst 500 -> 1000",
+        "throttle: rate 500 -> 1000",
+    ]
+
+
+def stack_with(limits: str) -> dict[str, Any]:
+    parameter = {"ParameterKey": "OperatorLimits", "ParameterValue": limits}
+    return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": [parameter]}]}
+
+
+@pytest.mark.parametrize(
+    ("settings", "own"),
+    [
+        ({"throttle": {"rate": 1000, "burst": 1000}}, {}),
+        ({"throttle": {"rate": 50, "burst": 1000}}, {"throttle": {"rate": 50, "burst": 1000}}),
+        ({"lambda_functions": {"deliver": {"reserved_concurrency": 200}}}, {}),
+        (
+            {"lambda_functions": {"deliver": {"reserved_concurrency": 20}, "erase": {"reserved_concurrency": 3}}},
+            {"lambda_functions": {"deliver": {"reserved_concurrency": 20}, "erase": {"reserved_concurrency": 3}}},
+        ),
+    ],
+)
+def test_limits_of_an_earlier_version_are_the_operators_unless_they_are_its_defaults(
+    settings: dict[str, Any], own: dict[str, Any]
+) -> None:
+    kept, _ = deploy(Account(settings, recorded=False), {})
+    assert {key: value for key, value in kept.items() if key != "python_version"} == own
+
+
+def test_a_new_stage_has_no_deployed_settings() -> None:
+    account = Account(OWN)
+    assert deploy(account, {"throttle": {"rate": 5}}, "cams-new") == ({"throttle": {"rate": 5}}, [])
+
+
+def test_a_restored_stage_takes_over_the_settings_of_the_other_one() -> None:
+    settings, lines = deploy(Account(OWN), {"throttle": {"rate": 5}}, "cams-copy")
+    assert settings == {**OWN, "throttle": {"rate": 5, "burst": 20}, "alarms_email": "ops@example.com"}
+    (line,) = lines
+    assert line.startswith("keeps settings of cams-prod that .chalice/config.json does not have: ")
+
+
+def test_another_error_of_the_account_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    account = Account(OWN)
+
+    def refuse(**_: str) -> dict[str, Any]:
+        raise missing("AccessDeniedException")
+
+    monkeypatch.setattr(account, "get_function_configuration", refuse)
+    with pytest.raises(ClientError):
+        adopted.read(account, "cams-prod")
+
+
+def test_a_deletion_names_the_settings_that_the_file_lacks() -> None:
+    deployed = adopted.read(Account(OWN), "cams-prod")
+    assert adopted.loss(deployed, OWN) == ""
+    assert adopted.loss(deployed, {**OWN, "environment_variables": {"CAMS_CONSOLE_URL": None}}) == (
+        "the variables SECRET, with their values"
+    )
+    text, _, names = adopted.loss(deployed, {"throttle": {"rate": 1}}).rpartition("\n")
+    assert json.loads(text) == {
+        **{key: value for key, value in OWN.items() if key != "throttle"},
+        "throttle": {"burst": 20},
+        "environment_variables": {"CAMS_CONSOLE_URL": VARIABLES["CAMS_CONSOLE_URL"]},
+    }
+    assert "SECRET" in names
+    assert "the value" not in text + names

@@ -1,0 +1,119 @@
+"""The concurrent executions of a stage, scaled to the account."""
+
+from typing import Any
+
+import boto3
+import pytest
+
+from infra.deploy import concurrency
+from infra.deploy.functions import FUNCTIONS
+
+QUEUES = (
+    "deliver",
+    "deliver_slow",
+    "continue_fan_out",
+    "resume_cascade",
+    "erase",
+    "count_conversations",
+    "notify_people",
+)
+# The concurrent executions of the account: those of each queue in the order above, the reserved ones of the first two,
+# the throttle, and the factor of the stream of conversations.
+SIZES = {
+    10: ((2, 2, 2, 2, 2, 2, 2), {}, 10, 1),
+    50: ((10, 2, 2, 2, 2, 2, 2), {}, 50, 1),
+    100: ((20, 5, 2, 2, 2, 2, 2), {}, 100, 1),
+    500: ((100, 25, 10, 5, 5, 2, 2), {"deliver": 100, "deliver_slow": 25}, 500, 2),
+    1_000: ((200, 50, 20, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
+    10_000: ((200, 50, 20, 10, 10, 5, 2), {"deliver": 200, "deliver_slow": 50}, 1_000, 4),
+}
+
+
+class Account:
+    """A fake Lambda client of an account with these unreserved concurrent executions."""
+
+    def __init__(self, unreserved: int) -> None:
+        self.unreserved = unreserved
+
+    def get_account_settings(self) -> dict[str, Any]:
+        return {"AccountLimit": {"ConcurrentExecutions": 9_999, "UnreservedConcurrentExecutions": self.unreserved}}
+
+
+@pytest.mark.parametrize("executions", SIZES)
+def test_the_values_of_an_account(executions: int) -> None:
+    queues, reserved, throttle, factor = SIZES[executions]
+    settings = concurrency.with_defaults({}, executions)
+    assert concurrency.reserved(settings) == reserved
+    assert settings["throttle"] == {"rate": throttle, "burst": throttle}
+    scaled = concurrency.mapping_settings(settings, executions)
+    assert tuple(scaled[name]["ScalingConfig"]["MaximumConcurrency"] for name in QUEUES) == queues
+    assert scaled["fan_out_conversations"] == {"ParallelizationFactor": factor}
+    assert scaled["fan_out_leads"] == {"ParallelizationFactor": 1}
+
+
+def test_an_account_of_full_size_has_the_values_of_the_table_of_functions() -> None:
+    scaled = concurrency.mapping_settings({}, 1_000)
+    assert scaled.keys() == {one.name for one in FUNCTIONS if one.queue or one.stream}
+    for function in FUNCTIONS:
+        assert scaled.get(function.name, {}).items() <= function.mapping_settings.items()
+
+
+@pytest.mark.parametrize("executions", [10, 50, 100, 134, 500, 1_000])
+def test_the_api_has_its_share_besides_the_queues_of_deliveries(executions: int) -> None:
+    """In the longest requests of all, 0.5 s, the throttle admits as many as fit into half of the account."""
+    settings = concurrency.with_defaults({}, executions)
+    scaled = concurrency.mapping_settings(settings, executions)
+    deliveries = sum(scaled[name]["ScalingConfig"]["MaximumConcurrency"] for name in ("deliver", "deliver_slow"))
+    assert settings["throttle"]["rate"] * 0.5 + deliveries <= executions
+    assert executions - deliveries >= 4
+
+
+def test_a_queue_has_at_least_the_minimum_of_aws() -> None:
+    model = boto3.client("lambda").meta.service_model
+    assert model.shape_for("MaximumConcurrency").metadata == {"min": 2, "max": 1_000}
+    for executions in range(concurrency.MINIMUM, 1_000, 7):
+        for one in concurrency.mapping_settings({}, executions).values():
+            assert one.get("ScalingConfig", {"MaximumConcurrency": 2})["MaximumConcurrency"] >= 2
+            assert one.get("ParallelizationFactor", 1) >= 1
+
+
+def test_aws_keeps_what_it_does_not_let_be_reserved() -> None:
+    for executions in range(concurrency.MINIMUM, 1_000):
+        reserved = concurrency.reserved(concurrency.with_defaults({}, executions))
+        assert not reserved or executions - sum(reserved.values()) >= 100
+
+
+def test_the_reserved_concurrency_of_an_operator_is_kept() -> None:
+    own: dict[str, Any] = {"deliver": {"reserved_concurrency": 20}, "deliver_slow": {"reserved_concurrency": None}}
+    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"deliver": 20}
+    own.pop("deliver_slow")
+    settings = concurrency.with_defaults({"lambda_functions": own}, 1_000)
+    assert concurrency.reserved(settings) == {"deliver": 20, "deliver_slow": 50}
+    scaled = concurrency.mapping_settings(settings, 1_000)
+    assert scaled["deliver"] == {"ScalingConfig": {"MaximumConcurrency": 20}}
+    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 120)) == {"deliver": 20}
+
+
+def test_a_large_reservation_of_an_operator_leaves_no_default_one() -> None:
+    own = {"api_handler": {"reserved_concurrency": 800}}
+    assert concurrency.reserved(concurrency.with_defaults({"lambda_functions": own}, 1_000)) == {"api_handler": 800}
+
+
+def test_what_the_last_deployment_reserved_is_available_again() -> None:
+    current = concurrency.with_defaults({}, 500)
+    assert concurrency.available(Account(500 - 125), current) == 500
+    assert concurrency.available(Account(500), {}) == 500
+
+
+@pytest.mark.parametrize(("executions", "refused", "warned"), [(5, True, True), (9, True, True), (10, False, True)])
+def test_an_account_that_is_too_small_is_refused(executions: int, refused: bool, warned: bool) -> None:
+    assert bool(concurrency.problem(executions)) == refused
+    assert bool(concurrency.warning(executions)) == warned
+    for sentence in filter(None, (concurrency.problem(executions), concurrency.warning(executions))):
+        assert f"{executions} concurrent executions" in sentence
+        assert "--service-code lambda --quota-code L-B99A9384" in sentence
+
+
+@pytest.mark.parametrize(("executions", "warned"), [(99, True), (100, False), (10_000, False)])
+def test_a_small_account_is_warned(executions: int, warned: bool) -> None:
+    assert bool(concurrency.warning(executions)) == warned
