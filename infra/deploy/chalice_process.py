@@ -15,9 +15,10 @@ import traceback
 from pathlib import Path
 
 import click
+from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 
-from infra.deploy import sdk_errors
+from infra.deploy import function_updates, sdk_errors
 from infra.local import lifeline
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -40,10 +41,12 @@ def prepare_deletion(stage: str) -> Path:
     return project
 
 
-def run(project: Path, verb: str, stage: str) -> None:
-    """Run `chalice deploy` or `chalice delete` in a project. Raises ClickException with Chalice's error.
+def run(project: Path, verb: str, stage: str, **variables: str) -> str:
+    """Run `chalice deploy` or `chalice delete` in a project; returns the last line of its output.
 
-    The whole output is in `chalice.log` of the project.
+    `variables` extend the environment of the child. `deploy` needs `CAMS_PACKAGES_BUCKET`, and its last line is the
+    sentence of `FunctionUpdates.apply`. The whole output is in `chalice.log` of the project. Raises ClickException with
+    Chalice's error.
     """
     log = project / _LOG
     command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]
@@ -52,7 +55,7 @@ def run(project: Path, verb: str, stage: str) -> None:
             command,
             cwd=_ROOT,
             # The app's guard hands `chalice deploy` over to `infra.deploy`, except in this child.
-            env={**os.environ, "CAMS_DEPLOYER": "1"},
+            env={**os.environ, **variables, "CAMS_DEPLOYER": "1"},
             stdin=subprocess.PIPE,  # the lifeline
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -65,6 +68,7 @@ def run(project: Path, verb: str, stage: str) -> None:
     if code:
         reason = _last_line(log) if code == 1 else f"exit code {code}."
         raise click.ClickException(f"`chalice {verb}` failed: {reason} Run the command again; {log} has the details.")
+    return _last_line(log)
 
 
 def _last_line(log: Path) -> str:
@@ -78,7 +82,12 @@ def main() -> None:
     from chalice.cli import cli
 
     try:
+        if bucket := os.environ.get("CAMS_PACKAGES_BUCKET"):
+            updates = function_updates.FunctionUpdates(Session(), bucket)
+            updates.register()
         cli.main(sys.argv[1:], obj={}, standalone_mode=False)
+        if bucket:
+            print(updates.apply())
     except Exception as error:
         traceback.print_exc()
         sys.stdout.flush()

@@ -82,8 +82,10 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
         project = _stage_project(stage_name, stage.architecture(settings))
         stage.generate(project, stage_name, name, settings, outputs, variables)
     with step("functions"):
-        chalice_process.run(project, "deploy", stage_name)
+        bucket = outputs["PackagesBucket"]
+        updates = chalice_process.run(project, "deploy", stage_name, CAMS_PACKAGES_BUCKET=bucket)
         chalice_state.take_over(project, stage_name)
+    click.echo(f"    {updates}")
     with step("event sources"):
         scaled = concurrency.mapping_settings(settings, plan.executions)
         event_sources.configure(session.client("lambda"), name, outputs, scaled)

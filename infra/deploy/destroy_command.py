@@ -51,6 +51,7 @@ def _destroy(session: Session, name: str, stage_name: str, *, delete_data: bool)
         chalice_process.run(project, "delete", stage_name)
         chalice_state.take_over(project, stage_name)
     with step("stack"):
+        teardown.empty_packages(session.client, name)
         stack.retain_data_only(cloudformation, name, stage_name, protected=not delete_data)
     if delete_data:
         with step("data"):

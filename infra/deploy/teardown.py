@@ -1,4 +1,4 @@
-"""Deletes a stage's data: its tables, its keys, and the stack.
+"""Deletes a stage's data: its tables, its keys, and the stack. Empties its bucket of packages.
 
 Point-in-time recovery makes DynamoDB keep a system backup of each deleted table for 35 days. KMS deletes the key after
 30 days; until then the deletion can be cancelled. A key that another stage uses stays. The stack goes last, so an
@@ -30,6 +30,15 @@ def delete_data(sdk: Callable[[str], Any], name: str) -> None:
         with _ignore_error("KMSInvalidStateException"):
             sdk("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=_KEY_DELETION_DAYS)
     stack.delete(cloudformation, name)
+
+
+def empty_packages(sdk: Callable[[str], Any], name: str) -> None:
+    """Delete every package in the bucket of the stack `name`, because CloudFormation deletes only an empty bucket."""
+    # The stack of an earlier version, and one that keeps the data only, have no such bucket.
+    bucket = stack.outputs(sdk("cloudformation"), name).get("PackagesBucket")
+    pages = sdk("s3").get_paginator("list_objects_v2").paginate(Bucket=bucket) if bucket else ()
+    for package in (one for page in pages for one in page.get("Contents", ())):
+        sdk("s3").delete_object(Bucket=bucket, Key=package["Key"])
 
 
 def key_to_delete(cloudformation: Any, name: str) -> str | None:

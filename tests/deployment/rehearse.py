@@ -24,7 +24,7 @@ from chalicelib.storage import layouts
 from infra.deploy.functions import FUNCTIONS
 from infra.local import children
 from infra.package import wheels
-from tests.deployment import cloud, restored, upgraded
+from tests.deployment import cloud, rehearsal_updates, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_domain import check_domain
@@ -69,7 +69,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         if broken:
             BREAKS[broken](here.project)
         with _step("deploy"):
-            address = _deploy(here)
+            address = _deploy(here, rehearsal_updates.NEW_STAGE)
             _check_functions(here)
         with _step("verify"):
             check_failures(here)
@@ -99,7 +99,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             before = _mappings(here)
             upgraded.release_next_layout(here.project)
             cloud.forget_settings(here.project)  # as in another clone
-            if _deploy(here) != address:
+            if _deploy(here, rehearsal_updates.NEW_VERSION) != address:
                 raise Failed("The second deployment changed the URL of the API.")
             if _mappings(here) != before:
                 raise Failed("The second deployment replaced or changed event source mappings.")
@@ -108,7 +108,7 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             _check_limits(here)
             upgraded.check_written(here, NAME, layouts.CURRENT)
         with _step("switch layout"):
-            _deploy(here)
+            _deploy(here, rehearsal_updates.NEW_SETTINGS)
             upgraded.check_written(here, NAME, layouts.CURRENT + 1)
             api.call("GET", "/v3/agents")
             upgraded.check_refusal(here, STAGE)
@@ -127,9 +127,11 @@ def _download_wheels() -> None:
         raise Failed(f"{error} Check that pip can reach its package index.") from error
 
 
-def _deploy(here: cloud.Cloud) -> str:
-    """Run `make deploy`; returns the URL at which the emulator serves the API."""
-    _print_steps(run(here, "-m", "infra.deploy", "deploy", "--stage", STAGE))
+def _deploy(here: cloud.Cloud, figures: str) -> str:
+    """Run `make deploy`, which prints these figures; returns the URL at which the emulator serves the API."""
+    printed = run(here, "-m", "infra.deploy", "deploy", "--stage", STAGE)
+    _print_steps(printed)
+    rehearsal_updates.check_updates(printed, figures)
     return _address(here, STAGE)
 
 
@@ -259,6 +261,7 @@ def _destroy(here: cloud.Cloud) -> None:
         "tables": here.sdk("dynamodb").list_tables()["TableNames"],
         "queues": here.sdk("sqs").list_queues().get("QueueUrls", []),
         "log groups": here.sdk("logs").describe_log_groups()["logGroups"],
+        "buckets": here.sdk("s3").list_buckets()["Buckets"],
         "alarms": here.sdk("cloudwatch").describe_alarms()["MetricAlarms"],
     }
     for kind, found in remaining.items():

@@ -105,3 +105,19 @@ def test_the_association_of_the_web_acl_exists_only_while_the_stack_has_an_api()
     assert whole["Resources"]["CredentialLimitOfApi"]["Condition"] == "LimitsCredentialsOfApi"
     conditions = whole["Conditions"]["LimitsCredentialsOfApi"]["Fn::And"]
     assert {"Fn::Not": [{"Fn::Equals": [{"Ref": "ApiId"}, ""]}]} in conditions
+
+
+def test_the_bucket_of_packages_is_emptied(monkeypatch: pytest.MonkeyPatch) -> None:
+    with mock_aws():
+        s3 = boto3.client("s3", region_name="us-east-1")
+        s3.create_bucket(Bucket="packages")
+        for name in ("first", "second"):
+            s3.put_object(Bucket="packages", Key=name, Body=b"code")
+        monkeypatch.setattr(stack, "outputs", lambda *_: {"PackagesBucket": "packages"})
+        teardown.empty_packages(boto3.client, "cams-prod")
+        s3.delete_bucket(Bucket="packages")
+
+
+def test_a_stack_without_a_bucket_needs_no_emptying(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack, "outputs", lambda *_: {})
+    teardown.empty_packages(boto3.client, "cams-prod")

@@ -1,0 +1,17 @@
+"""The figures that a deployment prints about its functions: what it has uploaded, created and updated."""
+
+import re
+
+from infra.deploy.functions import FUNCTIONS
+from tests.deployment.rehearsal import Failed
+
+_UPLOADED, _COUNT = r"uploaded 1\d\.\d MB; ", len(FUNCTIONS)
+NEW_STAGE = rf"{_UPLOADED}created {_COUNT} functions"
+NEW_VERSION = rf"{_UPLOADED}updated {_COUNT} functions in \d+\.\d s; versions were mixed for \d+\.\d s"
+NEW_SETTINGS = rf"updated {_COUNT} functions in \d+\.\d s"
+
+
+def check_updates(printed: str, figures: str) -> None:
+    """Check that a deployment has printed these figures. Raises Failed."""
+    if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
+        raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
