@@ -1,7 +1,8 @@
 """Pollers for a stream and for a queue, which invoke the app's functions as Lambda's event source mappings do.
 
 `worker` calls the `step` of each poller again and again, and reports its exceptions. A failed step loses nothing: the
-records or messages come again.
+records or messages come again. After the last record or message, `seconds_to_wait` returns how long the next step may
+wait if the journal of the engine has no new record for the poller.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ _SLOTS_FOR_WORK = 2
 _MAX_MESSAGES = 10  # the limit of ReceiveMessage
 _MAX_RECORDS = 1_000  # the limit of GetRecords, which also returns at most 1 MB
 _MAX_PAGES = 6  # Lambda passes at most 6 MB to a function
+# Delayed messages, and those of a failed batch, become visible without a new journal record.
+_SECONDS_BETWEEN_RECEIVES = 1.0
+# Nothing comes without a journal record. A step keeps the iterator of a stream valid, which expires after 15 minutes.
+_SECONDS_WITHOUT_NEWS = 60.0
+_COUNTS = [f"ApproximateNumberOfMessages{kind}" for kind in ("", "Delayed", "NotVisible")]
 
 
 class PartialFailure(Exception):
@@ -56,35 +62,6 @@ class Positions:
         with self._lock:
             self._known[shard] = sequence_number
             state.write(self._path, json.dumps(self._known, indent=2) + "\n")
-
-
-class JournalWatch:
-    """Detects engine writes to one table or queue, from the end of the engine's journal.
-
-    The engine writes its journal before it answers, so without a new record there is nothing to fetch. Polling eight
-    streams and queues at a short interval takes a third of a core; reading the end of a file costs almost nothing.
-    """
-
-    def __init__(self, journal: Path, marker: str) -> None:
-        self._journal, self._markers = journal, (marker.encode(), b'"call":"expire"')
-        self._end = self._length()
-
-    def __call__(self) -> bool:
-        """Whether the journal has a matching record since the last call."""
-        length = self._length()
-        if length == self._end:
-            return False
-        with self._journal.open("rb") as file:
-            file.seek(min(self._end, length))  # compaction may have shortened the journal
-            written = file.read()
-        self._end = min(self._end, length) + len(written)
-        return any(marker in written for marker in self._markers)
-
-    def _length(self) -> int:
-        try:
-            return self._journal.stat().st_size
-        except OSError:
-            return 0
 
 
 class StreamPoller:
@@ -123,6 +100,11 @@ class StreamPoller:
             self._next_batch = time.monotonic() + self._source.maximum_batching_window_in_seconds
         self._iterator = iterator
         return not is_end
+
+    def seconds_to_wait(self) -> float:
+        """Return the rest of the batching window, or a minute if no window is open."""
+        rest = self._next_batch - time.monotonic()
+        return rest if rest > 0 else _SECONDS_WITHOUT_NEWS
 
     def _read(self, iterator: str | None) -> tuple[list[dict[str, Any]], str | None, bool]:
         """Read pages up to a full batch. Returns the records, the next iterator, and whether the stream ends there.
@@ -200,6 +182,12 @@ class QueuePoller:
         if messages:
             self._running.add(self._pool.submit(self._process, messages))
         return len(messages) == self._batch_size
+
+    def seconds_to_wait(self) -> float:
+        """Return a second if the queue has messages, which may be delayed or in flight, otherwise a minute."""
+        attributes = self._sdk("sqs").get_queue_attributes(QueueUrl=self._url, AttributeNames=_COUNTS)["Attributes"]
+        is_empty = not any(int(attributes[name]) for name in _COUNTS)
+        return _SECONDS_WITHOUT_NEWS if is_empty else _SECONDS_BETWEEN_RECEIVES
 
     def finish(self, deadline: float) -> None:
         """Wait for the running batches, at most until the deadline (`time.monotonic`)."""

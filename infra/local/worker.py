@@ -4,7 +4,7 @@
 
 `app.event_sources` lists the functions with their tables, queues and batch sizes; `chalice deploy` creates event source
 mappings from the same list. Like Lambda, the worker invokes at least once, keeps the order of a stream, and retries
-after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes.
+after a failure. This module manages threads, failures and shutdown; `pollers` reads and invokes, `journal_watch` wakes.
 
 It prints one line when it is ready. Afterwards it logs failures only, to standard error.
 """
@@ -19,8 +19,8 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
@@ -29,13 +29,13 @@ from app import app
 from chalicelib import errors
 from chalicelib.storage import client
 from infra.local import lifeline
-from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
+from infra.local.journal_watch import JournalWatch
+from infra.local.pollers import PartialFailure, Positions, QueuePoller, Sdk, StreamPoller
 
 # Seconds between two looks at the journal.
 _WATCH_INTERVAL = 0.02
-# Seconds between two polls without a new journal record: delayed and redelivered messages cause none.
-_IDLE_INTERVAL = 1.0
 _PAUSE_AFTER_FAILURE = 1.0
+_PAUSE_AFTER_TRANSIENT_ERROR = 0.1
 # At shutdown, running deliveries get this time to record their outcome.
 _SECONDS_TO_FINISH = 2.0
 # Expected errors: tables and queues that a first run is still creating, and shard iterators that expired after 15
@@ -48,6 +48,16 @@ _TRANSIENT_ERRORS = (
 )
 
 _log = logging.getLogger("worker")
+
+
+class Poller(Protocol):
+    """Reads one stream or queue."""
+
+    def step(self) -> bool:
+        """Process the next batch; return False at the end."""
+
+    def seconds_to_wait(self) -> float:
+        """Return how long to wait at the end without news from the journal."""
 
 
 def main() -> None:
@@ -64,10 +74,12 @@ def main() -> None:
     logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)
     # The list of deliveries has the successful ones; the terminal shows failures only.
     logging.getLogger("chalicelib.telemetry").setLevel(logging.WARNING)
-    queues = _start_pollers(arguments.state, stopped)
+    watch = JournalWatch(arguments.state / "engine.journal")
+    queues = start_pollers(client.sdk_client, arguments.state, watch, stopped)
     print(f"{len(app.event_sources)} functions read streams and queues", flush=True)
     sys.stdout = sys.stderr  # the parent does not read standard output after this line
-    stopped.wait()
+    while not stopped.wait(_WATCH_INTERVAL):
+        watch.look()
     # The next run retries whatever fails from here on.
     logging.disable()
     deadline = time.monotonic() + _SECONDS_TO_FINISH
@@ -77,50 +89,46 @@ def main() -> None:
     os._exit(0)
 
 
-def _start_pollers(directory: Path, stopped: threading.Event) -> list[QueuePoller]:
+def start_pollers(sdk: Sdk, directory: Path, watch: JournalWatch, stopped: threading.Event) -> list[QueuePoller]:
     """Start one thread per function; returns the pollers of the queues."""
-    positions, journal = Positions(directory / "positions.json"), directory / "engine.journal"
+    positions = Positions(directory / "positions.json")
     queues = []
     for source in app.event_sources:
         poller: StreamPoller | QueuePoller
         if isinstance(source, DynamoDBEventConfig):
-            poller = StreamPoller(source, client.sdk_client, positions)
+            poller = StreamPoller(source, sdk, positions)
         elif isinstance(source, SQSEventConfig):
-            poller = QueuePoller(source, client.sdk_client, report)
+            poller = QueuePoller(source, sdk, report)
             queues.append(poller)
         else:
             _log.warning("The local run does not invoke %s: its event source is neither stream nor queue.", source.name)
             continue
-        arguments = (source.name, poller.step, JournalWatch(journal, poller.journal_marker), stopped)
+        arguments = (source.name, poller, watch.subscribe(poller.journal_marker), stopped)
         threading.Thread(target=poll_until_stopped, args=arguments, name=source.name, daemon=True).start()
     return queues
 
 
-def poll_until_stopped(
-    name: str, step: Callable[[], bool], has_news: Callable[[], bool], stopped: threading.Event
-) -> None:
-    """Call `step` until `stopped` is set, whatever it raises. Reports a repeated failure once.
+def poll_until_stopped(name: str, poller: Poller, news: threading.Event, stopped: threading.Event) -> None:
+    """Step until `stopped` is set, whatever a step raises. Reports a repeated failure once.
 
-    After an idle step, waits until `has_news` returns True, or for a second.
+    After the last record or message, waits for `news`, at most as long as the poller allows.
     """
     reported = ""
     while not stopped.is_set():
+        news.clear()  # before the step, so that news during the step cause another one
         try:
-            busy, failure = step(), None
+            seconds = 0.0 if poller.step() else poller.seconds_to_wait()
         except Exception as error:
-            busy, failure = False, error
-        if failure is None:
-            reported = ""
-        elif not _is_transient(failure):
-            if describe(failure) != reported:
-                report(name, failure)
-            reported = describe(failure)
+            if _is_transient(error):
+                stopped.wait(_PAUSE_AFTER_TRANSIENT_ERROR)
+                continue
+            if describe(error) != reported:
+                report(name, error)
+            reported = describe(error)
             stopped.wait(_PAUSE_AFTER_FAILURE)
             continue
-        if not busy:
-            latest = time.monotonic() + (_WATCH_INTERVAL if failure else _IDLE_INTERVAL)
-            while not stopped.wait(_WATCH_INTERVAL) and not has_news() and time.monotonic() < latest:
-                pass
+        reported = ""
+        news.wait(seconds)
 
 
 def report(name: str, error: Exception) -> None:

@@ -14,15 +14,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import boto3
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError, EndpointConnectionError
 from chalice.app import DynamoDBEventConfig, SQSEventConfig
 
-from chalicelib import errors
-from infra import lambda_events
+from chalicelib import errors, settings
+from infra import lambda_events, tables
 from infra.local import journal, worker
-from infra.local.pollers import JournalWatch, PartialFailure, Positions, QueuePoller, StreamPoller
-from tests.selection import one_of_each
+from infra.local.children import REGION, Engine
+from infra.local.journal_watch import JournalWatch
+from infra.local.pollers import PartialFailure, Positions, QueuePoller, StreamPoller
+from tests.reliability.engine_fixture import running_engine
+from tests.selection import one_of_each, whole
 
 _STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/cams-agents/stream/2026-01-01T00:00:00.000"
 _SECONDS = 10
@@ -75,6 +80,7 @@ class FakeEngine:
     def __init__(self, records: int = 0, messages: int = 0) -> None:
         self.records = [_record(number) for number in range(records)]
         self.messages = [_message(number) for number in range(messages)]
+        self.delayed = 0
         self.deleted: list[str] = []
         self.trimmed = self.iterators = 0
         self.page = 1000  # of records: the engine returns at most 1,000, and at most 1 MB
@@ -115,8 +121,11 @@ class FakeEngine:
     def get_queue_url(self, **request: str) -> Any:
         return {"QueueUrl": f"http://localhost/{request['QueueName']}"}
 
-    def get_queue_attributes(self, **_: Any) -> Any:
-        return {"Attributes": {"QueueArn": "arn:aws:sqs:us-east-1:000000000000:cams-deliveries"}}
+    def get_queue_attributes(self, **request: Any) -> Any:
+        counts = {"": len(self.messages), "Delayed": self.delayed, "NotVisible": 0}
+        attributes = {f"ApproximateNumberOfMessages{kind}": str(count) for kind, count in counts.items()}
+        attributes["QueueArn"] = "arn:aws:sqs:us-east-1:000000000000:cams-deliveries"
+        return {"Attributes": {name: attributes[name] for name in request["AttributeNames"]}}
 
     def receive_message(self, **request: Any) -> Any:
         limit = request["MaxNumberOfMessages"]
@@ -288,6 +297,7 @@ def test_a_function_with_a_window_reads_all_changes_before_it_waits(
     engine.records += [_record(changes)]
     assert stream.step() is False
     assert len(invocations) == len(sizes)  # the window is open
+    assert 59 < stream.seconds_to_wait() < 60
 
 
 def test_a_function_gets_only_the_records_that_match_its_filter(tmp_path: Path) -> None:
@@ -377,12 +387,12 @@ def test_an_unreachable_engine_is_retried_and_reported_in_one_line(
     monkeypatch.setattr(worker, "_PAUSE_AFTER_FAILURE", 0.01)
     engine = FakeEngine(records=3, messages=3)
     engine.client_errors = [EndpointConnectionError(endpoint_url="http://127.0.0.1:9") for _ in range(20)]
-    steps = {"fan_out_agents": _stream(engine, tmp_path).step, "deliver": _queue(engine).step}
+    pollers: dict[str, worker.Poller] = {"fan_out_agents": _stream(engine, tmp_path), "deliver": _queue(engine)}
 
     def streamed() -> list[Any]:
         return [event for event in invocations if "dynamodb" in event["Records"][0]]
 
-    with _running(steps):
+    with _running(pollers):
         # A message comes again if its deletion meets an error.
         _wait_until(lambda: len(streamed()) == 2 and len(engine.deleted) == 3)
 
@@ -399,7 +409,7 @@ def test_a_hanging_stream_does_not_block_another(tmp_path: Path) -> None:
     hanging = StreamPoller(_stream_source("hang"), FakeEngine(records=2).client, Positions(tmp_path / "one"))
     other = _stream(FakeEngine(records=3), tmp_path)
 
-    with _running({"hanging": hanging.step, "other": other.step}):
+    with _running({"hanging": hanging, "other": other}):
         _wait_until(lambda: len(invocations) == 3)
 
     assert len(invocations) == 3
@@ -443,10 +453,37 @@ def test_a_transient_error_is_not_reported(code: str, tmp_path: Path, caplog: py
     engine = FakeEngine(records=1)
     engine.client_errors = [ClientError({"Error": {"Code": code}}, "DescribeTable")] * 3
 
-    with _running({"fan_out_agents": _stream(engine, tmp_path).step}):
+    with _running({"fan_out_agents": _stream(engine, tmp_path)}):
         _wait_until(lambda: len(invocations) == 1)
 
     assert (len(invocations), caplog.records) == (1, [])
+
+
+@whole
+@pytest.mark.engine
+def test_an_idle_worker_sends_no_requests_and_news_wake_it_at_once(tmp_path: Path) -> None:
+    """Each of the 21 functions polled its stream or queue once a second, which took most of the CPU of an idle run."""
+    sent: list[float] = []
+    stopped = threading.Event()
+    with running_engine(tmp_path) as engine:
+        clients = {name: _counting_client(engine, name, sent) for name in ("dynamodb", "dynamodbstreams", "kms", "sqs")}
+        tables.create_missing(clients.__getitem__, settings.table_prefix())
+        watch = JournalWatch(tmp_path / "engine.journal")
+        worker.start_pollers(clients.__getitem__, tmp_path, watch, stopped)
+        _wait_until(lambda: watch.look() or time.monotonic() - sent[-1] > 1)
+        sent.clear()
+
+        for _ in range(150):
+            time.sleep(0.02)
+            watch.look()
+        assert len(sent) == 0
+
+        key = {"partition": {"S": "unknown"}, "item": {"S": "unknown"}}
+        clients["dynamodb"].delete_item(TableName="cams-agents", Key=key)
+        watch.look()
+        _wait_until(lambda: len(sent) > 2)
+        assert len(sent) > 2
+        stopped.set()
 
 
 @pytest.mark.parametrize(
@@ -469,25 +506,51 @@ def test_a_journal_watch_detects_records_of_its_table_or_queue(
     poller = _stream(FakeEngine(), tmp_path) if source == "stream" else _queue(FakeEngine())
     path = tmp_path / "engine.journal"
     journal.replace(path, [])
-    watch = JournalWatch(path, poller.journal_marker)
-    assert watch() is False
+    watch = JournalWatch(path)
+    news = watch.subscribe(poller.journal_marker)
+    assert _is_news(watch, news) is False
 
-    descriptor = journal.open_for_append(path, 0)
+    descriptor = journal.open_for_append(path, path.stat().st_size)
     journal.append(descriptor, record)
 
-    assert [watch(), watch()] == [matches, False]
+    assert [_is_news(watch, news), _is_news(watch, news)] == [matches, False]
 
 
-def test_a_compacted_journal_is_watched_from_its_new_end(tmp_path: Path) -> None:
+def test_a_half_written_record_is_news_when_it_is_complete(tmp_path: Path) -> None:
     path = tmp_path / "engine.journal"
-    path.write_bytes(b"x" * 1000)
-    watch = JournalWatch(path, '"cams-agents\\"')
-    path.write_bytes(b"y" * 10)
-    assert watch() is False
-    with path.open("ab") as file:
-        file.write(b'{\\"TableName\\": \\"cams-agents\\"}')
+    path.write_bytes(b"head\n")
+    watch = JournalWatch(path)
+    news = watch.subscribe('"cams-agents\\"')
+    with path.open("ab", buffering=0) as file:
+        file.write(b'{\\"TableName\\": \\"cams-')
+        assert _is_news(watch, news) is False
+        file.write(b'agents\\"}\n')
 
-    assert watch() is True
+    assert [_is_news(watch, news), _is_news(watch, news)] == [True, False]
+
+
+def test_a_replaced_journal_is_news_for_every_poller(tmp_path: Path) -> None:
+    """The last records before a compaction may be in the snapshot only."""
+    path = tmp_path / "engine.journal"
+    journal.replace(path, [{"state": "x" * 1000}])
+    watch = JournalWatch(path)
+    news = [watch.subscribe(marker) for marker in ('"cams-agents\\"', '/cams-deliveries\\"')]
+
+    journal.replace(path, [])
+
+    assert [_is_news(watch, each) for each in news] == [True, True]
+    assert [_is_news(watch, each) for each in news] == [False, False]
+
+
+@pytest.mark.parametrize(("messages", "delayed", "seconds"), [(0, 0, 60), (0, 1, 1), (1, 0, 1)])
+@one_of_each(lambda: None)
+def test_a_queue_is_polled_without_news_only_while_it_has_messages(messages: int, delayed: int, seconds: int) -> None:
+    engine = FakeEngine()
+    queue = _queue(engine)
+    assert queue.step() is False
+    engine.messages, engine.delayed = [_message(number) for number in range(messages)], delayed
+
+    assert queue.seconds_to_wait() == seconds
 
 
 def _stream(engine: FakeEngine, directory: Path, function: str = "record_invocation") -> StreamPoller:
@@ -503,22 +566,39 @@ def _queue(engine: FakeEngine, function: str = "record_invocation", failures: li
     return QueuePoller(source, engine.client, lambda *failure: None if failures is None else failures.append(failure))
 
 
+def _counting_client(engine: Engine, service: str, sent: list[float]) -> Any:
+    """A client that appends the time of each request to `sent`."""
+    counting = boto3.session.Session(engine.access_key, engine.secret_key, region_name=REGION).client(
+        service, endpoint_url=engine.url, config=Config(max_pool_connections=64)
+    )
+    counting.meta.events.register("before-send", lambda **_: sent.append(time.monotonic()))
+    return counting
+
+
 @contextmanager
-def _running(steps: dict[str, Callable[[], bool]]) -> Iterator[None]:
-    """Run the worker's thread for each step until the end of the block."""
-    stopped = threading.Event()
+def _running(pollers: dict[str, worker.Poller]) -> Iterator[None]:
+    """Run the worker's thread for each poller until the end of the block."""
+    stopped, news = threading.Event(), [threading.Event() for _ in pollers]
     threads = [
-        threading.Thread(target=worker.poll_until_stopped, args=(name, step, lambda: True, stopped), daemon=True)
-        for name, step in steps.items()
+        threading.Thread(target=worker.poll_until_stopped, args=(name, poller, event, stopped), daemon=True)
+        for (name, poller), event in zip(pollers.items(), news, strict=True)
     ]
     for thread in threads:
         thread.start()
     yield
     stopped.set()
     release.set()
-    for thread in threads:
+    for thread, event in zip(threads, news, strict=True):
+        event.set()
         thread.join(_SECONDS)
         assert not thread.is_alive()
+
+
+def _is_news(watch: JournalWatch, news: threading.Event) -> bool:
+    watch.look()
+    is_set = news.is_set()
+    news.clear()
+    return is_set
 
 
 def _record(number: int) -> dict[str, Any]:
