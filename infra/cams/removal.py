@@ -10,7 +10,8 @@ nothing without the credential that issued them.
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import Any
 
@@ -49,7 +50,7 @@ def delete(workspace_id: str) -> Receipt:
     receipt = begin(workspace_id)
     click.echo("Waiting for the last webhooks to end …", err=True)
     clock.sleep(_LAST_WEBHOOK_SECONDS)
-    receipt.update(finish(workspace_id))
+    receipt.update(finish(workspace_id, _progress))
     return receipt
 
 
@@ -62,11 +63,14 @@ def begin(workspace_id: str) -> Receipt:
     return receipt
 
 
-def finish(workspace_id: str) -> Receipt:
-    """Delete everything else of a workspace whose last webhook has ended. Raises NotFound."""
+def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextManager[Iterable[str]]]) -> Receipt:
+    """Delete everything else of a workspace whose last webhook has ended. Raises NotFound.
+
+    `progress` shows the progress of an iteration over the agents, like `click.progressbar`.
+    """
     receipt: Receipt = Counter()
     agent_ids = records.list_agents(workspace_id) + agents.list_tombstones(workspace_id)
-    with click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr) as bar:
+    with progress(agent_ids) as bar:
         for agent_id in bar:
             _delete_conversations(receipt, workspace_id, agent_id)
             _delete(receipt, "tally", storage.iterate(TallyRow, storage.key(workspace_id, agent_id)))
@@ -89,6 +93,10 @@ def finish(workspace_id: str) -> Receipt:
     storage.delete_many([endpoints.EndpointsLock(storage.key(workspace_id, endpoints.LOCK), endpoints.LOCK)])
     _delete(receipt, "workspace", [workspaces.find(workspace_id)])
     return receipt
+
+
+def _progress(agent_ids: list[str]) -> AbstractContextManager[Iterable[str]]:
+    return click.progressbar(agent_ids, label="Deleting agents", file=sys.stderr)
 
 
 def _delete_webhooks(receipt: Receipt, workspace_id: str) -> None:

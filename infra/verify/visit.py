@@ -29,7 +29,7 @@ from infra.verify.deployment import Deployment, Note
 
 # The functions of streams gather changes for up to a minute. A new event source mapping takes a minute more.
 _PATIENCE_SECONDS = 180.0
-_POLL_SECONDS = 0.2
+_POLL_SECONDS = 0.5
 # Each with the function whose stream causes it.
 _EVENTS = {
     "agent_created": "fan_out_agents",

@@ -6,7 +6,7 @@ The workspace and its mark are created in one transaction, and the mark is delet
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
 from pynamodb.attributes import UnicodeAttribute
 
@@ -57,6 +57,6 @@ def remove(workspace_id: str) -> int:
     with suppress(errors.NotFound):
         status = workspaces.find(workspace_id).status
         workspaces.change_status(workspace_id, (status,), workspaces.SUSPENDED)
-        total = (removal.begin(workspace_id) + removal.finish(workspace_id)).total()
+        total = (removal.begin(workspace_id) + removal.finish(workspace_id, nullcontext)).total()
     storage.delete_many([MarkRow(_MARKS, workspace_id)])
     return total
