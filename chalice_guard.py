@@ -14,10 +14,12 @@ import importlib.util
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
+from urllib.parse import urlsplit
 
 import click
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parent
 _ENGINE = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB")
+_USE_ENVIRONMENT = "`set -a; . .local/environment; set +a` in this shell"
+_SECONDS_TO_CONNECT = 5
 _DEPLOYER = "CAMS_DEPLOYER"
 _HANDED_OVER = {"deploy": "deploy", "delete": "destroy"}
 _UNSUPPORTED = ("package", "dev plan")
@@ -161,9 +165,22 @@ def _environment(context: click.Context) -> dict[str, str]:
 
 
 def _local_problem(app: Chalice) -> str | None:
-    if _has_variables(app) or any(os.environ.get(name) for name in _ENGINE):
-        return None
-    return "There is no local engine: run `make run`, or `set -a; . .local/environment` while it runs."
+    engines = [os.environ[name] for name in _ENGINE if os.environ.get(name)]
+    if not engines and not _has_variables(app):
+        return f"There is no local engine: start `make run`, then {_USE_ENVIRONMENT}."
+    for engine in engines:
+        if not _answers(engine):
+            return f"The engine at {engine} does not answer: start `make run`, then {_USE_ENVIRONMENT}."
+    return None
+
+
+def _answers(url: str) -> bool:
+    address = urlsplit(url)
+    try:
+        socket.create_connection((address.hostname, address.port or 443), _SECONDS_TO_CONNECT).close()
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _hide_values() -> None:

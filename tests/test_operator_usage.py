@@ -17,7 +17,7 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.ids import id_at
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import prices, request_lines
+from infra.cams import prices, request_lines, usage
 from infra.cams.commands import cams
 from infra.deploy import template
 from infra.local.request_log import Split
@@ -63,6 +63,20 @@ def test_requests_units_and_dollars_are_those_of_the_lines(workspace: NewWorkspa
     assert expected["write_units"] > 0
     units = prices.units(expected["read_units"], expected["write_units"])
     assert dollars == pytest.approx(units + prices.requests(2, expected["milliseconds"] / 1000), abs=1e-6)
+
+
+def test_the_environment_of_a_local_run_names_its_log(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CAMS_REQUEST_LOG", str(log))
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+
+    assert usage._local_logs() == (log,)
+
+    log.unlink()
+    with pytest.raises(click.ClickException, match="does not exist: start `make run`, or name a file with --log"):
+        usage._local_logs()
+    # A shell that has turned to a deployed stage.
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    assert usage._local_logs() == ()
 
 
 def test_requests_of_the_console_are_those_of_their_workspace(

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import click
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, EndpointConnectionError, NoCredentialsError, NoRegionError
 
 from chalicelib import clock, errors
 from chalicelib.credentials import tokens
@@ -15,6 +15,8 @@ from chalicelib.credentials.store import CredentialRow, Issued
 from chalicelib.workspaces.store import WorkspaceRow
 
 Record = dict[str, Any]
+
+_LOCAL = "set -a; . .local/environment; set +a"
 
 # The names of a credential's id and secret in the output, by kind.
 _ID = {tokens.WORKSPACE: "key_id", tokens.ACCESS: "token_id"}
@@ -45,10 +47,19 @@ def _reason(error: BaseException) -> str | None:
         chain.append(following)
     for one in chain:
         if isinstance(one, BotoCoreError):
-            return str(one)
+            return f"{str(one).rstrip('.')}.{_hint(one)}"
     if isinstance(error, errors.ApiError):
         return error.message
     return next((str(one) for one in chain if isinstance(one, ClientError)), None)
+
+
+def _hint(error: BotoCoreError) -> str:
+    """What to do about an environment that leads to no database."""
+    if isinstance(error, EndpointConnectionError) and "//127.0.0.1:" in str(error):
+        return f" Start `make run`, then `{_LOCAL}`."
+    if isinstance(error, (NoCredentialsError, NoRegionError)):
+        return f" Use the environment that the deployment of the stage prints, or `{_LOCAL}` for `make run`."
+    return ""
 
 
 def workspace_record(row: WorkspaceRow) -> Record:

@@ -1,5 +1,6 @@
 """The command that shows what each workspace used, and what its requests cost."""
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ _DAY_SECONDS = 24 * 60 * 60
     "logs",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     multiple=True,
-    help="Read request lines from this file, not from CloudWatch: .local/requests.log of a local run.",
+    help="Read request lines from this file, not from CloudWatch. A local run has its own.",
 )
 @click.option("--csv", "as_csv", is_flag=True, help="Print CSV.")
 @options.as_json
@@ -39,6 +40,7 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
     """
     end = clock.seconds() + 1
     start = (end - last) // _DAY_SECONDS * _DAY_SECONDS
+    logs = logs or _local_logs()
     taken = request_lines.of_files(logs, start, end) if logs else _of_stage(workspace_id, start, end)
     if workspace_id and workspace_id not in taken:
         workspaces.find(workspace_id)  # a deleted one is in the log only
@@ -49,6 +51,17 @@ def usage(last: int, workspace_id: str | None, logs: tuple[Path, ...], as_csv: b
         _print_csv(found)
     else:
         print_list(found, as_json)
+
+
+def _local_logs() -> tuple[Path, ...]:
+    """The request log of the local run whose environment this is. The engine of a run has no CloudWatch."""
+    path = os.environ.get("CAMS_REQUEST_LOG")
+    if not path or not os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://127.0.0.1:"):
+        return ()
+    if not Path(path).exists():
+        raise click.ClickException(f"{path} does not exist: start `make run`, or name a file with --log.")
+    click.echo(f"Requests of {path}:", err=True)
+    return (Path(path),)
 
 
 def _of_stage(workspace_id: str | None, start: int, end: int) -> request_lines.Sums:

@@ -21,7 +21,7 @@ from typing import IO
 
 import click
 
-from infra.local import children, demonstration, mail, repair, state
+from infra.local import children, demonstration, mail, progress, repair, state
 from infra.local.children import Child, Engine, RunError
 from infra.local.demonstration import Credentials
 
@@ -58,7 +58,8 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
     (directory / "credentials.json").unlink(missing_ok=True)
     running: list[Child] = []
     try:
-        engine, rest = repair.start_engine(directory, _reuse_port(state.last_engine_port(directory)), agreed)
+        with progress.step("Starting the database"):
+            engine, rest = repair.start_engine(directory, _reuse_port(state.last_engine_port(directory)), agreed)
         running.append(engine)
         if engine.records:
             print(f"Restored {engine.records:,} writes of earlier runs in {engine.seconds:.1f} s.", flush=True)
@@ -71,22 +72,27 @@ def _run(port: int, directory: Path, agreed: bool) -> None:
         if rest:
             print(f"Cut the damaged journal; what was cut is in {rest}.", flush=True)
         address = engine.address
-        state.write_environment(directory, address | settings)
+        log = directory / "requests.log"
+        state.write_environment(directory, address | settings | {"CAMS_REQUEST_LOG": str(log)})
         environment = children.clean_environment() | settings | address
         # The imports of these processes take longest, so the tables are created in parallel.
         worker = children.start_worker(directory, environment)
         running.append(worker)
         server = children.start(
             "server",
-            [sys.executable, "-m", "infra.local.server", str(port), str(directory / "requests.log")],
+            [sys.executable, "-m", "infra.local.server", str(port), str(log)],
             environment,
         )
         running.append(server)
-        _create_tables(engine)
-        demonstration.find_or_create(directory, environment)
-        _wait_for_server(server, port)
-        children.wait_until_ready(worker)
-        credentials = demonstration.renew(directory, port, environment)
+        with progress.step("Creating missing tables and queues"):
+            _create_tables(engine)
+        with progress.step("Finding or creating the workspace"):
+            demonstration.find_or_create(directory, environment)
+        with progress.step("Starting the API"):
+            _wait_for_server(server, port)
+        with progress.step("Starting the functions of streams and queues"):
+            children.wait_until_ready(worker)
+            credentials = demonstration.renew(directory, port, environment)
         _publish(port, directory, credentials, time.monotonic() - started)
         _supervise(running)
     finally:

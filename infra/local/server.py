@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from chalice.cli import main as chalice
-from chalice.local import ChaliceRequestHandler, ThreadedHTTPServer
+from chalice.local import ChaliceRequestHandler, LocalDevServer, ThreadedHTTPServer
 
 from infra.local import lifeline, request_log
 from infra.local.children import ROOT
@@ -27,6 +27,8 @@ def main(port: str, log: str) -> None:
     ChaliceRequestHandler.do_TRACE = ChaliceRequestHandler.do_QUERY = ChaliceRequestHandler.do_GET
     # The default backlog is five connections. Clients beyond it retry after a second.
     ThreadedHTTPServer.request_queue_size = 128
+    # The run prints the address when everything is ready; Chalice's own would also print it, earlier.
+    LocalDevServer.serve_forever = _serve_forever  # type: ignore[method-assign,assignment]
     # The lines of telemetry go to a file, for `infra.cams usage`: Chalice prints each request, too.
     sys.stdout = request_log.Split(sys.stdout, Path(log))
     # Chalice sets the root logger to INFO. At that level, botocore and pynamodb log the sources of their settings.
@@ -35,6 +37,10 @@ def main(port: str, log: str) -> None:
     options = ["--host", "127.0.0.1", "--port", port, "--stage", "local", "--no-autoreload"]
     sys.argv = ["chalice", "--project-dir", str(ROOT), "local", *options]
     sys.exit(chalice())
+
+
+def _serve_forever(server: LocalDevServer) -> None:
+    server.server.serve_forever()
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ _NO_ENGINE = {"AWS_DEFAULT_REGION": "eu-west-1", "AWS_ACCESS_KEY_ID": "none", "A
 # Nothing listens there, so a command that continues fails, and changes no account.
 _NOWHERE = {**_NO_ENGINE, "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
 
+_REFUSED = "The engine at http://127.0.0.1:9 does not answer"
 
 # Stands for `.venv/bin/python`: prints what the guard executes.
 _PYTHON = f"""#!{sys.executable}
@@ -176,11 +177,12 @@ def test_a_user_with_an_older_python_can_hand_over() -> None:
 
 @pytest.mark.parametrize("autoreload", [pytest.param("--autoreload", marks=whole), "--no-autoreload"])
 def test_without_an_engine_chalice_local_does_not_serve(project: Path, autoreload: str) -> None:
-    ran = chalice(project, "local", autoreload, "--port", "0")
-    assert ran.returncode == (0 if autoreload == "--autoreload" else 1)
-    (line,) = [one for one in ran.stderr.splitlines() if one.startswith("Error")]
-    assert line == ("Error: There is no local engine: run `make run`, or `set -a; . .local/environment` while it runs.")
-    assert "Serving on" not in ran.stdout + ran.stderr
+    for variables, reason in (({}, "There is no local engine"), (_NOWHERE, _REFUSED)):
+        ran = chalice(project, "local", autoreload, "--port", "0", **variables)
+        assert ran.returncode == (0 if autoreload == "--autoreload" else 1)
+        (line,) = [one for one in ran.stderr.splitlines() if one.startswith("Error")]
+        assert line == f"Error: {reason}: start `make run`, then `set -a; . .local/environment; set +a` in this shell."
+        assert "Serving on" not in ran.stdout + ran.stderr
 
 
 @whole
@@ -191,11 +193,14 @@ def test_with_an_engine_chalice_local_serves_and_prints_no_path(project: Path, t
 
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
+    # It listens, and no request of the test reaches it.
+    engine = socket.create_server(("127.0.0.1", 0))
+    listening = {**_NOWHERE, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{engine.getsockname()[1]}"}
     with (tmp_path / "output").open("wb") as printed:
         serving = subprocess.Popen(
             [_CHALICE, "local", autoreload, "--port", str(port)],
             cwd=project,
-            env={**children.clean_environment(), **_NOWHERE, "PYTHONUNBUFFERED": "1"},
+            env={**children.clean_environment(), **listening, "PYTHONUNBUFFERED": "1"},
             stdout=printed,
             stderr=printed,
             start_new_session=True,
@@ -215,6 +220,7 @@ def test_with_an_engine_chalice_local_serves_and_prints_no_path(project: Path, t
     finally:
         os.killpg(serving.pid, signal.SIGKILL)
         serving.wait()
+        engine.close()
 
 
 @whole

@@ -81,17 +81,22 @@ def test_an_aws_error_is_reported_in_one_line(engine: None, monkeypatch: pytest.
 
 
 _REGION = {"AWS_DEFAULT_REGION": "eu-west-1"}
+_NO_ENVIRONMENT = (
+    "Use the environment that the deployment of the stage prints, "
+    "or `set -a; . .local/environment; set +a` for `make run`."
+)
 _LOGIN = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 
 @pytest.mark.parametrize(
     ("environment", "reason"),
     [
-        pytest.param({}, "You must specify a region.", id="no region"),
-        pytest.param(_REGION, "Unable to locate credentials", id="no credentials"),
+        pytest.param({}, f"You must specify a region. {_NO_ENVIRONMENT}", id="no region"),
+        pytest.param(_REGION, f"Unable to locate credentials. {_NO_ENVIRONMENT}", id="no credentials"),
         pytest.param(
             {**_REGION, **_LOGIN, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"},
-            'Could not connect to the endpoint URL: "http://127.0.0.1:9/"',
+            'Could not connect to the endpoint URL: "http://127.0.0.1:9/". '
+            "Start `make run`, then `set -a; . .local/environment; set +a`.",
             id="nothing listens",
         ),
     ],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -20,7 +21,8 @@ from pathlib import Path
 
 import pytest
 
-from infra.local.children import ROOT
+from infra.local import children, progress
+from infra.local.children import ROOT, RunError
 from tests.reliability.runs import (
     SECONDS,
     Run,
@@ -116,6 +118,37 @@ def test_the_printed_curl_works_when_pasted_and_no_secret_is_printed(run: Run) -
     assert json.loads(pasted.stdout)["success"] is True
     for name in ("workspace_key", "access_token", "workspace_secret"):
         assert run.credentials[name] not in run.output, name
+
+
+def test_usage_reads_the_log_of_this_run(run: Run) -> None:
+    ask(run, "GET", "/v3/agents", run.credentials["workspace_key"])
+    variables = {name: shlex.split(value)[0] for name, value in run.environment.items()}
+    ran = subprocess.run(
+        [sys.executable, "-m", "infra.cams", "usage", "--last", "1d", "--json"],
+        cwd=ROOT,
+        env=children.clean_environment() | variables,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (record,) = json.loads(ran.stdout)
+    assert record["workspace_id"] == run.credentials["workspace_id"]
+    assert record["requests"] > 0
+    assert ran.stderr.splitlines()[0] == f"Requests of {run.directory}/requests.log:"
+
+
+def test_progress_is_shown_on_a_terminal_only(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with progress.step("Starting the database"):
+        pass
+    assert capsys.readouterr().out == ""
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    with progress.step("Starting the database"):
+        pass
+    with pytest.raises(RunError), progress.step("Starting the API"):
+        raise RunError
+    assert re.fullmatch(r"  Starting the database \.\.\. 0\.\d s\n  Starting the API \.\.\.\n", capsys.readouterr().out)
 
 
 def test_the_environment_file_points_an_sdk_at_this_run(run: Run) -> None:
