@@ -5,8 +5,10 @@ from typing import Any
 import boto3
 import pytest
 
-from infra.deploy import concurrency
+from infra.deploy import concurrency, template
 from infra.deploy.functions import FUNCTIONS
+from tests.deployment import throttling
+from tests.selection import one_of_each
 
 QUEUES = (
     "deliver",
@@ -117,3 +119,47 @@ def test_an_account_that_is_too_small_is_refused(executions: int, refused: bool,
 @pytest.mark.parametrize(("executions", "warned"), [(99, True), (100, False), (10_000, False)])
 def test_a_small_account_is_warned(executions: int, warned: bool) -> None:
     assert bool(concurrency.warning(executions)) == warned
+
+
+# ---- throttled messages -----------------------------------------------------------------------------
+
+# Hanging receivers keep an invocation for as long as the function may run. The other queues have work, too.
+HANGING = {
+    "deliver": throttling.Load(2_000, 60),
+    "deliver_slow": throttling.Load(2_000, 60),
+    "continue_fan_out": throttling.Load(200, 5),
+    "resume_cascade": throttling.Load(200, 60),
+    "erase": throttling.Load(200, 30),
+    "count_conversations": throttling.Load(500, 10),
+    "notify_people": throttling.Load(500, 10),
+}
+
+
+def throttled(executions: int, size: int, seed: int = 1) -> throttling.Outcome:
+    """Work this off in an account with the queues of another size.
+
+    The API uses as many executions as its throttle admits, the streams one.
+    """
+    queues = template.declared("AWS::SQS::Queue")
+    (queue,) = [one for one in queues if one["QueueName"]["Fn::Sub"] == "${Name}-deliveries"]
+    scaled = concurrency.mapping_settings({}, size)
+    return throttling.simulate(
+        executions - executions // 2 - 1,
+        HANGING,
+        {name: scaled[name]["ScalingConfig"]["MaximumConcurrency"] for name in HANGING},
+        visibility_seconds=queue["VisibilityTimeout"],
+        max_receives=queue["RedrivePolicy"]["maxReceiveCount"],
+        seed=seed,
+    )
+
+
+@one_of_each(lambda executions: executions)
+@pytest.mark.parametrize("seed", range(1, 6))
+@pytest.mark.parametrize("executions", [10, 25, 100])
+def test_throttling_alone_brings_no_message_to_the_dead_letter_queue(executions: int, seed: int) -> None:
+    outcome = throttled(executions, executions, seed)
+    assert (outcome.handled, outcome.dead) == (sum(load.messages for load in HANGING.values()), 0)
+
+
+def test_queues_of_full_size_lose_messages_to_throttling_in_a_small_account() -> None:
+    assert throttled(10, 1_000).dead > 100
