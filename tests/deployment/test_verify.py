@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import boto3
@@ -15,9 +16,9 @@ from chalicelib import __version__, settings, storage
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.deploy import event_sources, template
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.functions import API, FUNCTIONS, Function
 from infra.deploy.policies import policy
-from infra.verify import command, data, functions, gateway, monitoring, tour
+from infra.verify import command, data, functions, gateway, monitoring, tour, visit
 from infra.verify import workspace as temporary
 from infra.verify.client import Client, Response
 from infra.verify.deployment import Deployment, Note, locate
@@ -273,6 +274,14 @@ def test_the_tour_has_each_route_and_error_of_the_readme() -> None:
     codes = {answer["code"] for _, answer in commands if answer and "code" in answer}
     assert paths <= {one.path for one in tour.TOUR}
     assert codes == {one.code for one in tour.TOUR if one.code}
+
+
+def test_every_function_is_invoked() -> None:
+    """A new function needs a line in `infra/verify/visit.py`."""
+    invoked = set(re.findall(r'_invoke\(visit, "(\w+)"', Path(visit.__file__).read_text()))
+    caused = {*visit._EVENTS.values(), *visit._HISTORIES.values(), *visit._COUNTS.values()}
+    # The API, and the function to which `deliver` passes what is for a new host.
+    assert invoked | caused | {API, "deliver_slow"} == {one.name for one in FUNCTIONS}
 
 
 def rows() -> dict[str, int]:
