@@ -20,7 +20,7 @@ endif
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
 	@echo "make demo [PORT=8000] [STATE=.local]  fills the service with 90 days of data, and prints webhooks as they come"
-	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; three minutes"
+	@echo "make test [ARGS=...]                  the quick tests: each behaviour once; four minutes"
 	@echo "make test-all                         the whole suite; ten minutes"
 	@echo "make test-long                        the long tests, and all tests of a guarantee; half an hour"
 	@echo "make test-browser                     the pages (docs, console) and the chat widget in headless Chromium; four minutes"

@@ -19,6 +19,7 @@ from tests.console.browser import Browser
 from tests.console.conftest import PASSWORD
 from tests.console.rows import OPERATOR, OWN, ROWS, Route, Row, World, build, fields, send
 from tests.moto_tables import restore, snapshot
+from tests.prepared import prepared
 
 MB = 1_000_000
 # What Lambda answers at most, as a JSON string.
@@ -39,8 +40,11 @@ def huge(size: int, characters: str = "'") -> str:
 @pytest.fixture
 def world(workspace: NewWorkspace, workspace_api: Api) -> World:
     """Records as large as the API stores them."""
-    found = build(workspace, workspace_api)
-    api = workspace_api
+    return prepared("large records", lambda: _create_records(workspace, workspace_api))[0]
+
+
+def _create_records(workspace: NewWorkspace, api: Api) -> World:
+    found = build(workspace, api)
     text = huge(250_000)
     unknown = {f"member{number}": huge(80_000) for number in range(8)}
     first = {"title": huge(9_000), "vg_systemPrompt": huge(50_000), "vg_initMessages": [huge(1_000)] * 3}
