@@ -166,9 +166,16 @@ def _current(sdk: Sdk, name: str, configuration: Mapping[str, Any]) -> dict[str,
         "layers": [one["Arn"] for one in configuration.get("Layers", ())],
         "subnet_ids": network.get("SubnetIds", []),
         "security_group_ids": network.get("SecurityGroupIds", []),
+        "tags": _tags(sdk("lambda"), configuration["FunctionArn"]),
         "xray": configuration.get("TracingConfig", {}).get("Mode") == "Active",
     }
     return {key: value for key, value in settings.items() if value}
+
+
+def _tags(awslambda: Any, arn: str) -> dict[str, str]:
+    """Return the tags of a function without those of Chalice and of AWS."""
+    tags: dict[str, str] = awslambda.list_tags(Resource=arn)["Tags"]
+    return {key: value for key, value in tags.items() if key != "aws-chalice" and not key.startswith("aws:")}
 
 
 def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ OWN: dict[str, Any] = {
     "lambda_architecture": "arm64",
     "python_version": "3.13",
     "requests_per_credential": 2000,
+    "tags": {"team": "support"},
     "throttle": {"rate": 50, "burst": 20},
     "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": None}},
 }
@@ -52,6 +53,11 @@ class Account:
     def get_function_concurrency(self, FunctionName: str) -> dict[str, int]:  # noqa: N803
         value = self.reserved.get(FunctionName.removeprefix("cams-prod-"))
         return {} if value is None else {"ReservedConcurrentExecutions": value}
+
+    def list_tags(self, Resource: str) -> dict[str, Any]:  # noqa: N803
+        assert Resource == ARN
+        generated = {"aws-chalice": "version=1:stage=prod:app=cams", "aws:cloudformation:stack-name": "x"}
+        return {"Tags": {**generated, **self.settings.get("tags", {})}}
 
     def get_paginator(self, operation: str) -> Any:
         items = {"get_rest_apis": [{"id": "api", "name": "cams", "createdDate": 0}]}.get(operation, [method()])
