@@ -15,7 +15,7 @@ PYTHON := $(shell for python in python3 python3.14 python3.13 python3.12 python3
   if $$python -c "import sys; sys.exit(sys.version_info < (3, 10))" 2>/dev/null; then echo $$python; break; fi; done)
 endif
 
-.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy verify restore destroy client install install-app install-run install-engine install-bench require-python lock clean
+.PHONY: help run demo test test-all test-rest test-long test-browser check format bench bench-quick rehearse deploy verify adopt restore destroy client install install-app install-run install-engine install-bench require-python lock clean
 
 help:  # the first target, so that a bare `make` starts nothing
 	@echo "make run [PORT=8000] [STATE=.local]   the service on this machine"
@@ -31,6 +31,7 @@ help:  # the first target, so that a bare `make` starts nothing
 	@echo "make rehearse                         deploy and destroy in an emulated account"
 	@echo "make deploy STAGE=prod                create or update a stage in your account"
 	@echo "make verify STAGE=prod                check a deployed stage in a temporary workspace, which it removes"
+	@echo "make adopt STAGE=prod                 the stack again, after it was deleted by hand"
 	@echo "make restore STAGE=prod AT=... TO=b    a stage as it was at one moment, as the new stage b"
 	@echo "make destroy STAGE=prod               remove a stage; asks first, and keeps the data"
 	@echo "make client                           the Python client as a wheel, in build/client/dist"
@@ -93,6 +94,9 @@ deploy: install-app
 
 verify: install-app
 	@.venv/bin/python -m infra.deploy verify --stage "$(STAGE)" $(ARGS)
+
+adopt: install-app
+	@.venv/bin/python -m infra.deploy adopt --stage "$(STAGE)"
 
 restore: install-app
 	@.venv/bin/python -m infra.deploy restore --stage "$(STAGE)" --at "$(AT)" --to "$(TO)"

@@ -176,7 +176,7 @@ def _check_stack(sdk: Sdk, name: str) -> None:
     if status in (None, *stack.NEVER_CREATED) and (orphans := _existing_tables(sdk("dynamodb"), name)):
         raise NotReady(
             f"Tables of {name} exist without a stack {name}. If `make restore` was interrupted, repeat it; "
-            f"otherwise, import them into a stack (docs/operate.md), or delete {', '.join(orphans)}."
+            f"otherwise, run `make adopt STAGE={name.removeprefix(f'{APPLICATION}-')}`, or delete {', '.join(orphans)}."
         )
 
 

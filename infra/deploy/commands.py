@@ -6,6 +6,7 @@ import click
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra.deploy import sdk_errors
+from infra.deploy.adopt_command import adopt
 from infra.deploy.deploy_command import deploy
 from infra.deploy.destroy_command import destroy
 from infra.deploy.restore_command import restore
@@ -28,6 +29,7 @@ def deployment() -> None:
     """Deploy CAMS to the account that the SDK's environment points at, or destroy a deployed stage."""
 
 
+deployment.add_command(adopt)
 deployment.add_command(deploy)
 deployment.add_command(destroy)
 deployment.add_command(restore)

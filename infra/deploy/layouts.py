@@ -44,6 +44,13 @@ def parameters(layout: int) -> dict[str, str]:
     return dict(zip(_PARAMETERS, (str(layout), READABLE[layout]), strict=True))
 
 
+def recorded(layout: int) -> dict[str, str]:
+    """Return the parameters for a layout that functions write. Raises NotReady if this version does not read it."""
+    if layout not in READABLE:
+        raise NotReady(f"The functions write layout {layout}, which version {__version__} does not read: use theirs.")
+    return parameters(layout)
+
+
 def variables(layout: int) -> dict[str, str]:
     """The environment variables of the functions: what they write, and what they read."""
     return {"CAMS_STORED_LAYOUT": str(layout), READABLE_VARIABLE: ",".join(map(str, READABLE))}

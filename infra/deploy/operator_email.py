@@ -34,21 +34,17 @@ def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
 
 
 def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict[str, str]:
-    """Return the parameters of the stack that the settings determine, and print a change of a deployed one.
+    """Return the parameters of the stack that the settings determine.
 
     Asks for the address if neither the settings nor the stack have one, and somebody can answer.
     """
-    deployed = stack.parameters_of(cloudformation, name, (_EMAIL, _BUDGET))
     wanted = {}
     if "alarms_email" in settings:
         wanted[_EMAIL] = str(settings["alarms_email"])
-    elif not deployed.get(_EMAIL):
+    elif not stack.parameters_of(cloudformation, name, (_EMAIL,)).get(_EMAIL):
         wanted[_EMAIL] = _ask()
     if "monthly_budget" in settings:
         wanted[_BUDGET] = str(settings["monthly_budget"])
-    for setting, parameter in (("alarms_email", _EMAIL), ("monthly_budget", _BUDGET)):
-        if parameter in deployed and wanted.get(parameter, deployed[parameter]) != deployed[parameter]:
-            click.echo(f"  {setting}: {deployed[parameter] or 'none'} -> {wanted[parameter] or 'none'}")
     return wanted
 
 

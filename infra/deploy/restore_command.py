@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import click
 from boto3.session import Session
 
-from infra.deploy import checks, deploy_command, recovery, stack, stage, stage_lock
+from infra.deploy import adopt, checks, deploy_command, recovery, sample_process, stack, stage_lock
 from infra.deploy.command_line import stage_option, step
 
 
@@ -35,20 +31,10 @@ def restore(stage_name: str, at: str, target: str) -> None:
         with step("stack"):
             if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
                 key_arn = stack.outputs(cloudformation, source)["EncryptionKeyArn"]
-                stack.import_tables(cloudformation, name, target, key_arn)
+                tables = adopt.tables(dynamodb, name)
+                stack.import_resources(cloudformation, name, target, {"KeyArn": key_arn}, tables)
         with step("sample"):
-            _check_sample(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
+            sample_process.run(name, stack.outputs(cloudformation, source)["EncryptionKeyArn"])
     # The new stage takes over the deployed settings of the other one (`adopted`).
     deploy_command.run(target)
     click.echo(f"Check the new stage with `make verify STAGE={target}`.")
-
-
-def _check_sample(name: str, key_arn: str) -> None:
-    """Decrypt a sample of each table, in a process of its own, because it needs the stage's environment."""
-    environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
-    command = [sys.executable, "-m", "infra.deploy.sample"]
-    done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise click.ClickException(done.stderr.strip() or done.stdout.strip())
-    for line in done.stdout.splitlines():
-        click.echo(f"    {line}")

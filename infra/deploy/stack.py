@@ -1,7 +1,8 @@
 """The CloudFormation stack of `template`: create, update, reduce to its data, delete, read its outputs.
 
-A stack is created without deletion protection; an update then enables it. So a failed creation rolls back completely.
-Protected tables would survive the rollback and block the next attempt.
+A stack is created without deletion protection of its tables; an update then enables it. So a failed creation rolls back
+completely. Protected tables would survive the rollback and block the next attempt. A complete stack has termination
+protection, so nobody deletes it by mistake.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import click
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, WaiterError
 
 from infra.deploy import template
-from infra.tables import table_name
 
 # CloudFormation itself gives up earlier.
 _TIMEOUT_SECONDS = 3600
@@ -25,6 +25,14 @@ _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
 # What a later operation on the stack keeps unless it sets another value.
 _KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion", "AlarmsEmail", "MonthlyBudget")
+IDENTIFIERS = {
+    "AWS::DynamoDB::Table": "TableName",
+    "AWS::KMS::Key": "KeyId",
+    "AWS::KMS::Alias": "AliasName",
+}
+"""The property by which CloudFormation finds a resource of each type that can be imported here."""
+# The check of the stage has a role. CloudFormation requires this for the previous template, too.
+_CAPABILITIES = ["CAPABILITY_IAM"]
 NEVER_CREATED = ("ROLLBACK_COMPLETE", "REVIEW_IN_PROGRESS")
 """The statuses of a stack that has nothing in it."""
 
@@ -69,6 +77,7 @@ def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, s
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters))
+    cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=True)
     return outputs(cloudformation, name)
 
 
@@ -83,39 +92,50 @@ def disassociate_api(cloudformation: Any, name: str) -> None:
         return
     kept = [{"ParameterKey": key, "UsePreviousValue": True} for key in parameters if key != "ApiId"]
     without_api = [*kept, {"ParameterKey": "ApiId", "ParameterValue": ""}]
-    _update(cloudformation, StackName=name, UsePreviousTemplate=True, Parameters=without_api)
+    request = {"StackName": name, "UsePreviousTemplate": True, "Capabilities": _CAPABILITIES}
+    _update(cloudformation, **request, Parameters=without_api)
 
 
 def retain_data_only(cloudformation: Any, name: str, stage: str, *, protected: bool = True) -> None:
     """Delete every resource except tables and key. They stay in the stack for a later deployment."""
     kept = parameters_of(cloudformation, name, _KEPT)
     _update(cloudformation, **_request(name, stage, kept, serving=False, protected=protected))
+    cloudformation.update_termination_protection(StackName=name, EnableTerminationProtection=protected)
 
 
-def import_tables(cloudformation: Any, name: str, stage: str, key_arn: str) -> None:
-    """Create the stack around tables that exist already, with the key of another stack. Raises ClickException.
+def import_resources(
+    cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str], existing: Mapping[str, str]
+) -> None:
+    """Create the stack around resources that exist already. Raises ClickException.
 
-    CloudFormation imports only what the template of that change contains, so this one contains only the tables.
+    `existing` has the identifier of each resource by its logical id. CloudFormation imports only what the template of
+    the change contains, with a deletion policy each, and accepts no outputs. A later update adds the rest.
     """
     if status(cloudformation, name) in NEVER_CREATED:
         delete(cloudformation, name)
-    request = _request(name, stage, {"KeyArn": key_arn}, serving=False)
     whole = template.build()
-    tables = {id_: one for id_, one in whole["Resources"].items() if one["Type"] == "AWS::DynamoDB::Table"}
+    kept = {logical_id: {"DeletionPolicy": "Retain", **whole["Resources"][logical_id]} for logical_id in existing}
     parts = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
     resources = [
         {
             "ResourceType": one["Type"],
-            "LogicalResourceId": id_,
-            "ResourceIdentifier": {"TableName": table_name(one["Properties"], f"{name}-")},
+            "LogicalResourceId": logical_id,
+            "ResourceIdentifier": {IDENTIFIERS[one["Type"]]: existing[logical_id]},
         }
-        for id_, one in tables.items()
+        for logical_id, one in kept.items()
     ]
-    body = template.body({**parts, "Resources": tables})
     change = {"StackName": name, "ChangeSetName": "import"}
-    request = {**request, **change, "TemplateBody": body}
+    request = {
+        **_request(name, stage, parameters, serving=False),
+        **change,
+        "TemplateBody": template.body({**parts, "Resources": kept}),
+    }
     cloudformation.create_change_set(**request, ChangeSetType="IMPORT", ResourcesToImport=resources)
-    cloudformation.get_waiter("change_set_create_complete").wait(**change, WaiterConfig={"Delay": 2})
+    try:
+        cloudformation.get_waiter("change_set_create_complete").wait(**change, WaiterConfig={"Delay": 2})
+    except WaiterError as error:
+        reason = cloudformation.describe_change_set(**change).get("StatusReason", error)
+        raise click.ClickException(f"CloudFormation refuses the import into {name}: {reason}") from error
     cloudformation.execute_change_set(**change)
     _wait(cloudformation, name)
 
@@ -158,7 +178,7 @@ def _request(
     return {
         "StackName": name,
         "TemplateBody": template.body(template.build()),
-        "Capabilities": ["CAPABILITY_IAM"],
+        "Capabilities": _CAPABILITIES,
         "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
     }
 

@@ -26,6 +26,7 @@ from infra.local import children
 from infra.package import wheels
 from tests.deployment import cloud, rehearsal_updates, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
+from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
 from tests.deployment.rehearsal_domain import check_domain
 from tests.deployment.rehearsal_monitoring import EMAIL, check_monitoring
@@ -107,8 +108,12 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             check_gateway_responses(here, api)
             _check_limits(here)
             upgraded.check_written(here, NAME, layouts.CURRENT)
+        with _step("adopt"):
+            kept = read_kept(here, api)
+            adopt_deleted_stack(here)
         with _step("switch layout"):
-            _deploy(here, rehearsal_updates.NEW_SETTINGS)
+            if _deploy(here, rehearsal_updates.NEW_SETTINGS) != address or read_kept(here, api) != kept:
+                raise Failed("The deployment after an adoption has another URL, other keys or other records.")
             upgraded.check_written(here, NAME, layouts.CURRENT + 1)
             api.call("GET", "/v3/agents")
             upgraded.check_refusal(here, STAGE)

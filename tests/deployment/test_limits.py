@@ -90,13 +90,17 @@ class CloudFormation:
 
     def __init__(self, api_id: str) -> None:
         self.values = {"ApiId": api_id}
+        self.is_protected = False
 
     def describe_stacks(self, **_: str) -> dict[str, Any]:
         parameters = [{"ParameterKey": name, "ParameterValue": value} for name, value in self.values.items()]
         return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters}]}
 
-    def update_stack(self, Parameters: list[dict[str, str]], **_: str) -> None:  # noqa: N803
+    def update_stack(self, Parameters: list[dict[str, str]], **_: Any) -> None:  # noqa: N803
         self.values = {one["ParameterKey"]: one["ParameterValue"] for one in Parameters}
+
+    def update_termination_protection(self, EnableTerminationProtection: bool, **_: Any) -> None:  # noqa: N803
+        self.is_protected = EnableTerminationProtection
 
 
 def test_a_stack_keeps_the_api_of_the_limit() -> None:
@@ -107,6 +111,16 @@ def test_a_stack_keeps_the_api_of_the_limit() -> None:
     assert cloudformation.values["ApiId"] == "new"
     stack.retain_data_only(cloudformation, "cams-prod", "prod")
     assert "ApiId" not in cloudformation.values
+
+
+def test_a_stack_has_termination_protection_until_its_data_are_deleted() -> None:
+    cloudformation = CloudFormation("known")
+    stack.apply(cloudformation, "cams-prod", "prod", {})
+    assert cloudformation.is_protected
+    stack.retain_data_only(cloudformation, "cams-prod", "prod")
+    assert cloudformation.is_protected
+    stack.retain_data_only(cloudformation, "cams-prod", "prod", protected=False)
+    assert not cloudformation.is_protected
 
 
 # ---- checks ---------------------------------------------------------------------------------------

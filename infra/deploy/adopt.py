@@ -1,0 +1,132 @@
+"""Imports what a deleted stack has left, its tables and its keys, into a new stack of the same name.
+
+CloudFormation retains tables and keys when it deletes a stack, and deletes the aliases of the keys. Functions, their
+roles and the API are Chalice's, and stay. The policy of a role names both keys. Without roles, a key is found by its
+alias, or by the tags that CloudFormation has put on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.deploy import layouts, stack, template
+from infra.deploy.checks import NotReady
+from infra.deploy.functions import FUNCTIONS
+from infra.tables import table_name
+
+Sdk = Callable[[str], Any]
+
+ENCRYPTION, RECEIPTS = "EncryptionKey", "ReceiptKey"
+_ALIASES = {ENCRYPTION: "alias/{}", RECEIPTS: "alias/{}-receipts"}
+_PERMISSIONS = {ENCRYPTION: "kms:Decrypt", RECEIPTS: "kms:Sign"}
+
+
+def tables(dynamodb: Any, name: str) -> dict[str, str]:
+    """Return the names of the stage's tables that exist, by their logical id. `name` is the stack's."""
+    pages = dynamodb.get_paginator("list_tables").paginate()
+    existing = {table for page in pages for table in page["TableNames"]}
+    declared = {
+        logical_id: table_name(one["Properties"], f"{name}-")
+        for logical_id, one in template.build()["Resources"].items()
+        if one["Type"] == "AWS::DynamoDB::Table"
+    }
+    return {logical_id: table for logical_id, table in declared.items() if table in existing}
+
+
+def keys(sdk: Sdk, name: str) -> dict[str, str]:
+    """Return the ARN of each key that is left, by its logical id. Raises NotReady if the data cannot be decrypted."""
+    used, found = _keys_in_use(sdk("iam"), name), dict[str, str]()
+    for logical_id, alias in _ALIASES.items():
+        candidates = [used.get(logical_id) or alias.format(name), *_tagged_keys(sdk("kms"), name, logical_id)]
+        described = [one for one in (_describe(sdk("kms"), key) for key in candidates) if one]
+        enabled = [one["Arn"] for one in described if one["KeyState"] == "Enabled"]
+        if enabled:
+            found[logical_id] = str(enabled[0])
+        elif described:
+            key, state = described[0]["KeyId"], described[0]["KeyState"]
+            raise NotReady(
+                f"The key {key} of {name} is {state}: run `aws kms cancel-key-deletion --key-id {key}` if its deletion "
+                f"is scheduled, then `aws kms enable-key --key-id {key}`, and repeat."
+            )
+    if ENCRYPTION not in found:
+        raise NotReady(f"No key of {name} is left in this account and region: its records cannot be decrypted.")
+    return found
+
+
+def import_stack(sdk: Sdk, name: str, stage: str, arns: Mapping[str, str]) -> None:
+    """Create the stack around the tables and these keys."""
+    cloudformation, kms = sdk("cloudformation"), sdk("kms")
+    parameters, existing = _layout(sdk("lambda"), name), tables(sdk("dynamodb"), name)
+    for logical_id, arn in arns.items():
+        key = arn.rpartition("/")[2]
+        if _owner(cloudformation, key):
+            # The stage was restored with the key of another one, which still has it.
+            parameters["KeyArn"] = arn
+            continue
+        existing[logical_id] = key
+        alias = _ALIASES[logical_id].format(name)
+        if _describe(kms, alias):
+            existing[f"{logical_id}Alias"] = alias
+    stack.import_resources(cloudformation, name, stage, parameters, existing)
+
+
+def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
+    """Return the keys in the policy of the role that uses both; empty without the role."""
+    role = next(f"{name}-{one.name}" for one in FUNCTIONS if one.signs_receipts)
+    try:
+        statements = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]["Statement"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchEntity":
+            return {}
+        raise
+    by_action = {action: one["Resource"] for one in statements for action in one["Action"]}
+    return {key: str(by_action[action]) for key, action in _PERMISSIONS.items() if action in by_action}
+
+
+def _tagged_keys(kms: Any, name: str, logical_id: str) -> Iterator[str]:
+    wanted = {("aws:cloudformation:stack-name", name), ("aws:cloudformation:logical-id", logical_id)}
+    for page in kms.get_paginator("list_keys").paginate():
+        for key in page["Keys"]:
+            try:
+                tags = kms.list_resource_tags(KeyId=key["KeyId"])["Tags"]
+            except ClientError as error:  # the policy of a key of others, such as one that AWS manages
+                if error.response["Error"]["Code"] != "AccessDeniedException":
+                    raise
+                continue
+            if wanted <= {(one["TagKey"], one["TagValue"]) for one in tags}:
+                yield key["KeyId"]
+
+
+def _describe(kms: Any, key: str) -> dict[str, Any] | None:
+    try:
+        described: dict[str, Any] = kms.describe_key(KeyId=key)["KeyMetadata"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NotFoundException":
+            return None
+        raise
+    return described
+
+
+def _owner(cloudformation: Any, key: str) -> str | None:
+    """Return the name of the stack that has the key."""
+    try:
+        resources = cloudformation.describe_stack_resources(PhysicalResourceId=key)["StackResources"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ValidationError":
+            return None
+        raise
+    return next((str(one["StackName"]) for one in resources if one["ResourceStatus"] != "DELETE_COMPLETE"), None)
+
+
+def _layout(awslambda: Any, name: str) -> dict[str, str]:
+    """Return the parameters with the layout that the functions write; empty without functions."""
+    try:
+        variables = awslambda.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "ResourceNotFoundException":
+            return {}
+        raise
+    return layouts.recorded(int(variables["CAMS_STORED_LAYOUT"]))

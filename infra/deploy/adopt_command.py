@@ -1,0 +1,38 @@
+"""The command `adopt`: creates the stack of a stage again, around the tables and keys of a deleted one."""
+
+from __future__ import annotations
+
+import click
+from boto3.session import Session
+
+from infra.deploy import adopt as adoption
+from infra.deploy import checks, sample_process, stack, stage_lock
+from infra.deploy.command_line import stage_option, step
+
+
+@click.command()
+@stage_option
+def adopt(stage_name: str) -> None:
+    """Import the tables and keys of a stack that was deleted by hand. A deployment then completes the stage."""
+    session, name = Session(), checks.stack_name(stage_name)
+    checks.require_cloud(session)
+    state = stack.status(session.client("cloudformation"), name)
+    if reason := stack.blocking_reason(state, name):
+        raise checks.NotReady(reason)
+    if state not in (None, *stack.NEVER_CREATED):
+        raise checks.NotReady(f"The stack {name} exists ({state}): run `chalice deploy --stage {stage_name}`.")
+    with step("checks"):
+        tables = adoption.tables(session.client("dynamodb"), name)
+        if not tables:
+            raise checks.NotReady(f"There are no tables of {name} in this account and region.")
+        arns = adoption.keys(session.client, name)
+    if adoption.RECEIPTS not in arns:
+        click.echo("    The key of the receipts is gone; the deployment creates another. Keep the old public key.")
+    with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
+        with step("stack"):
+            adoption.import_stack(session.client, name, stage_name, arns)
+        with step("sample"):
+            sample_process.run(name, arns[adoption.ENCRYPTION])
+    click.echo(
+        f"\nThe stack {name} has {len(tables)} tables and their keys: run `chalice deploy --stage {stage_name}`."
+    )

@@ -1,0 +1,22 @@
+"""Runs the check of a sample of a stage's records (`sample`)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+
+from infra.deploy import stage
+
+
+def run(name: str, key_arn: str) -> None:
+    """Decrypt a sample of each table, in a process of its own, because it needs the stage's environment."""
+    environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
+    command = [sys.executable, "-m", "infra.deploy.sample"]
+    done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise click.ClickException(done.stderr.strip() or done.stdout.strip())
+    for line in done.stdout.splitlines():
+        click.echo(f"    {line}")

@@ -1,0 +1,43 @@
+"""A stack that is deleted by hand: refused at first, then adopted with its tables and both keys."""
+
+from typing import Any
+
+from botocore.exceptions import ClientError
+
+from infra.deploy import stack
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, STAGE, Failed, run, until
+from tests.deployment.rehearsal_client import Gateway
+
+
+def adopt_deleted_stack(here: cloud.Cloud) -> None:
+    """Delete the stack by hand, and import what is left into a new one. A deployment has to complete it."""
+    cloudformation = here.sdk("cloudformation")
+    try:
+        cloudformation.delete_stack(StackName=NAME)
+        raise Failed("The stack has no termination protection.")
+    except ClientError as error:
+        if "TerminationProtection" not in str(error):
+            raise
+    cloudformation.update_termination_protection(StackName=NAME, EnableTerminationProtection=False)
+    cloudformation.delete_stack(StackName=NAME)
+    until(lambda: stack.status(cloudformation, NAME) is None, lambda: f"the stack {NAME} still exists")
+    refused = here.run("-m", "infra.deploy", "deploy", "--stage", STAGE)
+    if f"make adopt STAGE={STAGE}" not in refused.stderr:
+        raise Failed(f"A deployment beside the tables does not name the command: {refused.stdout}{refused.stderr}")
+    run(here, "-m", "infra.deploy", "adopt", "--stage", STAGE)
+
+
+def read_kept(here: cloud.Cloud, api: Gateway) -> dict[str, Any]:
+    """Return what an adoption keeps: decrypted records, the keys behind the aliases, and the key of the receipts."""
+    aliases = {f"alias/{NAME}", f"alias/{NAME}-receipts"}
+    kms = here.sdk("kms")
+    return {
+        "agents": api.call("GET", "/v3/agents")["data"],
+        "keys": {one["AliasName"]: one["TargetKeyId"] for one in _aliases(kms) if one["AliasName"] in aliases},
+        "public key": kms.get_public_key(KeyId=f"alias/{NAME}-receipts")["PublicKey"],
+    }
+
+
+def _aliases(kms: Any) -> list[dict[str, Any]]:
+    return [one for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]]

@@ -1,0 +1,199 @@
+"""The import of a deleted stack's tables and keys: CloudFormation's documented rules, and how each key is found."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, WaiterError
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+from click import ClickException
+from moto import mock_aws
+
+from infra import tables
+from infra.deploy import adopt, stack
+from infra.deploy.checks import NotReady
+
+NAME = "cams-prod"
+_ROLE = f"{NAME}-erase"
+
+
+class CloudFormation:
+    """An account without the stack. Keeps the change set. `owners` are the stacks of keys, `failure` a refusal."""
+
+    def __init__(self, owners: dict[str, str] | None = None, failure: str = "") -> None:
+        self.owners, self.failure = owners or {}, failure
+        self.change: dict[str, Any] = {}
+
+    def describe_stacks(self, **_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ValidationError", "Message": "does not exist"}}, "DescribeStacks")
+
+    def describe_stack_resources(self, **request: str) -> Any:
+        key = request["PhysicalResourceId"]
+        if key not in self.owners:
+            raise ClientError({"Error": {"Code": "ValidationError"}}, "DescribeStackResources")
+        return {"StackResources": [{"StackName": self.owners[key], "ResourceStatus": "CREATE_COMPLETE"}]}
+
+    def create_change_set(self, **request: Any) -> None:
+        self.change = request
+
+    def get_waiter(self, _: str) -> Any:
+        return self
+
+    def wait(self, **_: Any) -> None:
+        if self.failure:
+            raise WaiterError("ChangeSetCreateComplete", "failed", {})
+
+    def describe_change_set(self, **_: Any) -> Any:
+        return {"StatusReason": self.failure}
+
+    def execute_change_set(self, **_: Any) -> None:
+        """Nothing is left to check."""
+
+
+@pytest.fixture
+def created() -> Iterator[dict[str, str]]:
+    """The keys of a stage in an account with its tables, without its stack."""
+    with mock_aws():
+        tables.create_missing(boto3.client, f"{NAME}-")
+        kms = boto3.client("kms")
+        yield {name: kms.create_key()["KeyMetadata"]["Arn"] for name in (adopt.ENCRYPTION, adopt.RECEIPTS)}
+
+
+def tag(logical_id: str, arn: str) -> None:
+    """Tag a key as CloudFormation does."""
+    tags = {"aws:cloudformation:stack-name": NAME, "aws:cloudformation:logical-id": logical_id}
+    boto3.client("kms").tag_resource(
+        KeyId=arn.rpartition("/")[2], Tags=[{"TagKey": key, "TagValue": value} for key, value in tags.items()]
+    )
+
+
+def imported(cloudformation: CloudFormation, arns: dict[str, str]) -> dict[str, Any]:
+    """Import the stack; returns the template of the change set."""
+
+    def sdk(service: str) -> Any:
+        return cloudformation if service == "cloudformation" else boto3.client(service)
+
+    adopt.import_stack(sdk, NAME, "prod", arns)
+    template: dict[str, Any] = json.loads(cloudformation.change["TemplateBody"])
+    return template
+
+
+def references(value: Any) -> set[str]:
+    """What a part of a template refers to by `Ref`, `Fn::GetAtt` and `Fn::Sub`."""
+    if isinstance(value, list):
+        return {name for one in value for name in references(one)}
+    if not isinstance(value, dict):
+        return set()
+    own = {value["Ref"]} if "Ref" in value else {value["Fn::GetAtt"][0]} if "Fn::GetAtt" in value else set()
+    return own | {name for one in value.values() for name in references(one)}
+
+
+@pytest.fixture
+def change(created: dict[str, str]) -> CloudFormation:
+    """The change set of an import with everything that can be left, also the aliases."""
+    kms = boto3.client("kms")
+    for logical_id, alias in (("EncryptionKey", f"alias/{NAME}"), ("ReceiptKey", f"alias/{NAME}-receipts")):
+        kms.create_alias(AliasName=alias, TargetKeyId=created[logical_id].rpartition("/")[2])
+    cloudformation = CloudFormation()
+    imported(cloudformation, created)
+    return cloudformation
+
+
+def test_the_import_has_what_is_left_and_nothing_else(change: CloudFormation) -> None:
+    request, template = change.change, json.loads(change.change["TemplateBody"])
+    assert request["ChangeSetType"] == "IMPORT"
+    listed = [one["LogicalResourceId"] for one in request["ResourcesToImport"]]
+    assert len(listed) == len(set(listed)) <= 200
+    assert {*listed} == template["Resources"].keys()
+    assert {"EncryptionKey", "EncryptionKeyAlias", "ReceiptKey", "ReceiptKeyAlias"} < {*listed}
+    assert len(listed) == len(tables.declared("AWS::DynamoDB::Table")) + 4
+
+
+def test_every_imported_resource_has_a_deletion_policy(change: CloudFormation) -> None:
+    resources = json.loads(change.change["TemplateBody"])["Resources"]
+    assert {one["DeletionPolicy"] for one in resources.values()} <= {"Retain", "RetainExceptOnCreate"}
+
+
+def test_an_import_adds_no_outputs(change: CloudFormation) -> None:
+    assert "Outputs" not in json.loads(change.change["TemplateBody"])
+
+
+def test_the_identifier_of_each_type_is_its_primary_identifier(change: CloudFormation) -> None:
+    for kind, identifier in stack.IDENTIFIERS.items():
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-west-1", kind).schema
+        assert schema["primaryIdentifier"] == [f"/properties/{identifier}"]
+        # CloudFormation imports types whose schema has these handlers.
+        assert {"read", "update"} <= schema["handlers"].keys()
+    for one in change.change["ResourcesToImport"]:
+        assert list(one["ResourceIdentifier"]) == [stack.IDENTIFIERS[one["ResourceType"]]]
+
+
+def test_the_template_of_an_import_is_complete(change: CloudFormation) -> None:
+    template = json.loads(change.change["TemplateBody"])
+    known = {*template["Resources"], *template["Parameters"], "AWS::Partition", "AWS::AccountId", "AWS::Region"}
+    assert references(template["Resources"]) <= known
+    used = {one["Condition"] for one in template["Resources"].values() if "Condition" in one}
+    assert used <= template["Conditions"].keys()
+    assert {one["ParameterKey"] for one in change.change["Parameters"]} <= template["Parameters"].keys()
+
+
+def test_an_identifier_equals_the_property_of_the_template(change: CloudFormation) -> None:
+    resources = json.loads(change.change["TemplateBody"])["Resources"]
+    for one in change.change["ResourcesToImport"]:
+        ((member, value),) = one["ResourceIdentifier"].items()
+        if member != "KeyId":  # a read-only property
+            declared = resources[one["LogicalResourceId"]]["Properties"][member]["Fn::Sub"]
+            assert declared.replace("${Name}", NAME) == value
+
+
+def test_a_missing_table_is_left_to_the_deployment(created: dict[str, str]) -> None:
+    boto3.client("dynamodb").delete_table(TableName=f"{NAME}-history")
+    template = imported(CloudFormation(), created)
+    assert "HistoryTable" not in template["Resources"]
+    assert "AgentsTable" in template["Resources"]
+
+
+def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, str]) -> None:
+    key = created[adopt.ENCRYPTION]
+    cloudformation = CloudFormation({key.rpartition("/")[2]: "cams-original"})
+    template = imported(cloudformation, created)
+    assert {"EncryptionKey", "EncryptionKeyAlias"}.isdisjoint(template["Resources"])
+    assert {"ParameterKey": "KeyArn", "ParameterValue": key} in cloudformation.change["Parameters"]
+
+
+def test_a_refused_import_names_the_reason(created: dict[str, str]) -> None:
+    with pytest.raises(ClickException, match="CloudFormation refuses the import into cams-prod: it belongs to a stack"):
+        imported(CloudFormation(failure="it belongs to a stack"), created)
+
+
+def test_the_policy_of_a_role_names_both_keys(created: dict[str, str]) -> None:
+    iam = boto3.client("iam")
+    iam.create_role(RoleName=_ROLE, AssumeRolePolicyDocument="{}")
+    actions = {"kms:Decrypt": created[adopt.ENCRYPTION], "kms:Sign": created[adopt.RECEIPTS]}
+    statements = [{"Effect": "Allow", "Action": [name], "Resource": arn} for name, arn in actions.items()]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_role_policy(RoleName=_ROLE, PolicyName=_ROLE, PolicyDocument=document)
+    assert adopt.keys(boto3.client, NAME) == created
+
+
+def test_keys_are_found_by_alias_or_by_tag(created: dict[str, str]) -> None:
+    boto3.client("kms").create_alias(AliasName=f"alias/{NAME}", TargetKeyId=created[adopt.ENCRYPTION].split("/")[1])
+    tag(adopt.RECEIPTS, created[adopt.RECEIPTS])
+    assert adopt.keys(boto3.client, NAME) == created
+
+
+def test_without_any_key_one_sentence_says_so(created: dict[str, str]) -> None:
+    with pytest.raises(NotReady, match=r"^No key of cams-prod is left in this account and region"):
+        adopt.keys(boto3.client, NAME)
+
+
+@pytest.mark.parametrize("logical_id", [adopt.ENCRYPTION, adopt.RECEIPTS])
+def test_a_key_that_is_pending_deletion_is_named(created: dict[str, str], logical_id: str) -> None:
+    for name, arn in created.items():
+        tag(name, arn)
+    key = created[logical_id].rpartition("/")[2]
+    boto3.client("kms").schedule_key_deletion(KeyId=key, PendingWindowInDays=30)
+    with pytest.raises(NotReady, match=f"The key {key} of {NAME} is PendingDeletion: run `aws kms cancel-key-deletion"):
+        adopt.keys(boto3.client, NAME)
