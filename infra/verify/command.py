@@ -45,10 +45,10 @@ CHECKS = (*RESOURCES, _TOUR, *visit.CHECKS)
 def verify(stage_name: str, only: tuple[str, ...], url: str | None) -> None:
     """Check a deployed stage in its account, and use it in a temporary workspace. Exits with 1 if a check fails."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    storage_author = storage.author_of("operator", "", "infra.verify")  # in the history
+    author = storage.author_of("operator", "", "infra.verify")  # in the history
     try:
         stage = locate(Session().client, stage_name, url)
-        with storage.written_by(storage_author):
+        with storage.written_by(author):
             problems = _run(stage, only or CHECKS)
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(_in_a_line(error)) from error
@@ -64,26 +64,26 @@ def _run(stage: Deployment, names: Iterable[str]) -> int:
     if not {_TOUR, *visit.CHECKS} & {*names}:
         return problems
     problems += _check(_LEFTOVERS, _remove_abandoned)
-    created = workspace.create()
+    temporary = workspace.create()
     try:
-        problems += _visit(stage, created, names)
+        problems += _visit(stage, temporary, names)
     finally:
-        problems += _check(_REMOVAL, lambda: _remove(created.workspace_id))
+        problems += _check(_REMOVAL, lambda: _remove(temporary.workspace_id))
     return problems
 
 
-def _visit(stage: Deployment, created: NewWorkspace, names: Iterable[str]) -> int:
+def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str]) -> int:
     """Take the tour, and run the checks with these names that depend on it; return the number of problems."""
     visits: list[visit.Visit] = []
 
     def take() -> Iterator[str]:
-        begun, unexpected = visit.begin(stage, created)
-        visits.append(begun)
-        yield from unexpected
+        current, sentences = visit.begin(stage, temporary)
+        visits.append(current)
+        yield from sentences
 
     problems = _check(_TOUR, take)
-    for begun in visits:
-        problems += sum(_check(name, partial(check, begun)) for name, check in visit.CHECKS.items() if name in names)
+    for current in visits:
+        problems += sum(_check(name, partial(check, current)) for name, check in visit.CHECKS.items() if name in names)
     return problems
 
 

@@ -72,9 +72,9 @@ def begin(stage: Deployment, workspace: NewWorkspace) -> tuple[Visit, list[str]]
     client = Client(stage.address, workspace.workspace_key)
     events = [one for one in _EVENTS if one != "webhook_test"]
     url = f"https://{stage.address.partition('://')[2]}/v3/agents"
-    created = client.send("POST", "/v3/webhooks", {"webhook": {"url": url, "events": events}})
-    webhook_id = (created.body or {}).get("data", {}).get("id", "")
-    problems = [] if webhook_id else [f"POST /v3/webhooks was answered with {created.status}: {created.body}."]
+    response = client.send("POST", "/v3/webhooks", {"webhook": {"url": url, "events": events}})
+    webhook_id = (response.body or {}).get("data", {}).get("id", "")
+    problems = [] if webhook_id else [f"POST /v3/webhooks was answered with {response.status}: {response.body}."]
     problems += tour.take(client)
     client.send("POST", f"/v3/webhooks/{webhook_id}/test")
     return Visit(stage, workspace, client, webhook_id, time.monotonic() + _PATIENCE_SECONDS), problems
@@ -117,12 +117,12 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
     """Check that each kind of event has a delivery with an outcome."""
     path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
 
-    def seen() -> set[str]:
+    def kinds() -> set[str]:
         deliveries = (visit.client.send("GET", path).body or {}).get("data", [])
         outcomes.update({one["type"]: one for one in deliveries if one["status"] in ("delivered", "failed")})
         return set(outcomes)
 
-    for event, function in _await(visit, _EVENTS, seen):
+    for event, function in _await(visit, _EVENTS, kinds):
         yield f"No webhook {event} was sent: check the logs of {visit.stage.name}-{function} and of the deliveries."
     if outcomes:
         test = outcomes.get("webhook_test") or next(iter(outcomes.values()))
@@ -133,11 +133,11 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
 def check_history(visit: Visit) -> Iterator[str]:
     """Check that the history lists a change of each kind of record."""
 
-    def seen() -> set[str]:
+    def kinds() -> set[str]:
         changes = (visit.client.send("GET", "/v3/history?limit=100").body or {}).get("data", [])
         return {one["resource"].partition("/")[0] for one in changes}
 
-    for kind, function in _await(visit, _HISTORIES, seen):
+    for kind, function in _await(visit, _HISTORIES, kinds):
         yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
 
 
@@ -145,11 +145,11 @@ def check_counts(visit: Visit) -> Iterator[str]:
     """Check that the tour was counted, and that the function that adds up does so."""
     workspace_id = visit.workspace.workspace_id
 
-    def seen() -> set[str]:
+    def kinds() -> set[str]:
         rows = counts.changes_to_delete(workspace_id, tour.AGENT, 100)
         return {name for row in rows for name, number in zip(hours.NAMES, row.open()["counts"], strict=True) if number}
 
-    for kind, function in _await(visit, _COUNTS, seen):
+    for kind, function in _await(visit, _COUNTS, kinds):
         yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
     now = clock.to_datetime(clock.seconds())
     quarter = [storage.key(workspace_id, tour.AGENT), f"{now:%Y-%m-%d}", now.hour * 4 + now.minute // 15]
@@ -167,22 +167,22 @@ def check_queue_functions(visit: Visit) -> Iterator[str]:
 
 def check_erasure(visit: Visit) -> Iterator[str]:
     """Check that an erasure finds the conversation of the tour. The function would begin half a minute later."""
-    created = visit.client.send("POST", "/v3/erasures", {"erasure": {"userID": tour.PERSON}})
-    if created.status != 200:
-        yield f"POST /v3/erasures was answered with {created.status}: {created.body}."
+    response = visit.client.send("POST", "/v3/erasures", {"erasure": {"userID": tour.PERSON}})
+    if response.status != 200:
+        yield f"POST /v3/erasures was answered with {response.status}: {response.body}."
         return
-    erasure_id = created.body["data"]["id"]
+    erasure_id = response.body["data"]["id"]
     yield from _invoke(visit, "erase", json.dumps(["erase", visit.workspace.workspace_id, erasure_id]))
-    found = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]["counts"]
-    if not found.get("conversations"):
+    erasure = visit.client.send("GET", f"/v3/erasures/{erasure_id}").body["data"]
+    if not erasure["counts"].get("conversations"):
         yield f"The erasure of the person of the tour found no conversation: check the log of {visit.stage.name}-erase."
 
 
 def check_cascade(visit: Visit) -> Iterator[str]:
     """Check that the deletion of the agent deletes its records."""
-    deleted = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
-    if deleted.status != 200:
-        yield f"DELETE /v3/agents/{tour.AGENT} was answered with {deleted.status}: {deleted.body}."
+    response = visit.client.send("DELETE", f"/v3/agents/{tour.AGENT}")
+    if response.status != 200:
+        yield f"DELETE /v3/agents/{tour.AGENT} was answered with {response.status}: {response.body}."
         return
     message = json.dumps([visit.workspace.workspace_id, tour.AGENT])
     yield from _invoke(visit, "resume_cascade", message)
@@ -204,9 +204,9 @@ CHECKS: dict[str, Callable[[Visit], Iterator[str]]] = {
 """By name, in the order in which they run: the last two delete the records of the others."""
 
 
-def _await(visit: Visit, expected: dict[str, str], seen: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
-    """Wait until all that is expected was seen; yield what was not, at the deadline of the visit."""
-    while (missing := expected.keys() - seen()) and time.monotonic() < visit.deadline:
+def _await(visit: Visit, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
+    """Wait for the expected kinds until the deadline of the visit; yield each missing one with its function."""
+    while (missing := expected.keys() - kinds()) and time.monotonic() < visit.deadline:
         time.sleep(_POLL_SECONDS)
     for name in sorted(missing):
         yield name, expected[name]

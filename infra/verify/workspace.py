@@ -35,9 +35,9 @@ class MarkRow(storage.Row):
 def create() -> workspaces.NewWorkspace:
     """Create a temporary workspace."""
     with storage.unit_of_work():
-        created = workspaces.create(_NAME, _CREDENTIAL_SECONDS, _CREDENTIAL_SECONDS)
-        storage.put(MarkRow(_MARKS, created.workspace_id))
-    return created
+        new = workspaces.create(_NAME, _CREDENTIAL_SECONDS, _CREDENTIAL_SECONDS)
+        storage.put(MarkRow(_MARKS, new.workspace_id))
+    return new
 
 
 def list_abandoned() -> Iterator[str]:
