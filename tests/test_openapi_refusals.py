@@ -3,6 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -357,3 +358,12 @@ def test_every_error_example_equals_a_real_answer(
         for status, examples in statuses.items()
         for name, value in examples.items()
     }
+
+
+def test_no_client_needs_the_header_that_api_gateway_renames() -> None:
+    header = document()["components"]["responses"]["Unauthorized"]["headers"]["WWW-Authenticate"]
+    assert "x-amzn-Remapped-WWW-Authenticate" in header["description"]
+    assert not header.get("required")
+    root = Path(__file__).parents[1]
+    readers = [path for path in (root / "clients").rglob("*.py") if "www-authenticate" in path.read_text().lower()]
+    assert readers == []

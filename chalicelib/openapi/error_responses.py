@@ -19,8 +19,10 @@ from chalicelib.openapi.text import without_sections
 _ALL_ERRORS: list[type[errors.ApiError]] = [*errors.ApiError.__subclasses__(), errors.ApiError]
 _CLASSES = {one.STATUS_CODE: one for one in reversed(_ALL_ERRORS)}
 _STRING = {"schema": {"type": "string"}}
+_CHALLENGE = "`Bearer`. A deployed stage sends it as `x-amzn-Remapped-WWW-Authenticate`."
 _HEADERS = {
-    401: {"WWW-Authenticate": {"description": "`Bearer`.", "required": True, **_STRING}},
+    # API Gateway renames it, so a client cannot rely on it.
+    401: {"WWW-Authenticate": {"description": _CHALLENGE, **_STRING}},
     503: {"Retry-After": {"description": "Seconds to wait.", "required": True, **_STRING}},
 }
 _SCHEMAS = ("Error", "InteractionError")

@@ -4,9 +4,16 @@ from pathlib import Path
 
 from benchmarks.results import PRICES
 from infra.cams import prices
+from infra.deploy import template
+from infra.deploy.functions import FUNCTIONS
+from tests.deployment.test_monitoring import ALARMS, metrics
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 0.05
+# List prices in dollars: of a key, a metric of an alarm and a custom metric a month, and of a request to a queue.
+_KEY, _ALARM_METRIC, _CUSTOM_METRIC, _QUEUE_REQUEST = 1.00, 0.10, 0.30, 0.40 / 1e6
+# Lambda reads an idle queue with five connections, each of which waits for 20 seconds.
+_POLLERS, _SECONDS_OF_POLL, _SECONDS_OF_MONTH = 5, 20, 30 * 24 * 60 * 60
 
 
 def rows(document: str) -> list[list[str]]:
@@ -25,3 +32,17 @@ def test_the_costs_follow_from_the_counted_units() -> None:
         reads, writes = units[name]
         cost = prices.units(reads, writes) * 1e6
         assert (database, total) == (f"{cost:.2f}", f"{cost + overhead:.2f}"), name
+
+
+def test_the_price_of_an_idle_stage_follows_from_its_resources() -> None:
+    keys = len(template.declared("AWS::KMS::Key"))
+    watched = sum(len(metrics(alarm)) for alarm in ALARMS.values())
+    queues = sum(one.queue is not None for one in FUNCTIONS)
+    polling = queues * _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
+    dollars = keys * _KEY + watched * _ALARM_METRIC + _CUSTOM_METRIC + polling
+    sentence = (
+        f"**An idle stage costs {dollars:.2f} dollars a month:** {keys} keys ({keys * _KEY:.2f}), {len(ALARMS)} alarms "
+        f"on {watched} metrics ({watched * _ALARM_METRIC:.2f}), the check's metric ({_CUSTOM_METRIC:.2f}), and polling "
+        f"{queues} queues ({polling:.2f})."
+    )
+    assert sentence in " ".join((ROOT / "docs" / "operate.md").read_text("utf-8").split())
