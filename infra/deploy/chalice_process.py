@@ -97,7 +97,9 @@ def main() -> None:
 
 def _sentence(error: Exception) -> str:
     """Return the error of the SDK, which Chalice wraps, in one line."""
-    cause = getattr(error, "original_error", error)
+    cause = error
+    while original := getattr(cause, "original_error", None):
+        cause = original
     if isinstance(cause, (BotoCoreError, ClientError)):
         return sdk_errors.sentence(cause)
     text = " ".join((cause.format_message() if isinstance(cause, click.ClickException) else str(cause)).split())

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 import pytest
+from botocore.exceptions import ClientError
 
 from infra.deploy import chalice_process
 from infra.local import children
@@ -87,3 +88,16 @@ chalice_process.run(Path({str(project)!r}), "delete", "dev")
     while exists(chalice):
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_the_error_of_the_sdk_is_inside_the_errors_of_chalice() -> None:
+    class Wrapped(Exception):
+        def __init__(self, original: Exception) -> None:
+            super().__init__("ERROR - While sending your chalice handler code")
+            self.original_error = original
+
+    error = Wrapped(Wrapped(ClientError({"Error": {"Code": "AccessDeniedException", "Message": "Denied."}}, "Create")))
+    assert chalice_process._sentence(error) == (
+        "The credentials lack a permission: add it, then repeat. (An error occurred (AccessDeniedException) when "
+        "calling the Create operation: Denied)"
+    )

@@ -1,0 +1,128 @@
+"""Deployments that are killed, each one step later than the one before, and continued from another clone."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from infra.deploy.functions import FUNCTIONS
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, STAGE, Failed, until
+
+_STEP = re.compile(r"  (\S.*?) +\d+\.\d s$")
+
+
+class _Kill(NamedTuple):
+    """When to kill a deployment: after the line of this step, and when the account holds enough."""
+
+    step: str
+    number: signal.Signals = signal.SIGKILL
+    is_group: bool = False
+    enough: Callable[[cloud.Cloud], bool] = lambda _: True
+
+
+def _has_functions(here: cloud.Cloud) -> bool:
+    return len(here.sdk("lambda").list_functions()["Functions"]) >= 5
+
+
+def _has_api(here: cloud.Cloud) -> bool:
+    return bool(here.sdk("apigateway").get_rest_apis()["items"])
+
+
+# Steps that follow the functions need a whole deployment each, so only one of them is killed.
+_KILLS = (
+    _Kill("checks"),
+    _Kill("new stack", is_group=True),
+    _Kill("chalice state"),
+    _Kill("package", enough=_has_functions),
+    _Kill("package", signal.SIGINT, is_group=True, enough=_has_api),
+    _Kill("functions"),
+)
+
+
+def chalice(here: cloud.Cloud, project: Path, *arguments: str) -> str:
+    """Run the user's `chalice` in a clone; returns what it printed. Raises Failed."""
+    done = subprocess.run(
+        [_command(project), *arguments],
+        cwd=project,
+        env=here.environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise Failed(f"`chalice {' '.join(arguments)}` ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def _command(project: Path) -> Path:
+    """The `chalice` of the environment next to the clones, which has nothing else of the project."""
+    return project.parent / "chalice" / "bin" / "chalice"
+
+
+def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
+    """Begin a deployment and kill it, once for each step, from one clone after the other; returns the number."""
+    for index, kill in enumerate(_KILLS):
+        project = projects[index % len(projects)]
+        _deploy_and_kill(here, project, kill)
+        until(lambda project=project: not _is_running(project), lambda: "a process of the deployment was running")  # type: ignore[misc]
+        if index > 2:
+            _release_lock(here)  # the first kills have shown that the lock is taken over, which takes five seconds
+    return len(_KILLS)
+
+
+def check_account(here: cloud.Cloud) -> None:
+    """Check that the account has one API, each function once, and one event source mapping for each event source."""
+    apis = here.sdk("apigateway").get_rest_apis()["items"]
+    own = {one.deployed_name(NAME) for one in FUNCTIONS}
+    functions = own.intersection(one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"])
+    mappings = Counter(
+        one["FunctionArn"] for one in here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
+    )
+    found = (len(apis), len(functions), len(mappings), max(mappings.values()))
+    sources = sum(bool(one.stream or one.queue) for one in FUNCTIONS)
+    if found != (1, len(FUNCTIONS), sources, 1):
+        raise Failed(f"The account has (APIs, functions, functions with a mapping, mappings per function) {found}.")
+
+
+def _deploy_and_kill(here: cloud.Cloud, project: Path, kill: _Kill) -> None:
+    process = subprocess.Popen(
+        [_command(project), "deploy", "--stage", STAGE],
+        cwd=project,
+        env={**here.environment, "PYTHONUNBUFFERED": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if (found := _STEP.match(line)) and found[1] == kill.step:
+            break
+    while process.poll() is None and not kill.enough(here):
+        time.sleep(0.01)
+    if process.poll() is not None:
+        raise Failed(f"The deployment ended before it was killed after {kill.step!r}:\n{''.join(lines)}")
+    (os.killpg if kill.is_group else os.kill)(process.pid, kill.number)
+    process.stdout.close()
+    process.wait()
+
+
+def _is_running(project: Path) -> bool:
+    """Whether a process has the path of the project in its command line, such as Chalice."""
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True)
+    return f"{project}/" in listed.stdout
+
+
+def _release_lock(here: cloud.Cloud) -> None:
+    key: dict[str, Any] = {"request": {"S": f"deployment#{NAME}"}, "part": {"S": "lock"}}
+    here.sdk("dynamodb").delete_item(TableName=f"{NAME}-idempotency", Key=key)
