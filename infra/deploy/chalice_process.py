@@ -44,9 +44,9 @@ def prepare_deletion(stage: str) -> Path:
 def run(project: Path, verb: str, stage: str, **variables: str) -> str:
     """Run `chalice deploy` or `chalice delete` in a project; returns the last line of its output.
 
-    `variables` extend the environment of the child. `deploy` needs `CAMS_PACKAGES_BUCKET`, and its last line is the
-    sentence of `FunctionUpdates.apply`. The whole output is in `chalice.log` of the project. Raises ClickException with
-    Chalice's error.
+    `variables` extend the environment of the child. `deploy` needs `CAMS_PACKAGES_BUCKET` and `CAMS_PYTHON_VERSION`,
+    and its last line is the sentence of `FunctionUpdates.apply`. The whole output is in `chalice.log` of the project.
+    Raises ClickException with Chalice's error.
     """
     log = project / _LOG
     command = [sys.executable, "-m", __name__, "--project-dir", str(project), verb, "--stage", stage]
@@ -85,6 +85,7 @@ def main() -> None:
         if bucket := os.environ.get("CAMS_PACKAGES_BUCKET"):
             updates = function_updates.FunctionUpdates(Session(), bucket)
             updates.register()
+            _pin_runtime(f"python{os.environ['CAMS_PYTHON_VERSION']}")
         cli.main(sys.argv[1:], obj={}, standalone_mode=False)
         if bucket:
             print(updates.apply())
@@ -93,6 +94,13 @@ def main() -> None:
         sys.stdout.flush()
         print(_sentence(error), flush=True)
         sys.exit(1)
+
+
+def _pin_runtime(runtime: str) -> None:
+    """Make Chalice deploy functions with this runtime. It would choose the Python that it runs on."""
+    from chalice.config import Config
+
+    Config.lambda_python_version = property(lambda _: runtime)  # type: ignore[assignment,method-assign]
 
 
 def _sentence(error: Exception) -> str:

@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import chalice_state, limits, mail, operator_email, sdk_errors, stack, stage
+from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, stack, stage
 from infra.deploy.functions import APPLICATION
 from infra.package import wheels
 from infra.tables import declared
@@ -26,7 +26,7 @@ from infra.tables import declared
 Sdk = Callable[[str], Any]
 
 _STAGE_NAME = re.compile(r"[a-z][a-z0-9]{0,15}")
-# The lowest and the highest version that both Chalice and Lambda support.
+# The lowest and the highest version that Chalice runs on.
 _PYTHON_VERSIONS = ((3, 10), (3, 14))
 
 
@@ -68,7 +68,7 @@ def _check_limits(settings: stage.Settings, stage_name: str) -> None:
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
-    modules = (limits, operator_email)
+    modules = (limits, operator_email, runtimes)
     for problem in (one for module in modules for one in module.problems(settings, stage_name)):
         raise NotReady(problem)
 
@@ -134,9 +134,7 @@ def _check_python() -> None:
     lowest, highest = _PYTHON_VERSIONS
     if not lowest <= sys.version_info[:2] <= highest:
         supported = "{}.{} to {}.{}".format(*lowest, *highest)
-        raise NotReady(
-            f"The functions run on the Python version that deploys them: use {supported}, not {sys.version.split()[0]}."
-        )
+        raise NotReady(f"A deployment runs on Python {supported}, not {sys.version.split()[0]}: run `make install`.")
 
 
 def _check_packages() -> None:

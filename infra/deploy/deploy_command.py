@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +21,7 @@ from infra.deploy import (
     layouts,
     limits,
     operator_email,
+    runtimes,
     stack,
     stage,
     stage_lock,
@@ -79,11 +81,16 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
     for line in removed:
         click.echo(f"    {line}")
     with step("package"):
-        project = _stage_project(stage_name, stage.architecture(settings))
+        python = runtimes.version(settings)
+        project, has_bytecode = _stage_project(stage_name, stage.architecture(settings), python)
         stage.generate(project, stage_name, name, settings, outputs, variables)
+    if not has_bytecode:
+        click.echo(
+            f"    no Python {python} on this machine compiles the package: cold starts take longer (docs/operate.md)"
+        )
     with step("functions"):
-        bucket = outputs["PackagesBucket"]
-        updates = chalice_process.run(project, "deploy", stage_name, CAMS_PACKAGES_BUCKET=bucket)
+        child = {"CAMS_PACKAGES_BUCKET": outputs["PackagesBucket"], "CAMS_PYTHON_VERSION": python}
+        updates = chalice_process.run(project, "deploy", stage_name, **child)
         chalice_state.take_over(project, stage_name)
     click.echo(f"    {updates}")
     with step("event sources"):
@@ -121,20 +128,25 @@ def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
     executions = concurrency.available(awslambda, deployed.current)
     if problem := concurrency.problem(executions):
         raise checks.NotReady(problem)
-    settings = {"lambda_architecture": stage.architecture(own), **concurrency.with_defaults(own, executions)}
+    settings = {
+        "lambda_architecture": stage.architecture(own),
+        "python_version": runtimes.version(own),
+        **concurrency.with_defaults(own, executions),
+    }
     for line in adopted.describe(deployed, operators, settings):
         click.echo(f"    {line}")
-    if warning := concurrency.warning(executions):
-        click.echo(f"    Warning: {warning}")
+    for warning in (runtimes.warning(own, stage_name, date.today()), concurrency.warning(executions)):
+        if warning:
+            click.echo(f"    Warning: {warning}")
     return Plan(own, settings, executions)
 
 
-def _stage_project(stage_name: str, architecture: str) -> Path:
-    """Build the trimmed and compiled project, with Chalice's record of the stage."""
+def _stage_project(stage_name: str, architecture: str, python: str) -> tuple[Path, bool]:
+    """Build the trimmed project, with Chalice's record of the stage. Return it, and whether it is compiled."""
     project = chalice_process.directory(stage_name)
     try:
-        build.stage(project, wheels.PLATFORMS[architecture])
+        has_bytecode = build.stage(project, wheels.PLATFORMS[architecture], python)
     except build.BuildError as error:
         raise click.ClickException(str(error)) from error
     chalice_state.hand_over(project, stage_name)
-    return project
+    return project, has_bytecode

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from infra.deploy import self_check
+from infra.deploy import runtimes, self_check
 from infra.deploy.functions import FUNCTIONS
 from infra.deploy.monitoring import NAME, Resources, log_group
 
 _FUNCTION = f"{NAME}-check"
-_RUNTIME = "python3.13"
+_RUNTIME = f"python{runtimes.DEFAULT}"
 _KEYS = [{"Fn::If": ["OwnsKey", {"Fn::GetAtt": ["EncryptionKey", "Arn"]}, {"Ref": "KeyArn"}]}]
 _KEYS += [{"Fn::GetAtt": ["ReceiptKey", "Arn"]}]
 

@@ -2,23 +2,23 @@
 
 Chalice copies `app.py`, `chalicelib/` and the contents of `vendor/` into the zip, and adds two modules of its own. The
 staged requirements.txt is empty, so that Chalice installs nothing; the packages are in `vendor/`. They are trimmed
-(`trim`) and compiled, because Lambda's file system is read-only: Python would compile them at every cold start.
+(`trim`) and compiled (`bytecode`), because Lambda's file system is read-only: Python would compile them at every cold
+start.
 Packages ship as bytecode only. The application also ships its sources, for tracebacks.
 """
 
-import compileall
 import inspect
+import json
 import os
-import py_compile
 import shutil
-from importlib.util import cache_from_source
+import subprocess
 from pathlib import Path
 
 import chalice.app
 from jinja2 import FileSystemLoader
 
 from chalicelib.console import rendering
-from infra.package import trim, wheels
+from infra.package import bytecode, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
 ROOT = Path(__file__).parents[2]
@@ -27,27 +27,29 @@ _GUARD = "chalice_guard.py"
 _STAGED = ("app.py", _GUARD, "chalicelib", "vendor", "requirements.txt")
 # 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
 _MODIFIED_AT = 315_619_200
-_UNCHECKED, _CHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH, py_compile.PycInvalidationMode.CHECKED_HASH
 
 
-def stage(directory: Path, platform: str = wheels.LAMBDA) -> None:
-    """Stage the project in `directory`, for `platform`.
+def stage(directory: Path, platform: str = wheels.LAMBDA, python: str = interpreters.HERE) -> bool:
+    """Stage the project in `directory` for a platform and a Python version. Return whether it has bytecode.
 
-    Replaces an earlier build, but keeps `.chalice`, which `infra.deploy.stage` writes. Raises BuildError and leaves no
-    partial build.
+    Without a Python of that version on this machine, it has the sources only. Replaces an earlier build, but keeps
+    Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
     _clear(directory)
+    interpreter = interpreters.find(python)
     try:
-        _add_packages(directory / "vendor", platform)
-        _add_chalice(directory / "vendor")
+        _add_packages(directory / "vendor", platform, python)
         _add_application(directory)
+        if interpreter:
+            _compile(directory, interpreter)
     except BaseException:
         _clear(directory)
         raise
     (directory / "requirements.txt").touch()
     for name in _STAGED:
         _normalize(directory / name)
+    return interpreter is not None
 
 
 def _clear(directory: Path) -> None:
@@ -58,63 +60,38 @@ def _clear(directory: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _add_packages(vendor: Path, platform: str) -> None:
-    for file in trim.trim_files(wheels.of(ROOT / "requirements.txt", platform)):
+def _add_packages(vendor: Path, platform: str, python: str) -> None:
+    for file in trim.trim_files(wheels.of(ROOT / "requirements.txt", platform, python=python)):
         path = vendor / file.path
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(file.content)
-    # `legacy` puts the bytecode where the source was, so that Python imports it without a source, at any optimization.
-    # Level 2 leaves out docstrings and assertions. Ours stay: the OpenAPI document has them.
-    _replace_by_bytecode(vendor)
-
-
-def _replace_by_bytecode(directory: Path) -> None:
-    if not compileall.compile_dir(
-        directory,
-        quiet=1,
-        force=True,
-        legacy=True,
-        stripdir=directory,
-        workers=0,
-        invalidation_mode=_UNCHECKED,
-        optimize=2,
-    ):
-        raise BuildError("A package module does not compile; see the lines above.")
-    for source in list(directory.rglob("*.py")):
-        source.unlink()
-
-
-def _add_chalice(vendor: Path) -> None:
-    """Add the bytecode of the two modules that Chalice puts into the zip."""
-    (vendor / "chalice").mkdir()
-    for module in (chalice, chalice.app):
-        source = Path(inspect.getfile(module))
-        _compile(source, vendor / "chalice" / source.name)
 
 
 def _add_application(directory: Path) -> None:
     shutil.copyfile(ROOT / "app.py", directory / "app.py")
     shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
-    _compile(directory / "app.py", directory / "vendor" / "app.py")
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
-    _compile_templates(directory / "chalicelib" / "console")
-    for source in (directory / "chalicelib").rglob("*.py"):
-        _compile(source, source)
-
-
-def _compile_templates(console: Path) -> None:
-    """Ship the templates of the console as modules: compiling them would slow the first page of each process down."""
+    # The templates of the console ship as modules: compiling them would slow the first page of each process down.
+    console = directory / "chalicelib" / "console"
     sources = rendering.environment().overlay(loader=FileSystemLoader(console / rendering.SOURCES))
     sources.compile_templates(console / rendering.COMPILED, zip=None, ignore_errors=False)
-    _replace_by_bytecode(console / rendering.COMPILED)
     shutil.rmtree(console / rendering.SOURCES)
 
 
-def _compile(source: Path, shipped_as: Path) -> None:
-    """Compile a source that also ships, at `shipped_as`. Python compares its hash, so it never uses stale bytecode."""
-    compiled = cache_from_source(str(shipped_as), optimization="")
-    name = str(Path(*shipped_as.parts[-2:]))
-    py_compile.compile(str(source), compiled, name, doraise=True, invalidation_mode=_CHECKED, optimize=0)
+def _compile(directory: Path, interpreter: str) -> None:
+    """Compile everything that ships, also the two modules that Chalice puts into the zip."""
+    vendor, templates = directory / "vendor", directory / "chalicelib" / "console" / rendering.COMPILED
+    beside = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
+    shipped = [(source, target / source.name) for source, target in beside]
+    shipped += [(directory / "app.py", vendor / "app.py")]
+    shipped += [(one, one) for one in (directory / "chalicelib").rglob("*.py") if templates not in one.parents]
+    job = {
+        "replaced": [str(vendor), str(templates)],
+        "beside": [(str(source), str(path)) for source, path in shipped],
+    }
+    line = [interpreter, "-I", inspect.getfile(bytecode)]
+    if subprocess.run(line, input=json.dumps(job), text=True, check=False).returncode:
+        raise BuildError("A module does not compile; see the lines above.")
 
 
 def _normalize(path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from infra import uv
+from infra.package import interpreters
 
 # The platforms of AWS Lambda as uv names them, by Lambda's name of the architecture. Its Amazon Linux has a newer C
 # library for every Python.
@@ -35,20 +36,20 @@ class File(NamedTuple):
     content: bytes
 
 
-def of(requirements: Path, platform: str, lock: Path = _LOCK) -> Iterator[File]:
+def of(requirements: Path, platform: str, lock: Path = _LOCK, python: str = interpreters.HERE) -> Iterator[File]:
     """Every file of the packages that `requirements` names and of those that they need; raises BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
-        _unpack(directory, requirements, platform, lock)
+        _unpack(directory, requirements, platform, lock, python)
         for path in sorted(directory.rglob("*")):
             file = path.relative_to(directory)
             if path.is_file() and file.name not in _OF_THE_INSTALLATION and file.parts[0] != "bin":
                 yield File(file.as_posix(), path.read_bytes())
 
 
-def _unpack(directory: Path, requirements: Path, platform: str, lock: Path) -> None:
-    # The Python is this one: Chalice deploys to the version that it runs on.
-    arguments = ["--target", str(directory), "--python", sys.executable, "--require-hashes", "--only-binary", ":all:"]
+def _unpack(directory: Path, requirements: Path, platform: str, lock: Path, python: str) -> None:
+    arguments = ["--target", str(directory), "--python", sys.executable, "--python-version", python]
+    arguments += ["--require-hashes", "--only-binary", ":all:"]
     arguments += ["--python-platform", platform] if platform else []
     arguments += ["--requirements", str(requirements), "--constraints", str(lock)]
     # The cache first, so that a test or a second build asks no index.
@@ -62,6 +63,7 @@ def _unpack(directory: Path, requirements: Path, platform: str, lock: Path) -> N
             return
     reason = ran.stderr.partition("error: ")[2].partition("\n\nhint: ")[0]
     raise BuildError(
-        f"The packages of {requirements.name} cannot be had for {platform or 'this machine'} as {lock.name} has them: "
+        f"The packages of {requirements.name} cannot be had for {platform or 'this machine'} and Python {python} as "
+        f"{lock.name} has them: "
         f"{' '.join(reason.split())[:500]}"
     )

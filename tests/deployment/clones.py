@@ -12,6 +12,7 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from infra.local import children
+from tests.deployment.cloud import PYTHON_VERSION
 
 
 def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
@@ -26,7 +27,12 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
             (source / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(children.ROOT / name, source / name)
     if settings is not None:
-        config = {"version": "2.0", "app_name": "cams", "stages": {"local": {}, **settings}}
+        config = {
+            "version": "2.0",
+            "app_name": "cams",
+            "python_version": PYTHON_VERSION,
+            "stages": {"local": {}, **settings},
+        }
         (source / ".chalice" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     _git(source, "init", "--quiet")
     _git(source, "add", "--all")

@@ -23,6 +23,7 @@ import boto3
 import botocore
 
 from infra.local import children
+from infra.package import interpreters
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
 _SHIPPED = (
@@ -51,6 +52,8 @@ _SERVICES = (
     "sts",
 )
 _SECONDS_TO_START = 60
+# The emulator runs the functions of every runtime on its own Python, which has the version of this one.
+PYTHON_VERSION = interpreters.HERE
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def copy_project(project: Path, stage: dict[str, Any]) -> Path:
     # One installation of uv serves all.
     (project / ".uv").symlink_to(children.ROOT / ".uv")
     (project / ".chalice").mkdir()
-    _configure(project, {"local": {}, "rehearsal": stage})
+    _configure(project, {"local": {}, "rehearsal": {"python_version": PYTHON_VERSION, **stage}})
     return project
 
 

@@ -72,15 +72,27 @@ def build_and_run(directory: Path, engine: Engine) -> Package:
     """Build the package for this machine and run its functions against an engine. Downloads nothing."""
     build.stage(directory / "staged", wheels.HERE)
     package = zipped(directory / "staged")
+    unzipped = unzip(package, directory / "unzipped")
+    return Package(package, unzipped, _runs(unzipped, engine))
+
+
+def unzip(package: Path, directory: Path) -> Path:
+    """Unzip a package; returns the directory."""
     with zipfile.ZipFile(package) as archive:
-        archive.extractall(directory / "unzipped")
-    return Package(package, directory / "unzipped", _runs(directory / "unzipped", engine))
+        archive.extractall(directory)
+    return directory
 
 
-def run(package: Path, module: str, events: list[tuple[str, Event]], variables: dict[str, str]) -> Ran:
+def run(
+    package: Path,
+    module: str,
+    events: list[tuple[str, Event]],
+    variables: dict[str, str],
+    python: str = sys.executable,
+) -> Ran:
     """Pass events to handlers of a module, in an isolated interpreter with the environment `variables`."""
     completed = subprocess.run(
-        [sys.executable, "-I", "-S", "-B", str(_PROCESS), str(package), module],
+        [python, "-I", "-S", "-B", str(_PROCESS), str(package), module],
         input=json.dumps(events),
         env=variables,
         cwd="/",

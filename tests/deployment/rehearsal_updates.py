@@ -1,9 +1,10 @@
-"""The figures that a deployment prints about its functions: what it has uploaded, created and updated."""
+"""What a deployment prints about its functions: what it has uploaded, created and updated; and their Python version."""
 
 import re
 
 from infra.deploy.functions import FUNCTIONS
-from tests.deployment.rehearsal import Failed
+from tests.deployment import cloud
+from tests.deployment.rehearsal import NAME, Failed
 
 _UPLOADED, _COUNT = r"uploaded 1\d\.\d MB; ", len(FUNCTIONS)
 NEW_STAGE = rf"{_UPLOADED}created {_COUNT} functions"
@@ -11,7 +12,11 @@ NEW_VERSION = rf"{_UPLOADED}updated {_COUNT} functions in \d+\.\d s; versions we
 NEW_SETTINGS = rf"updated {_COUNT} functions in \d+\.\d s"
 
 
-def check_updates(printed: str, figures: str) -> None:
-    """Check that a deployment has printed these figures. Raises Failed."""
+def check_updates(here: cloud.Cloud, printed: str, figures: str) -> None:
+    """Check that a deployment has printed these figures, and pinned the Python version. Raises Failed."""
     if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
         raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
+    listed = {one["FunctionName"]: one["Runtime"] for one in here.sdk("lambda").list_functions()["Functions"]}
+    runtimes = {listed[one.deployed_name(NAME)] for one in FUNCTIONS}
+    if runtimes != {f"python{cloud.PYTHON_VERSION}"}:
+        raise Failed(f"The functions run on {runtimes}.")

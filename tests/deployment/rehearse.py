@@ -136,7 +136,7 @@ def _deploy(here: cloud.Cloud, figures: str) -> str:
     """Run `make deploy`, which prints these figures; returns the URL at which the emulator serves the API."""
     printed = run(here, "-m", "infra.deploy", "deploy", "--stage", STAGE)
     _print_steps(printed)
-    rehearsal_updates.check_updates(printed, figures)
+    rehearsal_updates.check_updates(here, printed, figures)
     return _address(here, STAGE)
 
 

@@ -157,7 +157,11 @@ def test_settings_for_mail_may_be_in_the_file_and_in_the_account() -> None:
 
 def test_an_unsupported_python_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 9, 0))
-    assert "use 3.10 to 3.14" in failure()
+    assert "A deployment runs on Python 3.10 to 3.14, not " in failure()
+
+
+def test_an_unsupported_python_version_of_the_functions_is_reported() -> None:
+    assert "cannot run on Python 3.10: set its python_version" in failure(python_version="3.10")
 
 
 def test_an_untested_package_version_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,35 @@
+"""Finds a Python of another version on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+"""The version of this process."""
+_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
+
+
+def find(version: str) -> str | None:
+    """Return the path of a Python of this version, such as `3.13`; None if the machine has none."""
+    return next((python for python in _candidates(version) if _version(python) == version), None)
+
+
+def _candidates(version: str) -> Iterator[str]:
+    """This Python, `python3.13` in the path, and the installations of pyenv and uv that are not in it."""
+    yield sys.executable
+    if python := shutil.which(f"python{version}"):
+        yield python
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    uv = Path(os.environ.get("UV_PYTHON_INSTALL_DIR") or Path.home() / ".local" / "share" / "uv" / "python")
+    for found in (*pyenv.glob(f"versions/{version}.*/bin/python"), *uv.glob(f"cpython-{version}*/bin/python")):
+        yield str(found)
+
+
+def _version(python: str) -> str:
+    ran = subprocess.run([python, "-I", "-c", _VERSION], capture_output=True, text=True, check=False)
+    return ran.stdout.strip()
