@@ -41,7 +41,7 @@ def locate(sdk: Sdk, stage: str, address: str | None) -> Deployment:
     outputs = stack.outputs(sdk("cloudformation"), name)
     api = chalice_state.locate_api(sdk, stage, name)
     if not outputs or api is None:
-        raise click.ClickException(f"Stage {stage} is not deployed in this account and region: run `make deploy`.")
+        raise click.ClickException(f"Stage {stage} is not deployed in this account and region: run `chalice deploy`.")
     with suppress(click.ClickException):  # the check of the tables reports a missing stream
         outputs = streams.current_streams(sdk("dynamodb"), name, outputs)
     url = address.replace("{api}", api["rest_api_id"]).replace("{stage}", stage) if address else api["rest_api_url"]

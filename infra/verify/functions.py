@@ -23,7 +23,7 @@ def check_functions(stage: Deployment) -> Iterator[str]:
         configuration = configurations[function.name]
         deployed = function.deployed_name(stage.name)
         if configuration is None:
-            yield f"The function {deployed} does not exist: run `make deploy`."
+            yield f"The function {deployed} does not exist: run `chalice deploy`."
             continue
         for member, healthy in (("State", ("Active", "Inactive")), ("LastUpdateStatus", ("Successful",))):
             if configuration.get(member, healthy[0]) not in healthy:
@@ -31,11 +31,12 @@ def check_functions(stage: Deployment) -> Iterator[str]:
                 yield f"{member} of the function {deployed} is {configuration[member]}: {reason}."
         for member, value in (("MemorySize", function.memory_mb), ("Timeout", function.timeout_seconds)):
             if configuration[member] != value:
-                yield f"{member} of the function {deployed} is {configuration[member]}, not {value}: run `make deploy`."
+                found = configuration[member]
+                yield f"{member} of the function {deployed} is {found}, not {value}: run `chalice deploy`."
         environment = configuration.get("Environment", {}).get("Variables", {})
         different = sorted(name for name, value in variables.items() if environment.get(name) != value)
         if different:
-            yield f"The function {deployed} has another value of {', '.join(different)}: run `make deploy`."
+            yield f"The function {deployed} has another value of {', '.join(different)}: run `chalice deploy`."
     yield from _mixed_code(stage, [one for one in configurations.values() if one])
 
 
@@ -45,7 +46,7 @@ def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iter
         if len(values) > 1:
             usual = values.most_common(1)[0][0]
             others = sorted(one["FunctionName"] for one in configurations if one[member] != usual)
-            yield f"{', '.join(others)} have another {meaning} than the other functions: run `make deploy`."
+            yield f"{', '.join(others)} have another {meaning} than the other functions: run `chalice deploy`."
 
 
 def check_permissions(stage: Deployment) -> Iterator[str]:
@@ -59,7 +60,7 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
         try:
             boundary = iam.get_role(RoleName=role)["Role"].get("PermissionsBoundary")
         except iam.exceptions.NoSuchEntityException:
-            yield f"The role {role} does not exist: run `make deploy`."
+            yield f"The role {role} does not exist: run `chalice deploy`."
             continue
         if boundary:
             yield Note(f"{role} has the permissions boundary {boundary['PermissionsBoundaryArn']}")
@@ -70,7 +71,7 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
         for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
             actual |= _permissions(iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"])
         for missing in sorted(expected - actual):
-            yield f"The role {role} lacks the permission {missing}: run `make deploy`."
+            yield f"The role {role} lacks the permission {missing}: run `chalice deploy`."
         attached = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
         for extra in (*sorted(actual - expected), *attached):
             yield f"The role {role} has the permission {extra}, which its function does not need: remove it."
@@ -109,10 +110,10 @@ def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict
     mappings = event_sources.list_mappings(awslambda, deployed)
     own = [one for one in mappings if one["EventSourceArn"] == source]
     if not own:
-        yield f"{source} does not invoke {deployed}, because it has no event source mapping: run `make deploy`."
+        yield f"{source} does not invoke {deployed}, because it has no event source mapping: run `chalice deploy`."
     for extra in [one for one in mappings if one not in own[:1]]:
         place = extra["EventSourceArn"]
-        yield f"{deployed} has a further event source mapping, {extra['UUID']} to {place}: run `make deploy`."
+        yield f"{deployed} has a further event source mapping, {extra['UUID']} to {place}: run `chalice deploy`."
     for mapping in own[:1]:
         uuid, state = mapping["UUID"], mapping["State"]
         if state != "Enabled":
@@ -125,7 +126,7 @@ def _mapping_problems(awslambda: Any, deployed: str, source: str, expected: dict
             key for key, value in expected.items() if not event_sources.matches({key: mapping.get(key)}, {key: value})
         )
         if different:
-            yield f"The mapping from {source} to {deployed} has another {', '.join(different)}: run `make deploy`."
+            yield f"The mapping from {source} to {deployed} has another {', '.join(different)}: run `chalice deploy`."
 
 
 def check_logs(stage: Deployment) -> Iterator[str]:

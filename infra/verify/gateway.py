@@ -23,7 +23,8 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
     document = client.send("GET", "/openapi.json")
     version = document.body["info"]["version"] if document.status == 200 else f"no document ({document.status})"
     if version != __version__:
-        yield f"The API at {stage.address} has version {version}, and this checkout {__version__}: run `make deploy`."
+        versions = f"version {version}, and this checkout {__version__}"
+        yield f"The API at {stage.address} has {versions}: run `chalice deploy`."
     for method, path, status, code in _ERRORS:
         response = client.send(method, path)
         envelope = response.body if isinstance(response.body, dict) else {}
@@ -34,8 +35,8 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
             yield f"{method} {path} without a credential was answered without X-Request-Id."
     gateway = stage.sdk("apigateway")
     for kind in gateway_responses.differing(gateway, stage.api_id):
-        yield f"The gateway response {kind} of the API is not the declared one: run `make deploy`."
+        yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
     settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
     for limit in ("throttlingRateLimit", "throttlingBurstLimit"):
         if settings.get(limit, 0) <= 0:
-            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `make deploy`."
+            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `chalice deploy`."

@@ -114,7 +114,7 @@ def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     role = f"cams-prod-{function.name}"
     iam.delete_role_policy(RoleName=role, PolicyName=role)
     iam.delete_role(RoleName=role)
-    assert check_permissions(iam) == [f"The role {role} does not exist: run `make deploy`."]
+    assert check_permissions(iam) == [f"The role {role} does not exist: run `chalice deploy`."]
 
 
 # ---- event source mappings ------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_another_setting_of_a_mapping_is_named(name: str, member: str) -> None:
     account = Mappings()
     account.mappings[name].pop(member)
     (problem,) = check_mappings(account)
-    assert problem.endswith(f"to {name} has another {member}: run `make deploy`.")
+    assert problem.endswith(f"to {name} has another {member}: run `chalice deploy`.")
 
 
 # ---- queues, tables, logs and alarms --------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_dead_letters_are_a_note(sqs: Any) -> None:
 def test_tables_without_their_protection_are_named(engine: None) -> None:
     dynamodb = storage.sdk_client("dynamodb")
     found = problems(data.check_tables(deployed(dynamodb=dynamodb)._replace(name="cams")))
-    assert "The table cams-agents has no deletion protection: run `make deploy`." in found
+    assert "The table cams-agents has no deletion protection: run `chalice deploy`." in found
     assert "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in found
     assert len(found) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
 
@@ -354,13 +354,14 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
         client.create_deployment(restApiId=api_id, stageName="prod")
         found = problems(gateway.check_gateway(deployed(apigateway=client)._replace(api_id=api_id)))
     assert (
-        found[0] == f"The API at http://localhost has version 0.1, and this checkout {__version__}: run `make deploy`."
+        found[0]
+        == f"The API at http://localhost has version 0.1, and this checkout {__version__}: run `chalice deploy`."
     )
     assert found[-2:] == [
-        f"The stage prod of the API {api_id} has no {limit}: run `make deploy`."
+        f"The stage prod of the API {api_id} has no {limit}: run `chalice deploy`."
         for limit in ("throttlingRateLimit", "throttlingBurstLimit")
     ]
-    assert "The gateway response THROTTLED of the API is not the declared one: run `make deploy`." in found
+    assert "The gateway response THROTTLED of the API is not the declared one: run `chalice deploy`." in found
 
 
 def test_a_stage_that_is_not_deployed_is_one_sentence() -> None:
