@@ -22,7 +22,7 @@ def state(here: cloud.Cloud, project: Path) -> tuple[Any, set[str]]:
 
 def test_a_deployment_that_is_killed_at_every_step_is_continued_from_another_clone(tmp_path: Path) -> None:
     with cloud.empty(tmp_path, {}) as here:
-        first = clones.clone(tmp_path / "first", {})
+        first = clones.clone(tmp_path / "first", {STAGE: {"python_version": cloud.PYTHON_VERSION}})
         second = clones.copy(tmp_path / "first-source", tmp_path / "second")
         clones.only_chalice(tmp_path / "chalice")
         assert rehearsal_kills.deploy_with_kills(here, (first, second)) == 6
