@@ -3,9 +3,9 @@
     python -m tests.deployment.emulator
 
 It imports an API from its document (`tests.deployment.api_import`), unpacks each package once
-(`tests.deployment.package_cache`), checks the IAM actions that AWS checks, sets TTL and point-in-time recovery of a
-stack's tables, lets a restore be continued, and changes the state of a function without the simulated half second. It
-creates alarms with metric math, but never evaluates them.
+(`tests.deployment.package_cache`), checks the IAM actions and resources that AWS checks, sets TTL and point-in-time
+recovery of a stack's tables, lets a restore be continued, and changes the state of a function without the simulated
+half second. It creates alarms with metric math, but never evaluates them.
 """
 
 import importlib
@@ -17,10 +17,12 @@ from tests.deployment import api_import, package_cache
 provisioners = importlib.import_module("ministack.services.cloudformation.provisioners")
 actions = importlib.import_module("ministack.core.iam_actions")
 dynamodb = importlib.import_module("ministack.services.dynamodb")
+streams = importlib.import_module("ministack.services.dynamodb_streams")
 _alarm_record = provisioners._cw_metric_alarm_record
 _table_handlers = provisioners._RESOURCE_HANDLERS["AWS::DynamoDB::Table"]
 _create_table = _table_handlers["create"]
 _extract_iam_action = actions.extract_iam_action
+_extract_resource_arn = actions.extract_resource_arn
 _describe_backups = dynamodb._describe_continuous_backups
 _restore = dynamodb._restore_table_to_point_in_time
 _table_description = dynamodb._table_description
@@ -30,6 +32,26 @@ def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
     """The IAM action of a call. SQS has no action for a batch: `sqs:SendMessage` covers SendMessageBatch."""
     action: str | None = _extract_iam_action(*arguments, **named)
     return action.removesuffix("Batch") if action and action.startswith("sqs:") else action
+
+
+def extract_aws_resource(
+    service: str, method: str, path: str, headers: Any, body: bytes, query: Any, region: str, account: str
+) -> str:
+    """The ARN of what a call is about, also of stacks, streams, APIs and new functions."""
+    if service == "cloudformation" and (stack := actions._query_param(query, "StackName")):
+        name = str(stack).rpartition(":stack/")[2].partition("/")[0]
+        return f"arn:aws:cloudformation:{region}:{account}:stack/{name}/id"
+    if service == "apigateway":
+        return f"arn:aws:apigateway:{region}::{path}"
+    if service == "lambda" and method == "POST" and path.endswith("/functions"):
+        return f"arn:aws:lambda:{region}:{account}:function:{json.loads(body)['FunctionName']}"
+    if service.startswith("dynamodb") and (stream := actions._safe_json_field(body, "StreamArn")):
+        return str(stream)
+    if service.startswith("dynamodb") and (iterator := actions._safe_json_field(body, "ShardIterator")):
+        return f"arn:aws:dynamodb:{region}:{account}:table/{streams._decode_iterator(iterator)['t']}/stream/any"
+    if service == "dynamodb" and (source := actions._safe_json_field(body, "SourceTableName")):
+        return f"arn:aws:dynamodb:{region}:{account}:table/{source}"
+    return str(_extract_resource_arn(service, method, path, headers, body, query, region, account))
 
 
 def describe_continuous_backups(data: dict[str, Any]) -> Any:
@@ -90,7 +112,7 @@ vars(dynamodb).update(
 vars(provisioners)["_cw_metric_alarm_record"] = metric_alarm_record
 vars(api_import.gateway)["handle_request"] = api_import.handle_request
 vars(importlib.import_module("ministack.core.lambda_runtime"))["zipfile"] = package_cache.replacement
-vars(actions)["extract_iam_action"] = extract_aws_action
+vars(actions).update(extract_iam_action=extract_aws_action, extract_resource_arn=extract_aws_resource)
 vars(importlib.import_module("ministack.services.lambda_svc"))["_LAMBDA_STATE_TRANSITION_DELAY"] = 0.02
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from chalicelib.storage import layouts
 from infra.deploy.functions import FUNCTIONS
 from infra.local import children
 from infra.package import wheels
-from tests.deployment import cloud, rehearsal_updates, restored, upgraded
+from tests.deployment import cloud, deployer, rehearsal_updates, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
 from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
@@ -69,7 +69,9 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             _deploy_half(here)
         if broken:
             BREAKS[broken](here.project)
-        with _step("deploy"):
+        with _step("a missing permission"):
+            deployer.check_missing_permission(here)
+        with _step("deploy"), deployer.acting(here):
             address = _deploy(here, rehearsal_updates.NEW_STAGE)
             _check_functions(here)
         with _step("verify"):

@@ -1,0 +1,59 @@
+"""The user that creates the stage of the rehearsal: it has the deployer's policy and no other permission."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from infra.local import children
+from tests.deployment import cloud
+from tests.deployment.rehearsal import STAGE, Failed
+
+POLICY = children.ROOT / "infra" / "deployer-policy.json"
+# The condition keys that the emulator does not know.
+_UNKNOWN_KEYS = ("kms:ResourceAliases", "lambda:FunctionArn")
+
+
+def read_statements() -> list[dict[str, Any]]:
+    """The statements of the policy."""
+    statements: list[dict[str, Any]] = json.loads(POLICY.read_text(encoding="utf-8"))["Statement"]
+    return statements
+
+
+def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, str]:
+    """Create a user with the policy, except the action `without`; returns its environment variables."""
+    iam = here.sdk("iam")
+    document = {"Version": "2012-10-17", "Statement": [_for_emulator(one, without) for one in read_statements()]}
+    iam.create_user(UserName=name)
+    policy = iam.create_policy(PolicyName=name, PolicyDocument=json.dumps(document))["Policy"]
+    iam.attach_user_policy(UserName=name, PolicyArn=policy["Arn"])
+    key = iam.create_access_key(UserName=name)["AccessKey"]
+    return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+
+
+@contextmanager
+def acting(here: cloud.Cloud) -> Iterator[None]:
+    """Run the commands of the block as a user with the policy."""
+    before = dict(here.environment)
+    here.environment.update(create_user(here, "deployer"))
+    yield
+    here.environment.update(before)
+
+
+def check_missing_permission(here: cloud.Cloud) -> None:
+    """Check that a deployment without one permission fails in one sentence."""
+    action = "cloudformation:CreateStack"
+    ran = here.run("-m", "infra.deploy", "deploy", "--stage", STAGE, **create_user(here, "hampered", without=action))
+    lines = ran.stderr.strip().splitlines()
+    if ran.returncode != 1 or len(lines) != 1 or "CreateStack" not in lines[0]:
+        raise Failed(f"Without {action}, a deployment ended with {ran.returncode}:\n{ran.stdout}{ran.stderr}")
+
+
+def _for_emulator(statement: dict[str, Any], without: str) -> dict[str, Any]:
+    actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
+    known = {**statement, "Action": [action for action in actions if action != without]}
+    if any(key in condition for condition in statement.get("Condition", {}).values() for key in _UNKNOWN_KEYS):
+        del known["Condition"]
+    return known

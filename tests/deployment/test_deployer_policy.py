@@ -1,0 +1,84 @@
+"""The deployer's policy: limited to names of the stage where IAM can, within the limit of AWS, for all resources."""
+
+import json
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+from botocore.session import Session
+
+from infra.deploy import template
+from tests.deployment.deployer import POLICY, read_statements
+
+# The size of a managed policy, without white space.
+_MAX_CHARACTERS = 6144
+# Statements whose resources have generated ids, or actions for which AWS offers no resource, with what limits them.
+_WITHOUT_NAMES = {
+    "ListNames": "reads names, and creates a key",
+    "EventSources": "a condition: the function of the mapping",
+    "Apis": "nothing: an API has an id only",
+    "WebAcls": "nothing: an API has an id only",
+    "Domains": "reads",
+    "NewKeys": "nothing: a key gets its alias after its creation",
+    "Keys": "a condition: the alias of the key",
+}
+# The actions of CloudFormation that create each kind of resource in the template.
+_CREATION = {
+    "AWS::Budgets::Budget": "budgets:ModifyBudget",
+    "AWS::CloudWatch::Alarm": "cloudwatch:PutMetricAlarm",
+    "AWS::DynamoDB::Table": "dynamodb:CreateTable",
+    "AWS::Events::Rule": "events:PutRule",
+    "AWS::IAM::Role": "iam:CreateRole",
+    "AWS::KMS::Alias": "kms:CreateAlias",
+    "AWS::KMS::Key": "kms:CreateKey",
+    "AWS::Lambda::Function": "lambda:CreateFunction",
+    "AWS::Lambda::Permission": "lambda:AddPermission",
+    "AWS::Logs::LogGroup": "logs:CreateLogGroup",
+    "AWS::S3::Bucket": "s3:CreateBucket",
+    "AWS::SNS::Subscription": "sns:Subscribe",
+    "AWS::SNS::Topic": "sns:CreateTopic",
+    "AWS::SQS::Queue": "sqs:CreateQueue",
+    "AWS::WAFv2::WebACL": "wafv2:CreateWebACL",
+    "AWS::WAFv2::WebACLAssociation": "wafv2:AssociateWebACL",
+}
+
+
+def listed(value: Any) -> list[str]:
+    return value if isinstance(value, list) else [value]
+
+
+ACTIONS = sorted({action for one in read_statements() for action in listed(one["Action"])})
+
+
+def test_the_policy_fits_into_a_managed_policy() -> None:
+    assert len(json.dumps(json.loads(POLICY.read_text()), separators=(",", ":"))) <= _MAX_CHARACTERS
+
+
+def test_every_statement_is_limited_to_names_of_the_application_unless_its_reason_is_known() -> None:
+    unlimited = {
+        one["Sid"] for one in read_statements() if not all("cams-*" in resource for resource in listed(one["Resource"]))
+    }
+    assert unlimited == _WITHOUT_NAMES.keys()
+
+
+def test_a_condition_limits_what_has_one() -> None:
+    conditions = {one["Sid"]: one["Condition"] for one in read_statements() if "Condition" in one}
+    assert conditions == {
+        "EventSources": {"ArnLike": {"lambda:FunctionArn": "arn:aws:lambda:*:*:function:cams-*"}},
+        "RolesOfFunctions": {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}},
+        "Keys": {"ForAnyValue:StringLike": {"kms:ResourceAliases": "alias/cams-*"}},
+    }
+
+
+def test_the_policy_permits_to_create_each_kind_of_resource_of_the_template() -> None:
+    kinds = {one["Type"] for one in template.build()["Resources"].values()}
+    assert kinds == _CREATION.keys()
+    for kind in kinds:
+        assert any(fnmatchcase(_CREATION[kind], action) for action in ACTIONS), kind
+
+
+@pytest.mark.parametrize("service", ["cloudformation", "iam", "kms", "lambda", "logs", "sqs", "sts", "wafv2"])
+def test_every_action_is_one_of_the_service(service: str) -> None:
+    known = set(Session().get_service_model(service).operation_names) | {"PassRole"}
+    named = {action.partition(":")[2] for action in ACTIONS if action.startswith(f"{service}:")} - {"*"}
+    assert named <= known
