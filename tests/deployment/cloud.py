@@ -24,6 +24,7 @@ import botocore
 
 from infra.local import children
 from infra.package import interpreters
+from tests.deployment import clones
 
 ACCOUNT, REGION = "123456789012", "eu-west-1"
 _SHIPPED = (
@@ -84,7 +85,7 @@ class Cloud:
 def empty(directory: Path, stage: dict[str, Any]) -> Iterator[Cloud]:
     """Start an empty account. `stage` holds an operator's settings of the stage `rehearsal`."""
     port = _free_port()
-    project = copy_project(directory / "project", stage)
+    project = clones.clone(directory / "project", {"rehearsal": {"python_version": PYTHON_VERSION, **stage}})
     with _emulator(directory, port):
         yield Cloud(port, project, environment(directory, port))
 

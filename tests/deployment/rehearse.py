@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from chalicelib.storage import layouts
 from infra.deploy.functions import FUNCTIONS
 from infra.local import children
 from infra.package import wheels
-from tests.deployment import cloud, deployer, rehearsal_updates, restored, upgraded
+from tests.deployment import clones, cloud, deployer, rehearsal_kills, rehearsal_updates, restored, upgraded
 from tests.deployment.rehearsal import NAME, ORIGIN, STAGE, Failed, replace_text, run, until
 from tests.deployment.rehearsal_adoption import adopt_deleted_stack, read_kept
 from tests.deployment.rehearsal_client import Gateway
@@ -65,15 +66,25 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("empty cloud"):
             settings = {"CAMS_WEBHOOK_ALLOW_PRIVATE": "1", "CAMS_CORS_ORIGIN": ORIGIN}
             here = stack.enter_context(cloud.empty(directory, {**_LIMITS, "environment_variables": settings}))
+            second = clones.copy(here.project, directory / "second")
+            clones.only_chalice(directory / "chalice")
         with _step("half a stage"):
             _deploy_half(here)
         if broken:
             BREAKS[broken](here.project)
         with _step("a missing permission"):
             deployer.check_missing_permission(here)
-        with _step("deploy"), deployer.acting(here):
-            address = _deploy(here, rehearsal_updates.NEW_STAGE)
+        with deployer.acting(here):
+            if not broken:
+                with _step("killed deployments") as note:
+                    note(f"{rehearsal_kills.deploy_with_kills(here, (here.project, second))} kills")
+            with _step("deploy"):
+                address = _deploy(here, rehearsal_updates.NEW_STAGE if broken else rehearsal_updates.UNCHANGED)
+        with _step("account"):
             _check_functions(here)
+            rehearsal_kills.check_account(here)
+        if not broken and (changes := clones.changes(here.project)):
+            raise Failed(f"The deployment changed files of the clone:\n{changes}")
         with _step("verify"):
             check_failures(here)
         with _step("workspace"):
@@ -99,9 +110,9 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
         with _step("redrive") as note:
             note(check_redrive(here, api, receiver))
         with _step("deploy again"):
-            before = _mappings(here)
+            before, here = _mappings(here), replace(here, project=second)
             upgraded.release_next_layout(here.project)
-            cloud.forget_settings(here.project)  # as in another clone
+            cloud.forget_settings(here.project)
             if _deploy(here, rehearsal_updates.NEW_VERSION) != address:
                 raise Failed("The second deployment changed the URL of the API.")
             if _mappings(here) != before:
@@ -135,8 +146,8 @@ def _download_wheels() -> None:
 
 
 def _deploy(here: cloud.Cloud, figures: str) -> str:
-    """Run `make deploy`, which prints these figures; returns the URL at which the emulator serves the API."""
-    printed = run(here, "-m", "infra.deploy", "deploy", "--stage", STAGE)
+    """Run `chalice deploy`, which prints these figures; returns the URL at which the emulator serves the API."""
+    printed = rehearsal_kills.chalice(here, here.project, "deploy", "--stage", STAGE)
     _print_steps(printed)
     rehearsal_updates.check_updates(here, printed, figures)
     return _address(here, STAGE)
@@ -229,7 +240,9 @@ def _restore(here: cloud.Cloud, api: Gateway, receiver: Receiver) -> int:
         before = restored.read_settled_tables(here, NAME)
         moment = restored.begin(here, NAME)
         restore = ["restore", "--stage", STAGE, "--at", moment, "--to", restored.STAGE]
-        _print_steps(run(here, "-m", "infra.deploy", *restore))
+        printed = run(here, "-m", "infra.deploy", *restore)
+        _print_steps(printed)
+        rehearsal_updates.check_updates(here, printed, rehearsal_updates.NEW_STAGE)
         found = restored.read_tables(here, restored.NAME)
         records = restored.check_records(before, found, restored.read_tables(here, NAME))
         restored.check_settings(here, NAME)
