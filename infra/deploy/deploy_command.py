@@ -21,6 +21,7 @@ from infra.deploy import (
     layouts,
     limits,
     operator_email,
+    recursion,
     runtimes,
     stack,
     stage,
@@ -95,6 +96,7 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
     click.echo(f"    {updates}")
     with step("event sources"):
         scaled = concurrency.mapping_settings(settings, plan.executions)
+        recursion.allow(session.client("lambda"), name)
         event_sources.configure(session.client("lambda"), name, outputs, scaled)
     url = chalice_state.api_url(stage_name)
     with step("gateway responses"):

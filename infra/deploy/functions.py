@@ -56,6 +56,11 @@ class Function:
         """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
         return name if self.name == API else f"{name}-{self.name}"
 
+    @property
+    def sends_to_itself(self) -> bool:
+        """Whether the function continues its work by messages to the queue that invokes it."""
+        return self.queue in self.sends_to
+
 
 def _stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> dict[str, Any]:
     return {

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from email.utils import parseaddr
 from typing import Any
 
-from infra.deploy import adopted, concurrency, event_sources, template
+from infra.deploy import adopted, concurrency, event_sources, recursion, template
 from infra.deploy import stage as stages
 from infra.deploy.functions import FUNCTIONS, Function
 from infra.deploy.policies import policy
@@ -37,6 +37,8 @@ def check_functions(stage: Deployment) -> Iterator[str]:
         different = sorted(name for name, value in variables.items() if environment.get(name) != value)
         if different:
             yield f"The function {deployed} has another value of {', '.join(different)}: run `chalice deploy`."
+        if function.sends_to_itself and not recursion.is_allowed(stage.sdk("lambda"), deployed):
+            yield f"Lambda would stop {deployed} when it sends messages to its own queue: run `chalice deploy`."
     yield from _mixed_code(stage, [one for one in configurations.values() if one])
 
 

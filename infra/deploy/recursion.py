@@ -1,0 +1,26 @@
+"""Lambda's recursive loop detection, which some functions must not have.
+
+A function that has more work than fits into one invocation sends the rest to its own queue. Lambda takes such a chain
+for a mistake: after about 16 invocations it stops invoking the function, and the message becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from infra.deploy.functions import FUNCTIONS
+
+_ALLOW = "Allow"
+
+
+def allow(awslambda: Any, name: str) -> None:
+    """Switch the detection off for each function that sends to its own queue. `name` is the stack's."""
+    for function in FUNCTIONS:
+        deployed = function.deployed_name(name)
+        if function.sends_to_itself and not is_allowed(awslambda, deployed):
+            awslambda.put_function_recursion_config(FunctionName=deployed, RecursiveLoop=_ALLOW)
+
+
+def is_allowed(awslambda: Any, deployed: str) -> bool:
+    """Return whether the function may invoke itself through its queue. `deployed` is its name in the account."""
+    return bool(awslambda.get_function_recursion_config(FunctionName=deployed)["RecursiveLoop"] == _ALLOW)

@@ -1,0 +1,70 @@
+"""Recursive loop detection: a deployment switches it off for exactly the functions that send to their own queue."""
+
+from typing import Any
+
+import pytest
+
+from infra.deploy import recursion
+from infra.deploy.functions import FUNCTIONS
+from infra.verify import functions
+from tests.deployment.test_functions import OUTPUTS
+from tests.deployment.test_verify import deployed, problems
+
+CHAINS = ["cams-prod-resume_cascade", "cams-prod-erase", "cams-prod-notify_people"]
+
+
+class Lambda:
+    """A fake Lambda client. A new function has the detection."""
+
+    exceptions = type("Exceptions", (), {"ResourceNotFoundException": KeyError})
+
+    def __init__(self) -> None:
+        self.loops: dict[str, str] = {}
+        self.calls = 0
+
+    def get_function_recursion_config(self, FunctionName: str) -> dict[str, str]:  # noqa: N803 - the parameter of boto3
+        return {"RecursiveLoop": self.loops.get(FunctionName, "Terminate")}
+
+    def put_function_recursion_config(self, FunctionName: str, RecursiveLoop: str) -> None:  # noqa: N803 - as above
+        self.calls += 1
+        self.loops[FunctionName] = RecursiveLoop
+
+    def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        name = FunctionName.removeprefix("cams-prod-")
+        function = next(one for one in FUNCTIONS if one.deployed_name("cams-prod") == FunctionName)
+        settings = {"MemorySize": function.memory_mb, "Timeout": function.timeout_seconds}
+        return {**settings, "FunctionName": name, "CodeSha256": "1", "Runtime": "python3.13"}
+
+
+def test_exactly_the_functions_that_send_to_their_own_queue_may_invoke_themselves() -> None:
+    account = Lambda()
+    recursion.allow(account, "cams-prod")
+    assert account.loops == dict.fromkeys(CHAINS, "Allow")
+    recursion.allow(account, "cams-prod")
+    assert account.calls == len(CHAINS)
+
+
+def test_no_function_invokes_itself_through_another_one() -> None:
+    """Lambda also detects a loop of several functions."""
+    consumers = {one.queue: one for one in FUNCTIONS if one.queue}
+    for function in FUNCTIONS:
+        reached, following = set[str](), [queue for queue in function.sends_to if queue != function.queue]
+        while following:
+            queue = following.pop()
+            if queue in consumers and queue not in reached:
+                reached.add(queue)
+                following += [one for one in consumers[queue].sends_to if one != queue]
+        assert function.queue not in reached
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_verify_names_a_function_that_lambda_would_stop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("infra.deploy.stage.variables", lambda *_: {})
+    account = Lambda()
+    recursion.allow(account, "cams-prod")
+    stage = deployed(**{"lambda": account})._replace(outputs=OUTPUTS)
+    assert problems(functions.check_functions(stage)) == []
+    account.loops[name] = "Terminate"
+    assert problems(functions.check_functions(stage)) == [
+        f"Lambda would stop {name} when it sends messages to its own queue: run `chalice deploy`."
+    ]
