@@ -62,9 +62,9 @@ def import_stack(sdk: Sdk, name: str, stage: str, arns: Mapping[str, str]) -> No
     parameters, existing = _layout(sdk("lambda"), name), tables(sdk("dynamodb"), name)
     for logical_id, arn in arns.items():
         key = arn.rpartition("/")[2]
-        if _owner(cloudformation, key):
-            # The stage was restored with the key of another one, which still has it.
-            parameters["KeyArn"] = arn
+        if _is_owned(cloudformation, key):
+            if logical_id == ENCRYPTION:  # the stage was restored with the key of another one, which still has it
+                parameters["KeyArn"] = arn
             continue
         existing[logical_id] = key
         alias = _ALIASES[logical_id].format(name)
@@ -110,15 +110,20 @@ def _describe(kms: Any, key: str) -> dict[str, Any] | None:
     return described
 
 
-def _owner(cloudformation: Any, key: str) -> str | None:
-    """Return the name of the stack that has the key."""
+def _is_owned(cloudformation: Any, key: str) -> bool:
+    """Return whether a stack has the key.
+
+    CloudFormation lists the resources of a deleted stack for 90 days, and a retained key among them. So each stack is
+    looked up by its id: one of the same name may have replaced it.
+    """
     try:
         resources = cloudformation.describe_stack_resources(PhysicalResourceId=key)["StackResources"]
     except ClientError as error:
         if error.response["Error"]["Code"] == "ValidationError":
-            return None
+            return False
         raise
-    return next((str(one["StackName"]) for one in resources if one["ResourceStatus"] != "DELETE_COMPLETE"), None)
+    owners = {one["StackId"] for one in resources if one["ResourceStatus"] not in ("DELETE_COMPLETE", "DELETE_SKIPPED")}
+    return any(stack.status(cloudformation, one) for one in owners)
 
 
 def _layout(awslambda: Any, name: str) -> dict[str, str]:

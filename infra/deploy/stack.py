@@ -109,12 +109,13 @@ def import_resources(
     """Create the stack around resources that exist already. Raises ClickException.
 
     `existing` has the identifier of each resource by its logical id. CloudFormation imports only what the template of
-    the change contains, with a deletion policy each, and accepts no outputs. A later update adds the rest.
+    the change contains, with a deletion policy each, and accepts no outputs. A later update adds the rest. The policy
+    is always Retain: RetainExceptOnCreate would delete the data if the import is rolled back.
     """
     if status(cloudformation, name) in NEVER_CREATED:
         delete(cloudformation, name)
     whole = template.build()
-    kept = {logical_id: {"DeletionPolicy": "Retain", **whole["Resources"][logical_id]} for logical_id in existing}
+    kept = {logical_id: {**whole["Resources"][logical_id], "DeletionPolicy": "Retain"} for logical_id in existing}
     parts = {part: whole[part] for part in ("AWSTemplateFormatVersion", "Parameters", "Conditions")}
     resources = [
         {

@@ -20,20 +20,27 @@ _ROLE = f"{NAME}-erase"
 
 
 class CloudFormation:
-    """An account without the stack. Keeps the change set. `owners` are the stacks of keys, `failure` a refusal."""
+    """An account without the stack. Keeps the change set. `owners` are the ids of the stacks of keys.
 
-    def __init__(self, owners: dict[str, str] | None = None, failure: str = "") -> None:
-        self.owners, self.failure = owners or {}, failure
+    `failure` is a refusal, `statuses` those of stacks and of their resources.
+    """
+
+    def __init__(
+        self, owners: dict[str, str] | None = None, failure: str = "", statuses: tuple[str, str] = ("", "")
+    ) -> None:
+        self.owners, self.failure, self.statuses = owners or {}, failure, statuses
         self.change: dict[str, Any] = {}
 
-    def describe_stacks(self, **_: Any) -> Any:
+    def describe_stacks(self, **request: str) -> Any:
+        if request["StackName"] in self.owners.values():
+            return {"Stacks": [{"StackName": NAME, "StackStatus": self.statuses[0]}]}
         raise ClientError({"Error": {"Code": "ValidationError", "Message": "does not exist"}}, "DescribeStacks")
 
     def describe_stack_resources(self, **request: str) -> Any:
         key = request["PhysicalResourceId"]
         if key not in self.owners:
             raise ClientError({"Error": {"Code": "ValidationError"}}, "DescribeStackResources")
-        return {"StackResources": [{"StackName": self.owners[key], "ResourceStatus": "CREATE_COMPLETE"}]}
+        return {"StackResources": [{"StackId": self.owners[key], "ResourceStatus": self.statuses[1]}]}
 
     def create_change_set(self, **request: Any) -> None:
         self.change = request
@@ -113,7 +120,7 @@ def test_the_import_has_what_is_left_and_nothing_else(change: CloudFormation) ->
 
 def test_every_imported_resource_has_a_deletion_policy(change: CloudFormation) -> None:
     resources = json.loads(change.change["TemplateBody"])["Resources"]
-    assert {one["DeletionPolicy"] for one in resources.values()} <= {"Retain", "RetainExceptOnCreate"}
+    assert {one["DeletionPolicy"] for one in resources.values()} == {"Retain"}
 
 
 def test_an_import_adds_no_outputs(change: CloudFormation) -> None:
@@ -157,10 +164,35 @@ def test_a_missing_table_is_left_to_the_deployment(created: dict[str, str]) -> N
 
 def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, str]) -> None:
     key = created[adopt.ENCRYPTION]
-    cloudformation = CloudFormation({key.rpartition("/")[2]: "cams-original"})
+    owners = {key.rpartition("/")[2]: "arn:aws:cloudformation:us-east-1:1:stack/cams-original/1"}
+    cloudformation = CloudFormation(owners, statuses=("UPDATE_COMPLETE", "CREATE_COMPLETE"))
     template = imported(cloudformation, created)
     assert {"EncryptionKey", "EncryptionKeyAlias"}.isdisjoint(template["Resources"])
     assert {"ParameterKey": "KeyArn", "ParameterValue": key} in cloudformation.change["Parameters"]
+
+
+@pytest.mark.parametrize(
+    "statuses",
+    [
+        pytest.param(("DELETE_COMPLETE", "DELETE_SKIPPED"), id="deleted, with a retained key"),
+        pytest.param(("DELETE_COMPLETE", "UPDATE_COMPLETE"), id="deleted"),
+        pytest.param(("UPDATE_COMPLETE", "DELETE_SKIPPED"), id="has given the key up"),
+    ],
+)
+def test_the_keys_of_a_deleted_stack_are_imported(created: dict[str, str], statuses: tuple[str, str]) -> None:
+    """CloudFormation describes the resources of a deleted stack for 90 days."""
+    ids = {arn.rpartition("/")[2]: f"arn:aws:cloudformation:us-east-1:1:stack/{NAME}/1" for arn in created.values()}
+    cloudformation = CloudFormation(ids, statuses=statuses)
+    template = imported(cloudformation, created)
+    assert {"EncryptionKey", "ReceiptKey"} < template["Resources"].keys()
+    assert "KeyArn" not in {one["ParameterKey"] for one in cloudformation.change["Parameters"]}
+
+
+def test_the_key_of_the_receipts_is_never_the_key_of_the_records(created: dict[str, str]) -> None:
+    owners = {created[adopt.RECEIPTS].rpartition("/")[2]: "arn:aws:cloudformation:us-east-1:1:stack/cams-other/1"}
+    cloudformation = CloudFormation(owners, statuses=("UPDATE_COMPLETE", "CREATE_COMPLETE"))
+    imported(cloudformation, created)
+    assert "KeyArn" not in {one["ParameterKey"] for one in cloudformation.change["Parameters"]}
 
 
 def test_a_refused_import_names_the_reason(created: dict[str, str]) -> None:
