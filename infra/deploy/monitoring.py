@@ -136,8 +136,9 @@ def _dead_letter_alarms() -> Resources:
 
 
 def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
-    combined = _combined("MAX", "Maximum", metrics, _MINUTE)
-    return {name: _alarm(name, f"{description} {_DOC}", combined, threshold=threshold, periods=5)}
+    """Return an alarm that rings after 3 late minutes of 15. A function that is not invoked in a minute has no age."""
+    combined = {**_combined("MAX", "Maximum", metrics, _MINUTE), "DatapointsToAlarm": 3}
+    return {name: _alarm(name, f"{description} {_DOC}", combined, threshold=threshold, periods=15)}
 
 
 def _alarm(
@@ -164,11 +165,13 @@ def _alarm(
 
 
 def _combined(expression: str, statistic: str, metrics: list[dict[str, Any]], period: int) -> dict[str, Any]:
-    """Return one value for several metrics. A metric without data counts as 0."""
+    """Return one value for several metrics. The expression ignores a metric without data.
+
+    `FILL` would add a value to the newest minute, whose metrics are not complete: the alarm could stay in OK.
+    """
     ids = [f"m{number}" for number in range(len(metrics))]
     stats = [{"Metric": one, "Period": period, "Stat": statistic} for one in metrics]
-    filled = ",".join(f"FILL({one},0)" for one in ids)
-    total = {"Id": "total", "Expression": f"{expression}([{filled}])"}
+    total = {"Id": "total", "Expression": f"{expression}([{','.join(ids)}])"}
     parts = [{"Id": one, "MetricStat": stat, "ReturnData": False} for one, stat in zip(ids, stats, strict=True)]
     return {"Metrics": [total, *parts]}
 

@@ -42,6 +42,17 @@ def test_an_alarm_refers_to_at_most_ten_metrics() -> None:
     assert {name for name, alarm in ALARMS.items() if len(metrics(alarm)) > 10} == set()
 
 
+def test_minutes_without_data_neither_delay_an_alarm_nor_raise_it() -> None:
+    """A stream without records has no age, and the newest minute has none yet."""
+    combined = {name: alarm for name, alarm in ALARMS.items() if "MetricStat" in json.dumps(alarm)}
+    assert "EventsLate" in combined
+    for name, alarm in combined.items():
+        assert "FILL" not in alarm["Metrics"][0]["Expression"]
+        assert alarm["TreatMissingData"] == "notBreaching"
+        periods = alarm.get("DatapointsToAlarm"), alarm["EvaluationPeriods"]
+        assert periods == ((3, 15) if name.endswith("Late") else (None, 1))
+
+
 def test_a_failing_receiver_raises_no_alarm() -> None:
     """Its failures are in the metric `failedDeliveries`, and its webhooks wait in the slow queue."""
     for alarm in ALARMS.values():
