@@ -1,10 +1,8 @@
-"""The user that creates the stage of the rehearsal: it has the deployer's policy and no other permission."""
+"""The user that runs the commands of the rehearsal: it has the deployer's policy and no other permission."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from infra.local import children
@@ -12,8 +10,8 @@ from tests.deployment import cloud
 from tests.deployment.rehearsal import STAGE, Failed
 
 POLICY = children.ROOT / "infra" / "deployer-policy.json"
-# The condition keys that the emulator does not know.
-_UNKNOWN_KEYS = ("kms:ResourceAliases", "lambda:FunctionArn")
+# A condition key that the emulator does not know.
+_UNKNOWN_KEY = "lambda:FunctionArn"
 
 
 def read_statements() -> list[dict[str, Any]]:
@@ -33,13 +31,9 @@ def create_user(here: cloud.Cloud, name: str, without: str = "") -> dict[str, st
     return {"AWS_ACCESS_KEY_ID": key["AccessKeyId"], "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
 
 
-@contextmanager
-def acting(here: cloud.Cloud) -> Iterator[None]:
-    """Run the commands of the block as a user with the policy."""
-    before = dict(here.environment)
+def become(here: cloud.Cloud) -> None:
+    """Run all further commands as a user with the policy."""
     here.environment.update(create_user(here, "deployer"))
-    yield
-    here.environment.update(before)
 
 
 def check_missing_permission(here: cloud.Cloud) -> None:
@@ -54,6 +48,6 @@ def check_missing_permission(here: cloud.Cloud) -> None:
 def _for_emulator(statement: dict[str, Any], without: str) -> dict[str, Any]:
     actions = statement["Action"] if isinstance(statement["Action"], list) else [statement["Action"]]
     known = {**statement, "Action": [action for action in actions if action != without]}
-    if any(key in condition for condition in statement.get("Condition", {}).values() for key in _UNKNOWN_KEYS):
+    if any(_UNKNOWN_KEY in condition for condition in statement.get("Condition", {}).values()):
         del known["Condition"]
     return known

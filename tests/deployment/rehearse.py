@@ -74,12 +74,12 @@ def rehearse(directory: Path, broken: str | None = None) -> None:
             BREAKS[broken](here.project)
         with _step("a missing permission"):
             deployer.check_missing_permission(here)
-        with deployer.acting(here):
-            if not broken:
-                with _step("killed deployments") as note:
-                    note(f"{rehearsal_kills.deploy_with_kills(here, (here.project, second))} kills")
-            with _step("deploy"):
-                address = _deploy(here, rehearsal_updates.NEW_STAGE if broken else rehearsal_updates.UNCHANGED)
+        deployer.become(here)
+        if not broken:
+            with _step("killed deployments") as note:
+                note(f"{rehearsal_kills.deploy_with_kills(here, (here.project, second))} kills")
+        with _step("deploy"):
+            address = _deploy(here, rehearsal_updates.NEW_STAGE if broken else rehearsal_updates.UNCHANGED)
         with _step("account"):
             _check_functions(here)
             rehearsal_kills.check_account(here)

@@ -1,6 +1,7 @@
 """The deployer's policy: limited to names of the stage where IAM can, within the limit of AWS, for all resources."""
 
 import json
+import re
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -8,20 +9,32 @@ import pytest
 from botocore.session import Session
 
 from infra.deploy import template
+from infra.local.children import ROOT
 from tests.deployment.deployer import POLICY, read_statements
 
 # The size of a managed policy, without white space.
 _MAX_CHARACTERS = 6144
 # Statements whose resources have generated ids, or actions for which AWS offers no resource, with what limits them.
 _WITHOUT_NAMES = {
-    "ListNames": "reads names, and creates a key",
+    "ListNames": "reads, and creates a key",
+    "Subscriptions": "nothing: AWS offers no resource",
     "EventSources": "a condition: the function of the mapping",
     "Apis": "nothing: an API has an id only",
     "WebAcls": "nothing: an API has an id only",
     "Domains": "reads",
-    "NewKeys": "nothing: a key gets its alias after its creation",
-    "Keys": "a condition: the alias of the key",
+    "Keys": "nothing: a key has an id only, and a change of an alias or a tag takes minutes to affect permissions",
 }
+# Actions of documented settings for which AWS offers no resource of the stage: of the subscription of an email address,
+# and of a function with layers or in a network.
+_ON_EVERYTHING = (
+    "sns:GetSubscriptionAttributes",
+    "sns:SetSubscriptionAttributes",
+    "sns:Unsubscribe",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+    "lambda:GetLayerVersion",
+)
 # The actions of CloudFormation that create each kind of resource in the template.
 _CREATION = {
     "AWS::Budgets::Budget": "budgets:ModifyBudget",
@@ -66,7 +79,6 @@ def test_a_condition_limits_what_has_one() -> None:
     assert conditions == {
         "EventSources": {"ArnLike": {"lambda:FunctionArn": "arn:aws:lambda:*:*:function:cams-*"}},
         "RolesOfFunctions": {"StringEquals": {"iam:PassedToService": "lambda.amazonaws.com"}},
-        "Keys": {"ForAnyValue:StringLike": {"kms:ResourceAliases": "alias/cams-*"}},
     }
 
 
@@ -77,7 +89,21 @@ def test_the_policy_permits_to_create_each_kind_of_resource_of_the_template() ->
         assert any(fnmatchcase(_CREATION[kind], action) for action in ACTIONS), kind
 
 
-@pytest.mark.parametrize("service", ["cloudformation", "iam", "kms", "lambda", "logs", "sqs", "sts", "wafv2"])
+@pytest.mark.parametrize("action", _ON_EVERYTHING)
+def test_the_policy_permits_what_aws_limits_to_no_resource_of_the_stage(action: str) -> None:
+    assert any(action in one["Action"] and one["Resource"] == "*" for one in read_statements())
+
+
+def test_the_policy_permits_the_commands_for_keys_that_operators_are_told_to_run() -> None:
+    texts = [ROOT / "docs" / "operate.md", *(ROOT / "infra").rglob("*.py")]
+    commands = {one for path in texts for one in re.findall(r"aws kms ([a-z-]+)", path.read_text(encoding="utf-8"))}
+    assert {"cancel-key-deletion", "enable-key"} <= commands
+    assert {f"kms:{one.title().replace('-', '')}" for one in commands} <= {*ACTIONS}
+
+
+@pytest.mark.parametrize(
+    "service", ["cloudformation", "ec2", "iam", "kms", "lambda", "logs", "sns", "sqs", "sts", "wafv2"]
+)
 def test_every_action_is_one_of_the_service(service: str) -> None:
     known = set(Session().get_service_model(service).operation_names) | {"PassRole"}
     named = {action.partition(":")[2] for action in ACTIONS if action.startswith(f"{service}:")} - {"*"}
