@@ -12,7 +12,7 @@ from typing import Any
 from packaging.requirements import Requirement
 
 from infra.local import children
-from tests.deployment.cloud import PYTHON_VERSION
+from infra.package import interpreters
 
 
 def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
@@ -30,7 +30,7 @@ def clone(project: Path, settings: dict[str, Any] | None = None) -> Path:
         config = {
             "version": "2.0",
             "app_name": "cams",
-            "python_version": PYTHON_VERSION,
+            "python_version": interpreters.HERE,
             "stages": {"local": {}, **settings},
         }
         (source / ".chalice" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
