@@ -15,7 +15,10 @@ import click
 from infra.deploy.functions import FUNCTIONS, Function
 from infra.deploy.policies import Outputs, stream_output
 
-_STABLE_TIMEOUT_SECONDS = 120
+_STABLE_TIMEOUT_SECONDS = 600
+# Lambda may list a new mapping a little later.
+_LISTED_WITHIN_SECONDS = 30
+_POLL_SECONDS = 0.5
 _TRANSITIONAL_STATES = ("Creating", "Enabling", "Disabling", "Updating")
 
 
@@ -56,13 +59,16 @@ def list_mappings(awslambda: Any, function: str) -> list[dict[str, Any]]:
 def wait_until_stable(awslambda: Any, uuid: str) -> None:
     """Wait until a mapping can be changed or deleted: Lambda refuses both during a state change.
 
-    Raises TimeoutError after 120 seconds.
+    Raises ClickException after 10 minutes.
     """
     deadline = time.monotonic() + _STABLE_TIMEOUT_SECONDS
     while (state := awslambda.get_event_source_mapping(UUID=uuid)["State"]) in _TRANSITIONAL_STATES:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"The event source mapping {uuid} is still {state} after {_STABLE_TIMEOUT_SECONDS} s.")
-        time.sleep(0.5)
+            minutes = _STABLE_TIMEOUT_SECONDS // 60
+            raise click.ClickException(
+                f"The event source mapping {uuid} is still {state} after {minutes} minutes: run the command again."
+            )
+        time.sleep(_POLL_SECONDS)
 
 
 def matches(actual: Any, wanted: Any) -> bool:
@@ -74,7 +80,9 @@ def matches(actual: Any, wanted: Any) -> bool:
 
 def _only_mapping(awslambda: Any, function: Function, name: str, outputs: Outputs) -> dict[str, Any]:
     wanted = event_source_arn(function, name, outputs)
-    found = list_mappings(awslambda, function.deployed_name(name))
+    deadline = time.monotonic() + _LISTED_WITHIN_SECONDS
+    while not (found := list_mappings(awslambda, function.deployed_name(name))) and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
     if [one["EventSourceArn"] for one in found] != [wanted]:
         raise click.ClickException(
             f"{function.deployed_name(name)} does not have {wanted} as its only event source: deploy again."

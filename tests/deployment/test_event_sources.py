@@ -68,7 +68,33 @@ def test_a_manual_change_is_reverted() -> None:
     assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) == 1
 
 
-def test_a_function_without_a_mapping_is_reported() -> None:
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses of the code, which take no time."""
+    passed: list[float] = []
+    monkeypatch.setattr("time.sleep", passed.append)
+    monkeypatch.setattr("time.monotonic", lambda: sum(passed))
+    return passed
+
+
+def test_a_mapping_that_stays_in_transition_is_one_sentence(pauses: list[float]) -> None:
+    account = Lambda()
+    account.mappings["cams-prod-deliver"]["State"] = "Updating"
+    with pytest.raises(click.ClickException, match="cams-prod-deliver is still Updating after 10 minutes: run the"):
+        event_sources.wait_until_stable(account, "cams-prod-deliver")
+    assert sum(pauses) > 600
+
+
+def test_a_mapping_that_is_listed_late_is_awaited(pauses: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    account, list_mappings = Lambda(), event_sources.list_mappings
+    monkeypatch.setattr(
+        event_sources, "list_mappings", lambda *names: list_mappings(*names) if sum(pauses) > 20 else []
+    )
+    assert event_sources.configure(account, "cams-prod", OUTPUTS, {}) > 0
+    assert 20 < sum(pauses) < 30
+
+
+def test_a_function_without_a_mapping_is_reported(pauses: list[float]) -> None:
     account = Lambda()
     del account.mappings["cams-prod-deliver"]
     with pytest.raises(click.ClickException, match="cams-prod-deliver does not have arn:aws:sqs:"):
