@@ -7,6 +7,7 @@ start.
 Packages ship as bytecode only. The application also ships its sources, for tracebacks.
 """
 
+import hashlib
 import inspect
 import json
 import os
@@ -24,7 +25,10 @@ from infra.package.wheels import BuildError as BuildError
 ROOT = Path(__file__).parents[2]
 # Chalice's command imports the guard with the app, and packages the rest.
 _GUARD = "chalice_guard.py"
-_STAGED = ("app.py", _GUARD, "chalicelib", "vendor", "requirements.txt")
+_VENDOR = "vendor"
+# Says from what the packages in `vendor` were made, so that a later build keeps them.
+_VENDOR_KEY = "vendor.sha256"
+_STAGED = ("app.py", _GUARD, "chalicelib", "requirements.txt")
 # 1980-01-01, the earliest time in a zip. A fixed modification time makes builds reproducible.
 _MODIFIED_AT = 315_619_200
 
@@ -33,38 +37,56 @@ def stage(directory: Path, platform: str = wheels.LAMBDA, python: str = interpre
     """Stage the project in `directory` for a platform and a Python version. Return whether it has bytecode.
 
     Without a Python of that version on this machine, it has the sources only. Replaces an earlier build, but keeps
-    Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
+    its packages if they are the same, and Chalice's state in `.chalice`. Raises BuildError and leaves no partial build.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    _clear(directory)
     interpreter = interpreters.find(python)
     try:
-        _add_packages(directory / "vendor", platform, python)
+        _clear(directory, _STAGED)
+        _add_packages(directory, platform, python, interpreter)
         _add_application(directory)
         if interpreter:
-            _compile(directory, interpreter)
+            _compile_application(directory, interpreter)
     except BaseException:
-        _clear(directory)
+        _clear(directory, (_VENDOR_KEY, _VENDOR, *_STAGED))
         raise
     (directory / "requirements.txt").touch()
-    for name in _STAGED:
+    for name in (_VENDOR_KEY, _VENDOR, *_STAGED):
         _normalize(directory / name)
     return interpreter is not None
 
 
-def _clear(directory: Path) -> None:
-    for path in (directory / name for name in _STAGED):
+def _clear(directory: Path, names: tuple[str, ...]) -> None:
+    for path in (directory / name for name in names):
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
 
 
-def _add_packages(vendor: Path, platform: str, python: str) -> None:
+def _add_packages(directory: Path, platform: str, python: str, interpreter: str | None) -> None:
+    """Add the packages, unless those of an earlier build are the same: unpacking and compiling take seconds."""
+    vendor, path = directory / _VENDOR, directory / _VENDOR_KEY
+    key = _vendor_key(platform, python, str(interpreter))
+    if path.exists() and path.read_text(encoding="utf-8") == key:
+        return
+    _clear(directory, (_VENDOR_KEY, _VENDOR))
     for file in trim.trim_files(wheels.of(ROOT / "requirements.txt", platform, python=python)):
-        path = vendor / file.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(file.content)
+        target = vendor / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.content)
+    if interpreter:
+        _compile(interpreter, replaced=[vendor], beside=[])
+    path.write_text(key, encoding="utf-8")
+
+
+def _vendor_key(*parts: str) -> str:
+    """Return a digest of everything that decides what the packages contain."""
+    sources = (ROOT / "requirements.txt", wheels.LOCK, *sorted(Path(__file__).parent.glob("*.py")))
+    digest = hashlib.sha256("\n".join(parts).encode())
+    for source in sources:
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def _add_application(directory: Path) -> None:
@@ -78,17 +100,18 @@ def _add_application(directory: Path) -> None:
     shutil.rmtree(console / rendering.SOURCES)
 
 
-def _compile(directory: Path, interpreter: str) -> None:
-    """Compile everything that ships, also the two modules that Chalice puts into the zip."""
-    vendor, templates = directory / "vendor", directory / "chalicelib" / "console" / rendering.COMPILED
-    beside = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
-    shipped = [(source, target / source.name) for source, target in beside]
-    shipped += [(directory / "app.py", vendor / "app.py")]
-    shipped += [(one, one) for one in (directory / "chalicelib").rglob("*.py") if templates not in one.parents]
-    job = {
-        "replaced": [str(vendor), str(templates)],
-        "beside": [(str(source), str(path)) for source, path in shipped],
-    }
+def _compile_application(directory: Path, interpreter: str) -> None:
+    """Compile the application, and the two modules that Chalice puts into the zip."""
+    vendor, templates = directory / _VENDOR, directory / "chalicelib" / "console" / rendering.COMPILED
+    shipped = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
+    beside = [(source, target / source.name) for source, target in shipped]
+    beside += [(directory / "app.py", vendor / "app.py")]
+    beside += [(one, one) for one in (directory / "chalicelib").rglob("*.py") if templates not in one.parents]
+    _compile(interpreter, replaced=[templates], beside=beside)
+
+
+def _compile(interpreter: str, replaced: list[Path], beside: list[tuple[Path, Path]]) -> None:
+    job = {"replaced": [str(one) for one in replaced], "beside": [(str(one), str(path)) for one, path in beside]}
     line = [interpreter, "-I", inspect.getfile(bytecode)]
     if subprocess.run(line, input=json.dumps(job), text=True, check=False).returncode:
         raise BuildError("A module does not compile; see the lines above.")

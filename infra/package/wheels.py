@@ -20,7 +20,7 @@ PLATFORMS = {"x86_64": "x86_64-manylinux2014", "arm64": "aarch64-manylinux2014"}
 LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
 HERE = ""
-_LOCK = uv.ROOT / "requirements-dev.lock"
+LOCK = uv.ROOT / "requirements-dev.lock"
 # What uv adds to the files of the wheels, besides the commands in `bin`.
 _OF_THE_INSTALLATION = {".lock", "INSTALLER", "RECORD", "REQUESTED", "uv_cache.json"}
 
@@ -36,7 +36,7 @@ class File(NamedTuple):
     content: bytes
 
 
-def of(requirements: Path, platform: str, lock: Path = _LOCK, python: str = interpreters.HERE) -> Iterator[File]:
+def of(requirements: Path, platform: str, lock: Path = LOCK, python: str = interpreters.HERE) -> Iterator[File]:
     """Every file of the packages that `requirements` names and of those that they need; raises BuildError."""
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

@@ -17,7 +17,7 @@ from botocore.regions import EndpointResolver
 
 from app import app
 from infra.local.children import Engine
-from infra.package import build, trim, wheels
+from infra.package import build, interpreters, trim, wheels
 from tests import local_index
 from tests.deployment import package_runs
 from tests.deployment.package_runs import Package
@@ -185,6 +185,29 @@ def test_a_build_replaces_the_staged_files_and_keeps_the_state_of_chalice(tmp_pa
     assert recorded.exists()
     assert not stale.exists()
     assert (tmp_path / "requirements.txt").read_text() == ""
+
+
+def test_a_later_build_keeps_the_packages_until_their_versions_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unpacked = []
+
+    def unpack(*_: Any, **__: Any) -> list[wheels.File]:
+        unpacked.append(1)
+        return [wheels.File(f"package/version{len(unpacked)}.py", b"")]
+
+    monkeypatch.setattr(wheels, "of", unpack)
+    build.stage(tmp_path)
+    first = _contents(tmp_path)
+    build.stage(tmp_path)
+    assert _contents(tmp_path) == first
+    build.stage(tmp_path, python=next(one for one in ("3.11", "3.12") if one != interpreters.HERE))
+    lock = tmp_path / "changed.lock"
+    lock.write_text(wheels.LOCK.read_text() + "# changed")
+    monkeypatch.setattr(wheels, "LOCK", lock)
+    build.stage(tmp_path)
+    assert len(unpacked) == 3
+    assert [one.stem for one in (tmp_path / "vendor" / "package").iterdir()] == ["version3"]
 
 
 @pytest.fixture
