@@ -16,6 +16,7 @@ def adopt(stage_name: str) -> None:
     """Import the tables and keys of a stack that was deleted by hand. A deployment then completes the stage."""
     session, name = Session(), checks.stack_name(stage_name)
     checks.require_cloud(session)
+    checks.require_own_region(session, name)
     state = stack.status(session.client("cloudformation"), name)
     if reason := stack.blocking_reason(state, name):
         raise checks.NotReady(reason)

@@ -19,7 +19,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
 from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, stack, stage
-from infra.deploy.functions import APPLICATION
+from infra.deploy.functions import APPLICATION, FUNCTIONS
 from infra.package import wheels
 from infra.tables import declared
 
@@ -53,6 +53,7 @@ def run_all(session: Session, name: str, stage_name: str) -> None:
     require_cloud(session)
     _check_limits(stage.without_null(stage.read(stage_name)), stage_name)
     _check_account(session, stage_name)
+    require_own_region(session, name)
     _check_stack(session.client, name)
 
 
@@ -119,6 +120,30 @@ def require_region(session: Session) -> str:
     return str(session.region_name)
 
 
+def require_own_region(session: Session, name: str) -> None:
+    """The roles of the stage, whose names are unique in the account, serve no other region. Raises NotReady."""
+    region, iam = require_region(session), session.client("iam")
+    for role in (f"{name}-{one.name}" for one in FUNCTIONS):
+        others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
+        if others:
+            raise NotReady(
+                f"{name} is deployed in region {', '.join(sorted(others))}, and its role {role} exists once for the "
+                f"account: use that region, or choose another stage name for {region}."
+            )
+
+
+def _policy_resources(iam: Any, role: str) -> list[str]:
+    """The ARNs in the policy that Chalice puts into a role; none without the role."""
+    try:
+        statements = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]["Statement"]
+    except ClientError as error:
+        if error.response["Error"]["Code"] == "NoSuchEntity":
+            return []
+        raise
+    listed = (one["Resource"] if isinstance(one["Resource"], list) else [one["Resource"]] for one in statements)
+    return [resource for resources in listed for resource in resources if resource.startswith("arn:")]
+
+
 def require_restorable(cloudformation: Any, source: str, target: str) -> None:
     """The stack `source` exists, and a stack `target` exists only from an interrupted restore. Raises NotReady."""
     if stack.status(cloudformation, source) is None:
@@ -163,7 +188,8 @@ def _check_account(session: Session, stage_name: str) -> None:
     if known and known != (region, account):
         raise NotReady(
             f"Stage {stage_name} is in account {known[1]}, region {known[0]}, but the credentials are for account "
-            f"{account}, region {region}: use the stage's credentials, or choose another stage."
+            f"{account}, region {region}: use the stage's credentials, or choose another stage. If both accounts have "
+            f"such a stage, delete .chalice/deployed/{stage_name}.json first."
         )
 
 

@@ -17,6 +17,7 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     """Delete the API, the functions and their queues. Keeps the tables and the key by default."""
     session, name = Session(), checks.stack_name(stage_name)
     checks.require_cloud(session)
+    checks.require_own_region(session, name)
     cloudformation = session.client("cloudformation")
     if stack.status(cloudformation, name) is None:
         raise click.ClickException(f"There is no stack {name} in this account and region.")

@@ -17,6 +17,7 @@ def restore(stage_name: str, at: str, target: str) -> None:
     """Restore every table of a stage to one moment, as a new stage with the same key. The old one stays in service."""
     session, source, name = Session(), checks.stack_name(stage_name), checks.stack_name(target)
     checks.require_cloud(session)
+    checks.require_own_region(session, name)
     cloudformation, dynamodb = session.client("cloudformation"), session.client("dynamodb")
     with step("checks"):
         checks.require_restorable(cloudformation, source, name)

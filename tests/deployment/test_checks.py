@@ -22,6 +22,7 @@ COMMANDS = {
     "deploy": ["--stage", "prod"],
     "destroy": ["--stage", "prod"],
     "restore": ["--stage", "prod", "--at", "latest", "--to", "prod2"],
+    "adopt": ["--stage", "prod"],
 }
 # This machine in every notation.
 HERE = (
@@ -174,7 +175,40 @@ def test_credentials_of_another_account_are_reported() -> None:
     recorded = {"resources": [{"name": "api_handler", "resource_type": "lambda_function", "lambda_arn": arn}]}
     (stage.CHALICE_DIRECTORY / "deployed").mkdir()
     (stage.CHALICE_DIRECTORY / "deployed" / "prod.json").write_text(json.dumps(recorded))
-    assert "Stage prod is in account 999999999999" in failure()
+    sentence = failure()
+    assert "Stage prod is in account 999999999999" in sentence
+    assert sentence.endswith(", delete .chalice/deployed/prod.json first.")
+
+
+def add_role(name: str, *resources: str) -> None:
+    """A role with a policy inside, as Chalice creates it."""
+    iam = boto3.client("iam")
+    iam.create_role(RoleName=name, AssumeRolePolicyDocument="{}")
+    statements = [{"Effect": "Allow", "Action": ["kms:Decrypt"], "Resource": one} for one in resources]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    iam.put_role_policy(RoleName=name, PolicyName=name, PolicyDocument=document)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_stage_of_another_region_is_refused_before_anything_changes(command: str) -> None:
+    """The names of roles are unique in an account, so both regions would have the same ones."""
+    name = f"cams-{COMMANDS[command][-1]}"
+    role = f"{name}-api_handler"
+    add_role(role, "*", "arn:aws:s3:::packages", "arn:aws:kms:eu-central-1:123456789012:key/1")
+    answer = CliRunner().invoke(deployment, [command, *COMMANDS[command]])
+    sentence = (
+        f"{name} is deployed in region eu-central-1, and its role {role} exists once for the account: use that region, "
+        f"or choose another stage name for {boto3.session.Session().region_name}."
+    )
+    assert (answer.exit_code, answer.output.splitlines()[-1]) == (1, f"Error: {sentence}")
+    assert boto3.client("cloudformation").list_stacks()["StackSummaries"] == []
+
+
+def test_roles_of_the_same_region_and_of_others_pass_the_check() -> None:
+    session = boto3.session.Session()
+    add_role("cams-prod-api_handler", f"arn:aws:kms:{session.region_name}:123456789012:key/1")
+    add_role("cams-prod2-api_handler", "arn:aws:kms:eu-central-1:123456789012:key/1")
+    checks.require_own_region(session, "cams-prod")
 
 
 def test_a_running_stack_operation_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
