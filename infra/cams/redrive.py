@@ -22,7 +22,7 @@ from chalicelib import clock, queues, settings, storage
 from chalicelib.queues.stream_batches import DEAD_LETTER
 from infra.cams import dead_letters
 from infra.cams.dead_letters import Letter
-from infra.cams.stream_ranges import Record, RecordsExpired
+from infra.cams.stream_ranges import Record, RecordsExpired, StreamUnavailable
 from infra.deploy.functions import Function
 
 # Longer than a message takes. After a killed command, its messages stay invisible for this time.
@@ -99,7 +99,7 @@ def _replay(letter: Letter, replayed: set[tuple[str, str]]) -> tuple[str, str]:
     except RecordsExpired:
         loss = _LOSSES[function.name.rpartition("_")[0]]
         return _EXPIRED, f"the stream no longer has all records, {number} processed; {loss}"
-    except Failed as error:
+    except (Failed, StreamUnavailable) as error:
         return _LEFT, str(error)
     return _REPLAYED, f"{number} processed"
 
@@ -175,12 +175,10 @@ def _receive(sqs: Any, url: str, receipts: dict[str, str]) -> Iterator[Message]:
         "WaitTimeSeconds": _WAIT_SECONDS,
     }
     known: set[str] = set()
-    while True:
-        answer = sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits)
-        new = [one for one in answer.get("Messages", []) if one["MessageId"] not in known]
-        if not new:
-            return
-        receipts.update((one["MessageId"], one["ReceiptHandle"]) for one in new)
+    while messages := sqs.receive_message(QueueUrl=url, AttributeNames=["SentTimestamp"], **limits).get("Messages"):
+        receipts.update((one["MessageId"], one["ReceiptHandle"]) for one in messages)
+        # In a longer run, SQS returns again what is left: its receipts are new, and other messages may follow.
+        new = [one for one in messages if one["MessageId"] not in known]
         known.update(one["MessageId"] for one in new)
         yield from new
 

@@ -8,13 +8,16 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib import storage
+from chalicelib import clock, storage
 from infra import lambda_events
 
 Record = dict[str, Any]
 _MAX_RECORDS = 1_000  # the limit of GetRecords
 # A page may be empty although records follow, and an open shard has no last page.
 _MAX_EMPTY_PAGES = 10
+# Two processes may read a shard at once, and Lambda reads it four times a second for each function.
+_MAX_ATTEMPTS = 40
+_PAUSE_SECONDS = 0.25
 _TRIM_HORIZON = {"ShardIteratorType": "TRIM_HORIZON"}
 
 
@@ -22,10 +25,18 @@ class RecordsExpired(Exception):
     """The stream no longer has all of the records. It keeps them for 24 hours."""
 
 
+class StreamUnavailable(Exception):
+    """The stream may still have the records, but has not returned them, for this reason."""
+
+
+class _NoRecords(StreamUnavailable):
+    """The stream has returned empty pages only."""
+
+
 def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[Record]:
     """Yield the records of a shard from one sequence number to another, in order.
 
-    If the stream no longer has all of them, yields the others and then raises RecordsExpired.
+    If the stream no longer has all of them, yields the others and then raises RecordsExpired. Raises StreamUnavailable.
     """
     streams = storage.sdk_client("dynamodbstreams")
     start = {"ShardIteratorType": "AT_SEQUENCE_NUMBER", "SequenceNumber": first}
@@ -38,8 +49,10 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
             continue
         except streams.exceptions.ResourceNotFoundException as error:
             raise RecordsExpired from error
-        if not page:
-            raise RecordsExpired
+        except _NoRecords as error:
+            if has_all:
+                raise
+            raise RecordsExpired from error
         yield from (one for one in page if int(_number(one)) <= int(last))
         reached = int(_number(page[-1]))
         start = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": _number(page[-1])}
@@ -48,13 +61,20 @@ def read_range(stream_arn: str, shard: str, first: str, last: str) -> Iterator[R
 
 
 def read_one(stream_arn: str, number: str) -> Iterator[Record]:
-    """Yield the record with a sequence number. Raises RecordsExpired if the stream no longer has it."""
+    """Yield the record with a sequence number. Raises RecordsExpired if the stream no longer has it.
+
+    Raises StreamUnavailable if a shard that may have the record has not returned it.
+    """
+    reason: Exception = RecordsExpired()
     for shard in _list_shards(stream_arn):
-        with _ignore_other_shard():
-            for record in read_range(stream_arn, shard, number, number):
-                yield record
-                return
-    raise RecordsExpired
+        try:
+            with _ignore_other_shard():
+                for record in read_range(stream_arn, shard, number, number):
+                    yield record
+                    return
+        except StreamUnavailable as error:
+            reason = error
+    raise reason
 
 
 def _list_shards(stream_arn: str) -> Iterator[str]:
@@ -85,16 +105,29 @@ def _ignore_other_shard() -> Iterator[None]:
 
 
 def _read_page(streams: Any, place: dict[str, str], start: dict[str, str]) -> list[Record]:
-    """Return up to 1,000 records from a position on; none at the end of the shard."""
+    """Return up to 1,000 records from a position on. Raises RecordsExpired at the end of a closed shard."""
     iterator = streams.get_shard_iterator(**place, **start)["ShardIterator"]
     for _ in range(_MAX_EMPTY_PAGES):
-        answer = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)
+        answer = _get_records(streams, iterator)
         if answer["Records"]:
             return lambda_events.from_records(answer["Records"], place["StreamArn"])["Records"]
         iterator = answer.get("NextShardIterator")
         if iterator is None:
-            break
-    return []
+            raise RecordsExpired
+        clock.sleep(_PAUSE_SECONDS)
+    raise _NoRecords("the stream has not returned the records yet; repeat the command")
+
+
+def _get_records(streams: Any, iterator: str) -> dict[str, Any]:
+    """Return a page, as soon as the other readers of the shard let DynamoDB do so. Raises StreamUnavailable."""
+    for _ in range(_MAX_ATTEMPTS):
+        try:
+            page: dict[str, Any] = streams.get_records(ShardIterator=iterator, Limit=_MAX_RECORDS)
+        except streams.exceptions.LimitExceededException:
+            clock.sleep(_PAUSE_SECONDS)
+        else:
+            return page
+    raise StreamUnavailable("other readers keep the stream busy; repeat the command")
 
 
 def _number(record: Record) -> str:

@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from itertools import repeat
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,7 +12,7 @@ from click.testing import Result
 from moto.core.exceptions import JsonRESTError
 from moto.dynamodbstreams.models import DynamoDBStreamsBackend
 
-from chalicelib import queues, storage
+from chalicelib import clock, queues, storage
 from chalicelib.queues import stream_batches
 from chalicelib.webhooks import functions, queue
 from infra.cams import redrive, stream_ranges
@@ -320,6 +321,63 @@ def test_a_record_that_its_dead_letter_and_its_stream_lack_has_expired(
     ran = replay()
     assert (ran.exit_code, awslambda.events, len(waiting())) == (1, [], 1)
     assert "expired: the stream no longer has all records, 0 processed" in ran.output
+
+
+@pytest.mark.parametrize("form", [batch, lambda records: dead_letter(records[0])], ids=["batch", "record"])
+def test_records_that_the_stream_does_not_return_yet_have_not_expired(
+    awslambda: Lambda, changes: list[Record], form: Callable[[list[Record]], Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letter = form(changes)
+    letter.pop("record", None)
+    put(letter)
+    pages = repeat({"Records": [], "NextShardIterator": "next"})
+    monkeypatch.setattr(storage.sdk_client("dynamodbstreams"), "get_records", lambda **_: next(pages))
+    monkeypatch.setattr(clock, "sleep", lambda _: None)
+    ran = replay("--discard-expired")
+    assert (ran.exit_code, awslambda.events, waiting()) == (1, [], [letter])
+    assert "left: the stream has not returned the records yet; repeat the command" in ran.output
+
+
+@pytest.mark.parametrize(("refusals", "is_read"), [(30, True), (40, False)])
+def test_a_stream_with_too_many_readers_is_read_again_after_a_pause(
+    awslambda: Lambda, changes: list[Record], refusals: int, is_read: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put(batch(changes))
+    streams = storage.sdk_client("dynamodbstreams")
+    read, remaining, pauses = streams.get_records, iter(range(refusals)), list[float]()
+
+    def read_or_raise(**arguments: Any) -> Any:
+        if next(remaining, None) is not None:
+            raise streams.exceptions.LimitExceededException({"Error": {"Code": "LimitExceededException"}}, "GetRecords")
+        return read(**arguments)
+
+    monkeypatch.setattr(streams, "get_records", read_or_raise)
+    monkeypatch.setattr(clock, "sleep", pauses.append)
+    ran = replay()
+    assert (ran.exit_code, pauses) == (int(not is_read), [0.25] * refusals)
+    assert awslambda.events == ([changes] if is_read else [])
+    if not is_read:
+        assert "left: other readers keep the stream busy; repeat the command" in ran.output
+
+
+def test_a_run_that_gets_its_own_messages_again_continues_with_the_others(
+    awslambda: Lambda, changes: list[Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = batch(changes, streamArn="arn:aws:dynamodb:eu-west-1:123456789012:table/other-agents/stream/1")
+    put(left, batch(changes))
+    monkeypatch.setattr(redrive, "_MAX_MESSAGES", 1)
+    sqs = storage.sdk_client("sqs")
+    receive, answers = sqs.receive_message, list[Any]()
+
+    def receive_twice(**arguments: Any) -> Any:
+        answers.append(answers[0] if len(answers) == 1 else receive(**arguments))
+        return answers[-1]
+
+    monkeypatch.setattr(sqs, "receive_message", receive_twice)
+    ran = replay()
+    assert ran.output.splitlines()[-1] == "1 replayed, 0 expired, 1 left, 0 not about streams."
+    monkeypatch.undo()
+    assert (awslambda.events, waiting()) == ([changes], [left])
 
 
 class Killed(BaseException):
