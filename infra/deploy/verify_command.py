@@ -19,12 +19,15 @@ _LAYOUT = "CAMS_STORED_LAYOUT"
 @stage_option
 @click.option("--only", multiple=True, metavar="CHECK", help="Run this check only, such as mappings; repeatable.")
 @click.option("--url", metavar="URL", help="The address of the API behind a domain of your own.")
-def verify(stage_name: str, only: tuple[str, ...], url: str | None) -> None:
+@click.option("--patience", metavar="SECONDS", help="How long to wait for the functions, 600 by default.")
+def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: str | None) -> None:
     """Check a deployed stage, and use it in a temporary workspace, which is removed. Exits with 1 if a check fails."""
     session = Session()
     checks.require_cloud(session)
     options = [text for check in only for text in ("--only", check)]
-    start(session, stage_name, *options, *(["--url", url] if url else []))
+    for option, value in (("--url", url), ("--patience", patience)):
+        options += [option, value] if value else []
+    start(session, stage_name, *options)
 
 
 def start(session: Session, stage_name: str, *options: str) -> None:

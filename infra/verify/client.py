@@ -24,6 +24,7 @@ class Client:
     """A client of the API at `address`."""
 
     def __init__(self, address: str, token: str | None = None) -> None:
+        self.address = address
         self._address, self._token = urlsplit(address), token
 
     def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:

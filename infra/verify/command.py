@@ -42,14 +42,22 @@ CHECKS = (*RESOURCES, _TOUR, *visit.CHECKS)
     metavar="URL",
     help="The address of the API behind a domain of your own. {api} and {stage} in it are replaced.",
 )
-def verify(stage_name: str, only: tuple[str, ...], url: str | None) -> None:
+@click.option(
+    "--patience",
+    envvar="CAMS_VERIFY_PATIENCE",
+    type=click.IntRange(0, 1_200),
+    default=visit.PATIENCE_SECONDS,
+    metavar="SECONDS",
+    help="How long to wait for the functions after the tour.",
+)
+def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: int) -> None:
     """Check a deployed stage in its account, and use it in a temporary workspace. Exits with 1 if a check fails."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     author = storage.author_of("operator", "", "infra.verify")  # in the history
     try:
         stage = locate(Session().client, stage_name, url)
         with storage.written_by(author):
-            problems = _run(stage, only or CHECKS)
+            problems = _run(stage, only or CHECKS, patience)
     except (BotoCoreError, ClientError) as error:
         raise click.ClickException(_in_a_line(error)) from error
     if problems:
@@ -58,26 +66,26 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None) -> None:
     click.echo(f"\nStage {stage_name} passed every check.")
 
 
-def _run(stage: Deployment, names: Iterable[str]) -> int:
-    """Run the checks with these names; return the number of problems."""
+def _run(stage: Deployment, names: Iterable[str], patience: float) -> int:
+    """Run the checks with these names; return the number of problems. `patience` is as in `visit.begin`."""
     problems = sum(_check(name, partial(check, stage)) for name, check in RESOURCES.items() if name in names)
     if not {_TOUR, *visit.CHECKS} & {*names}:
         return problems
     problems += _check(_LEFTOVERS, _remove_abandoned)
     temporary = workspace.create()
     try:
-        problems += _visit(stage, temporary, names)
+        problems += _visit(stage, temporary, names, patience)
     finally:
         problems += _check(_REMOVAL, lambda: _remove(temporary.workspace_id))
     return problems
 
 
-def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str]) -> int:
+def _visit(stage: Deployment, temporary: NewWorkspace, names: Iterable[str], patience: float) -> int:
     """Take the tour, and run the checks with these names that depend on it; return the number of problems."""
     visits: list[visit.Visit] = []
 
     def take() -> Iterator[str]:
-        current, sentences = visit.begin(stage, temporary)
+        current, sentences = visit.begin(stage, temporary, patience)
         visits.append(current)
         yield from sentences
 

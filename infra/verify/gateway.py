@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from chalicelib import __version__
@@ -15,16 +16,44 @@ _ERRORS = (
     ("GET", "/nowhere", 404, "NOT_FOUND"),
     ("DELETE", "/v3/agents", 404, "NOT_FOUND"),
 )
+# A deployment of an API takes some seconds to reach every host of API Gateway.
+_PATIENCE_SECONDS = 60
+_POLL_SECONDS = 1.0
 
 
 def check_gateway(stage: Deployment) -> Iterator[str]:
     """Check the version of the API, its error envelopes, its gateway responses and its throttle."""
-    client = Client(stage.address)
+    yield from _await_responses(Client(stage.address))
+    gateway = stage.sdk("apigateway")
+    for kind in gateway_responses.differing(gateway, stage.api_id):
+        yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
+    settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
+    for limit in ("throttlingRateLimit", "throttlingBurstLimit"):
+        if settings.get(limit, 0) <= 0:
+            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `chalice deploy`."
+
+
+def _await_responses(client: Client) -> list[str]:
+    """Repeat the requests until all responses are as expected, for up to a minute; return the last problems."""
+    deadline = time.monotonic() + _PATIENCE_SECONDS
+    while True:
+        is_last = time.monotonic() > deadline
+        try:
+            problems = [*_response_problems(client)]
+            if is_last or not problems:
+                return problems
+        except OSError:
+            if is_last:
+                raise
+        time.sleep(_POLL_SECONDS)
+
+
+def _response_problems(client: Client) -> Iterator[str]:
     document = client.send("GET", "/openapi.json")
-    version = document.body["info"]["version"] if document.status == 200 else f"no document ({document.status})"
+    version = document.body["info"]["version"] if document.status == 200 else None
     if version != __version__:
-        versions = f"version {version}, and this checkout {__version__}"
-        yield f"The API at {stage.address} has {versions}: run `chalice deploy`."
+        actual = f"version {version}" if version else f"no document ({document.status})"
+        yield f"The API at {client.address} has {actual}, and this checkout {__version__}: run `chalice deploy`."
     for method, path, status, code in _ERRORS:
         response = client.send(method, path)
         envelope = response.body if isinstance(response.body, dict) else {}
@@ -33,10 +62,3 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
             yield f"{method} {path} without a credential was answered with {actual}, not {status} {code}."
         if "x-request-id" not in response.headers:
             yield f"{method} {path} without a credential was answered without X-Request-Id."
-    gateway = stage.sdk("apigateway")
-    for kind in gateway_responses.differing(gateway, stage.api_id):
-        yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
-    settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
-    for limit in ("throttlingRateLimit", "throttlingBurstLimit"):
-        if settings.get(limit, 0) <= 0:
-            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `chalice deploy`."

@@ -27,9 +27,9 @@ from infra.verify import tour
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment, Note
 
-# The functions of streams gather changes for up to a minute. A new event source mapping takes a minute more.
-_PATIENCE_SECONDS = 180.0
-_POLL_SECONDS = 0.5
+# A new event source mapping takes several minutes to read its stream, and the functions gather changes for a minute.
+PATIENCE_SECONDS = 600
+_POLL_SECONDS = 1.0
 # Each with the function whose stream causes it.
 _EVENTS = {
     "agent_created": "fan_out_agents",
@@ -64,8 +64,10 @@ class Visit(NamedTuple):
     deadline: float
 
 
-def begin(stage: Deployment, workspace: NewWorkspace) -> tuple[Visit, list[str]]:
+def begin(stage: Deployment, workspace: NewWorkspace, patience: float) -> tuple[Visit, list[str]]:
     """Create a webhook endpoint and take the tour; return the visit, and a sentence for each unexpected response.
+
+    The checks wait for the functions until `patience` seconds after the tour.
 
     The endpoint is the API itself, which rejects the webhook or answers it: its list of deliveries shows either.
     """
@@ -77,7 +79,7 @@ def begin(stage: Deployment, workspace: NewWorkspace) -> tuple[Visit, list[str]]
     problems = [] if webhook_id else [f"POST /v3/webhooks was answered with {response.status}: {response.body}."]
     problems += tour.take(client)
     client.send("POST", f"/v3/webhooks/{webhook_id}/test")
-    return Visit(stage, workspace, client, webhook_id, time.monotonic() + _PATIENCE_SECONDS), problems
+    return Visit(stage, workspace, client, webhook_id, time.monotonic() + patience), problems
 
 
 def check_encryption(visit: Visit) -> Iterator[str]:

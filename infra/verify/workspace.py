@@ -17,7 +17,7 @@ from infra.cams import removal
 _NAME = "Temporary workspace of `make verify`"
 _MARKS = "verify"
 # Longer than a verification takes: a younger mark may belong to one that is running.
-_LONGEST_RUN_SECONDS = 15 * 60
+_LONGEST_RUN_SECONDS = 30 * 60
 # The credentials of the workspace end soon, even if nothing removes it.
 _CREDENTIAL_SECONDS = 60 * 60
 

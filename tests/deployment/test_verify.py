@@ -301,7 +301,7 @@ def test_the_temporary_workspace_is_removed_with_all_records_of_the_tour(engine:
 
 def test_only_the_workspace_of_a_run_that_was_killed_is_removed_later(engine: None, pass_time: PassTime) -> None:
     killed = temporary.create()
-    pass_time(16 * 60)
+    pass_time(31 * 60)
     own, other = workspaces.create("Customer"), temporary.create()
     notes = [*command._remove_abandoned()]
     assert [type(one) for one in notes] == [Note]
@@ -316,7 +316,7 @@ def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkey
 
     monkeypatch.setattr("infra.verify.visit.begin", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        command._run(deployed(), ["tour"])
+        command._run(deployed(), ["tour"], 0)
     assert rows() == {}
 
 
@@ -335,15 +335,74 @@ def test_a_check_that_cannot_finish_is_a_problem(capsys: pytest.CaptureFixture[s
     ]
 
 
+@pytest.mark.parametrize("seconds", [400, None])
+def test_the_wait_for_functions_ends_with_their_result_or_after_ten_minutes(
+    seconds: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    monkeypatch.setattr("time.monotonic", lambda: sum(pauses))
+    monkeypatch.setattr(Client, "send", lambda *_: Response(200, {}, {"data": {"id": "1"}}))
+    monkeypatch.setattr(tour, "take", lambda _: [])
+    new = workspaces.NewWorkspace(*[""] * len(workspaces.NewWorkspace._fields))
+    current, _ = visit.begin(deployed(), new, visit.PATIENCE_SECONDS)
+    missing = [*visit._await(current, {"a": "f"}, lambda: {"a"} if seconds and sum(pauses) >= seconds else set())]
+    assert (sum(pauses), missing) == ((400, []) if seconds else (600, [("a", "f")]))
+
+
 # ---- the gateway ----------------------------------------------------------------------------------
 
 
+ANSWERS = {
+    path: Response(status, {"x-request-id": "1"}, {"success": False, "code": code})
+    for _, path, status, code in gateway._ERRORS
+}
+ANSWERS["/openapi.json"] = Response(200, {}, {"info": {"version": __version__}})
+
+
+class Gateway(Client):
+    """A client of an API whose latest deployment arrives after `delay` seconds. Its pauses take no time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, delay: float, before: Response | OSError) -> None:
+        super().__init__("http://localhost")
+        self._delay, self._before, self.passed = delay, before, 0.0
+        monkeypatch.setattr("time.monotonic", lambda: self.passed)
+        monkeypatch.setattr("time.sleep", self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        self.passed += seconds
+
+    def send(self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None) -> Response:
+        if self.passed >= self._delay:
+            return ANSWERS[path]
+        if isinstance(self._before, OSError):
+            raise self._before
+        return self._before
+
+
+@pytest.mark.parametrize("before", [Response(403, {}, {"message": "Forbidden"}), OSError("unknown host")])
+def test_a_deployment_of_the_gateway_is_awaited(before: Response | OSError, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Gateway(monkeypatch, 40, before)
+    assert gateway._await_responses(client) == []
+    assert client.passed == 40
+
+
+def test_a_gateway_that_stays_wrong_is_named_after_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Gateway(monkeypatch, 1000, Response(403, {}, {}))
+    first, *others = gateway._await_responses(client)
+    assert first == (
+        f"The API at http://localhost has no document (403), and this checkout {__version__}: run `chalice deploy`."
+    )
+    assert len(others) == 2 * len(gateway._ERRORS)
+    assert 60 < client.passed < 63
+    with pytest.raises(OSError, match="unknown host"):
+        gateway._await_responses(Gateway(monkeypatch, 1000, OSError("unknown host")))
+
+
 def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = {path: Response(status, {"x-request-id": "1"}, {"success": False, "code": code}) for _, path, status, code
-               in gateway._ERRORS}  # fmt: skip
-    answers["/openapi.json"] = Response(200, {}, {"info": {"version": "0.1"}})
-    fake = type("Fake", (), {"__init__": lambda *_: None, "send": lambda _, __, path: answers[path]})
-    monkeypatch.setattr(gateway, "Client", fake)
+    other = {**ANSWERS, "/openapi.json": Response(200, {}, {"info": {"version": "0.1"}})}
+    monkeypatch.setattr(Client, "send", lambda _, __, path: other[path])
+    monkeypatch.setattr(gateway, "_PATIENCE_SECONDS", -1)
     with mock_aws():
         client = boto3.client("apigateway")
         api_id = client.create_rest_api(name="cams")["id"]
