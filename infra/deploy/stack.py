@@ -176,9 +176,13 @@ def _request(
 ) -> dict[str, Any]:
     values = {"Name": name, "Stage": stage, "Serving": str(serving).lower(), "Protected": str(protected).lower()}
     values.update(parameters)
+    whole = template.build()
+    if values.get("MonthlyBudget", "0") == "0":
+        # CloudFormation rejects a type that the region lacks, also of a resource whose condition is false.
+        del whole["Resources"]["Budget"]
     return {
         "StackName": name,
-        "TemplateBody": template.body(template.build()),
+        "TemplateBody": template.body(whole),
         "Capabilities": _CAPABILITIES,
         "Parameters": [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()],
     }

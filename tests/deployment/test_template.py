@@ -1,10 +1,76 @@
 """The generated CloudFormation template fits into a request, and its parts agree."""
 
-from infra.deploy import template
+import json
+from typing import Any
+
+import pytest
+from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
+
+from infra.deploy import stack, template
 
 _CLOUDFORMATION_BYTES = 51_200  # TemplateBody of CreateStack
+_BUDGET = "AWS::Budgets::Budget"
 
 
 def test_an_eighth_of_the_size_that_cloudformation_accepts_is_free() -> None:
     size = len(template.body(template.build()).encode())
     assert size <= _CLOUDFORMATION_BYTES * 7 / 8, f"{size} bytes"
+
+
+class Client:
+    """CloudFormation with one stack, which has these parameters. Keeps the last template."""
+
+    def __init__(self, **parameters: str) -> None:
+        self.parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in parameters.items()]
+        self.resources: dict[str, Any] = {}
+
+    def describe_stacks(self, **_: Any) -> Any:
+        return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": self.parameters}]}
+
+    def update_stack(self, **request: Any) -> None:
+        self.resources = json.loads(request["TemplateBody"])["Resources"]
+
+    def update_termination_protection(self, **_: Any) -> None:
+        """Nothing is left to check."""
+
+
+@pytest.mark.parametrize(
+    ("deployed", "settings", "has_budget"),
+    [
+        ({}, {}, False),
+        ({"MonthlyBudget": "0"}, {}, False),
+        ({"MonthlyBudget": "200"}, {}, True),
+        ({}, {"MonthlyBudget": "200"}, True),
+        ({"MonthlyBudget": "200"}, {"MonthlyBudget": "0"}, False),
+    ],
+)
+def test_the_template_has_a_budget_only_if_one_is_set(
+    deployed: dict[str, str], settings: dict[str, str], has_budget: bool
+) -> None:
+    """CloudFormation rejects a type that its region lacks, whatever the condition of the resource."""
+    client = Client(**deployed)
+    stack.apply(client, "cams-prod", "prod", settings)
+    assert ("Budget" in client.resources) == has_budget
+    stack.retain_data_only(client, "cams-prod", "prod")
+    assert ("Budget" in client.resources) == (deployed.get("MonthlyBudget", "0") != "0")
+
+
+@pytest.mark.parametrize("region", ["eu-north-1", "eu-central-2", "af-south-1"])
+def test_without_a_budget_a_region_has_every_type_of_the_template(region: str) -> None:
+    kinds = {one["Type"] for one in template.build()["Resources"].values()} - {_BUDGET}
+    for kind in kinds:
+        PROVIDER_SCHEMA_MANAGER.get_resource_schema(region, kind)
+
+
+def test_a_budget_that_another_address_replaces_gets_another_name() -> None:
+    """The replacement is created before the former budget is deleted."""
+    schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("eu-west-1", _BUDGET).schema
+    assert "/properties/NotificationsWithSubscribers" in schema["createOnlyProperties"]
+    budget = template.build()["Resources"]["Budget"]["Properties"]
+    assert "${AlarmsEmail}" in budget["Budget"]["BudgetName"]["Fn::Sub"]
+
+
+def test_a_budget_notifies_of_costs_also_without_a_forecast() -> None:
+    notifications = template.build()["Resources"]["Budget"]["Properties"]["NotificationsWithSubscribers"]
+    kinds = [(one["Notification"]["NotificationType"], one["Notification"]["Threshold"]) for one in notifications]
+    assert kinds == [("FORECASTED", 100), ("ACTUAL", 80), ("ACTUAL", 100)]
