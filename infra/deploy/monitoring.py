@@ -91,7 +91,7 @@ def _service_alarms() -> Resources:
 
 
 def _function_alarms() -> Resources:
-    """Return the alarms on functions. A function that fails also makes its stream late, and its mapping report it."""
+    """Return the alarms on functions. A function that fails also makes its stream late."""
     events, history, tallies, deliveries = map(_metric_of_functions, ("fan_out_", "history_", "tally_", "deliver"))
     late = "take more than five minutes to"
     queues = [

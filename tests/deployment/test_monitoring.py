@@ -89,9 +89,11 @@ def test_the_document_lists_exactly_the_alarms() -> None:
         ({"State": "Disabled"}, "The event source mapping of cams-prod-deliver is Disabled."),
         (None, "The event source mapping of cams-prod-deliver is missing."),
         (
-            {"State": "Enabled", "LastProcessingResult": "PROBLEM: Function call failed"},
-            "The event source mapping of cams-prod-deliver reports: PROBLEM: Function call failed",
+            {"State": "Enabled", "LastProcessingResult": "PROBLEM: Access denied"},
+            "The event source mapping of cams-prod-deliver reports: PROBLEM: Access denied",
         ),
+        # A quiet stream keeps the result of its last batch.
+        ({"State": "Enabled", "LastProcessingResult": "PROBLEM: Function call failed"}, None),
     ],
 )
 def test_the_check_reports_a_mapping_that_does_not_work(mapping: dict[str, Any] | None, problem: str | None) -> None:
