@@ -20,7 +20,8 @@ def require_unmapped(gateway: Any, api_id: str) -> None:
 def _list_mappings(gateway: Any, api_id: str) -> Iterator[tuple[str, str]]:
     """Yield the name and the base path of each mapping to the API."""
     for page in gateway.get_paginator("get_domain_names").paginate():
-        for domain in page["items"]:
+        for domain in page.get("items", ()):
             name = domain["domainName"]
             for mappings in gateway.get_paginator("get_base_path_mappings").paginate(domainName=name):
-                yield from ((name, one["basePath"]) for one in mappings["items"] if one["restApiId"] == api_id)
+                items = mappings.get("items", ())  # absent if the domain has no mapping
+                yield from ((name, one["basePath"]) for one in items if one["restApiId"] == api_id)

@@ -1,6 +1,7 @@
 """A stage with a custom domain is not destroyed by half."""
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -58,3 +59,15 @@ def test_destroying_a_stage_with_a_mapping_changes_nothing(gateway: Any, monkeyp
 
 def test_an_account_without_domains_is_not_refused(gateway: Any) -> None:
     domains.require_unmapped(gateway, create_api(gateway))
+
+
+def test_a_domain_without_mappings_is_not_refused() -> None:
+    pages = {"get_domain_names": {"items": [{"domainName": "cams.example.com"}]}, "get_base_path_mappings": {}}
+
+    class Gateway:
+        """A fake client whose answer lacks `items`, as API Gateway's does for a domain without mappings."""
+
+        def get_paginator(self, operation: str) -> Any:
+            return SimpleNamespace(paginate=lambda **_: [pages[operation]])
+
+    domains.require_unmapped(Gateway(), "any")
