@@ -35,14 +35,21 @@ def available(awslambda: Any, current: Settings) -> int:
     return int(unreserved) + sum(reserved(current).values())
 
 
-def problem(executions: int) -> str:
-    """Return a sentence if the API would lack concurrent executions, otherwise an empty text."""
-    if executions >= MINIMUM:
-        return ""
-    return (
-        f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: remove "
-        f"reservations of other functions, or request more with `{_request()}`."
-    )
+def problem(settings: Settings, executions: int) -> str:
+    """Return a sentence if the API would lack executions or AWS would refuse a reservation; otherwise an empty text."""
+    if executions < MINIMUM:
+        return (
+            f"The account has {executions} concurrent executions for this stage, which needs at least {MINIMUM}: "
+            f"remove reservations of other functions, or request more with `{_request()}`."
+        )
+    remaining = executions - sum(reserved(settings).values())
+    if reserved(settings) and remaining < _MIN_UNRESERVED:
+        return (
+            f"The reserved_concurrency of {', '.join(reserved(settings))} would leave {max(0, remaining)} of the "
+            f"account's {executions} concurrent executions for this stage, and AWS keeps {_MIN_UNRESERVED} unreserved: "
+            f"lower it or set it to null, or request more with `{_request()}`."
+        )
+    return ""
 
 
 def warning(executions: int) -> str:

@@ -128,7 +128,7 @@ def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
     own = adopted.effective(deployed, operators)
     checks.check_settings(own, stage_name)
     executions = concurrency.available(awslambda, deployed.current)
-    if problem := concurrency.problem(executions):
+    if problem := concurrency.problem(own, executions):
         raise checks.NotReady(problem)
     settings = {
         "lambda_architecture": stage.architecture(own),

@@ -19,7 +19,8 @@ from infra.deploy.functions import FUNCTIONS, Function
 from infra.deploy.stage import Settings
 
 _THROTTLE = ("rate", "burst")
-# The limits of AWS: of an account's throttle by default, of a rate rule, and of a queue's concurrency.
+# The limits of AWS: the highest default rate of an account, which is lower in some regions; of a rate rule; and of a
+# queue's concurrency.
 _THROTTLES = range(1, 10_000 + 1)
 _REQUESTS = range(10, 2_000_000_000 + 1)
 _CONCURRENCIES = range(2, 1_000 + 1)

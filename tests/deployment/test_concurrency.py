@@ -109,11 +109,29 @@ def test_what_the_last_deployment_reserved_is_available_again() -> None:
 
 @pytest.mark.parametrize(("executions", "refused", "warned"), [(5, True, True), (9, True, True), (10, False, True)])
 def test_an_account_that_is_too_small_is_refused(executions: int, refused: bool, warned: bool) -> None:
-    assert bool(concurrency.problem(executions)) == refused
+    assert bool(concurrency.problem({}, executions)) == refused
     assert bool(concurrency.warning(executions)) == warned
-    for sentence in filter(None, (concurrency.problem(executions), concurrency.warning(executions))):
+    for sentence in filter(None, (concurrency.problem({}, executions), concurrency.warning(executions))):
         assert f"{executions} concurrent executions" in sentence
         assert "--service-code lambda --quota-code L-B99A9384" in sentence
+
+
+@pytest.mark.parametrize(
+    ("executions", "reserved", "remaining"),
+    [(1_000, 900, None), (1_000, 901, 99), (1_000, 2_000, 0), (110, 10, None), (10, 2, 8)],
+)
+def test_reservations_of_the_operator_that_aws_would_refuse_are_refused_before(
+    executions: int, reserved: int, remaining: int | None
+) -> None:
+    own: dict[str, Any] = {
+        "deliver": {"reserved_concurrency": reserved},
+        "deliver_slow": {"reserved_concurrency": None},
+    }
+    problem = concurrency.problem({"lambda_functions": own}, executions)
+    if remaining is None:
+        assert problem == ""
+    else:
+        assert f"reserved_concurrency of deliver would leave {remaining} of the account's {executions} " in problem
 
 
 @pytest.mark.parametrize(("executions", "warned"), [(99, True), (100, False), (10_000, False)])
