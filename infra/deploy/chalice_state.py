@@ -26,6 +26,10 @@ Sdk = Callable[[str], Any]
 Resource = dict[str, str]
 """One entry of the file."""
 
+# API Gateway accepts 5 GetResources in 2 seconds per account. A page of 500, its maximum, has all resources of an API;
+# the default of 25 would need five requests.
+_LARGE_PAGES = {"PageSize": 500}
+
 
 def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
     """Write the file, and delete every mapping to a wrong event source and every duplicate.
@@ -191,7 +195,7 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
 
     The name of an API does not contain its stage, so only the function tells the APIs of an account apart.
     """
-    pages = gateway.get_paginator("get_rest_apis").paginate()
+    pages = gateway.get_paginator("get_rest_apis").paginate(PaginationConfig=_LARGE_PAGES)
     named = [one for page in pages for one in page["items"] if one["name"] == APPLICATION]
     apis = [one for one in named if _invokes(gateway, one["id"], function_arn)]
     ids = [one["id"] for one in sorted(apis, key=lambda one: (one["createdDate"], one["id"]))]
@@ -214,7 +218,8 @@ def _find_apis(gateway: Any, stage: str, function_arn: str) -> tuple[list[Resour
 
 def _invokes(gateway: Any, api_id: str, function_arn: str) -> bool:
     """Whether a method of the API invokes this function, not one whose name begins with this function's name."""
-    pages = gateway.get_paginator("get_resources").paginate(restApiId=api_id, embed=["methods"])
+    paginator = gateway.get_paginator("get_resources")
+    pages = paginator.paginate(restApiId=api_id, embed=["methods"], PaginationConfig=_LARGE_PAGES)
     methods = [method for page in pages for one in page["items"] for method in one.get("resourceMethods", {}).values()]
     uris = [method.get("methodIntegration", {}).get("uri", "") for method in methods]
     return any(uri.endswith(f"/functions/{function_arn}/invocations") for uri in uris)

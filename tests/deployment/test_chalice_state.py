@@ -13,6 +13,7 @@ import click
 import pytest
 from moto import mock_aws
 
+import app
 from infra.deploy import chalice_state, checks, event_sources, stage
 from tests.deployment.test_functions import OUTPUTS
 
@@ -125,6 +126,18 @@ def test_the_api_is_found_by_the_function_that_it_invokes(account: dict[str, str
     recorded = reconcile(account)["rest_api"]
     assert recorded["rest_api_id"] == own
     assert recorded["rest_api_url"] == f"https://{own}.execute-api.eu-west-1.amazonaws.com/prod/"
+
+
+def test_the_resources_of_an_api_are_one_request(account: dict[str, str]) -> None:
+    """API Gateway accepts 5 GetResources in 2 seconds per account."""
+    api_id = add_api(_FUNCTION)
+    gateway, limits = boto3.client("apigateway"), list[tuple[str, Any]]()
+    gateway.meta.events.register(
+        "provide-client-params.apigateway.*", lambda params, model, **_: limits.append((model.name, params["limit"]))
+    )
+    assert chalice_state.find_api(gateway, "prod", _FUNCTION) == api_id
+    assert limits == [("GetRestApis", 500), ("GetResources", 500)]
+    assert len(app.app.routes) < 500
 
 
 @pytest.mark.parametrize("name", ["cams-prod2", "cams-prod-fan_out_leads", "other-cams-prod"])
