@@ -24,9 +24,6 @@ Sdk = Callable[[str], Any]
 
 _PARAMETER = "OperatorLimits"
 _LIMITS = ("throttle", "lambda_functions")
-# What every deployment before 1.1 chose in an account with enough concurrency.
-_FORMER_THROTTLE = {"rate": 1000, "burst": 1000}
-_FORMER_RESERVED = {"deliver": 200, "deliver_slow": 50}
 # Restored with every stage, and empty in none.
 _ORIGIN_TABLE = "keyring"
 
@@ -187,22 +184,11 @@ def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:
 
 def _own(sdk: Sdk, name: str, current: Settings) -> dict[str, Any]:
     """Return the current settings without the limits that a deployment chose."""
-    limits = stack.parameters_of(sdk("cloudformation"), name, (_PARAMETER,)).get(_PARAMETER)
+    limits = stack.parameters_of(sdk("cloudformation"), name, (_PARAMETER,)).get(_PARAMETER, "{}")
     chosen = {key: value for key, value in current.items() if key not in _LIMITS}
     if chosen.get("lambda_architecture") == "x86_64":
         del chosen["lambda_architecture"]
-    return {**chosen, **(json.loads(limits) if limits else _former_limits(current))}
-
-
-def _former_limits(current: Settings) -> dict[str, Any]:
-    """Return the limits that differ from the choice of a deployment before the stack had the parameter."""
-    functions = current.get("lambda_functions", {})
-    own = {name: one for name, one in functions.items() if one[RESERVED] != _FORMER_RESERVED.get(name)}
-    throttle = current.get("throttle", {})
-    return {
-        **({"lambda_functions": own} if own else {}),
-        **({"throttle": throttle} if throttle and throttle != _FORMER_THROTTLE else {}),
-    }
+    return {**chosen, **json.loads(limits)}
 
 
 def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:

@@ -31,8 +31,8 @@ class Account:
 
     meta = Meta()
 
-    def __init__(self, settings: Settings, *, reserved: dict[str, int] | None = None, recorded: bool = True) -> None:
-        self.settings, self.recorded = settings, recorded
+    def __init__(self, settings: Settings, *, reserved: dict[str, int] | None = None) -> None:
+        self.settings = settings
         self.reserved = reserved if reserved is not None else concurrency.reserved(settings)
         self.restored_from = {"cams-copy-keyring": "arn:aws:dynamodb:eu-west-1:1:table/cams-prod-keyring"}
 
@@ -71,9 +71,7 @@ class Account:
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
         values = {"RequestsPerCredential": str(self.settings.get("requests_per_credential", 0))}
-        values |= {"AlarmsEmail": "ops@example.com", "MonthlyBudget": "0"}
-        if self.recorded:
-            values |= adopted.parameters(self.settings)
+        values |= {"AlarmsEmail": "ops@example.com", "MonthlyBudget": "0", **adopted.parameters(self.settings)}
         parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
         return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters}]}
 
@@ -171,25 +169,6 @@ def test_what_a_deployment_chose_follows_the_account() -> None:
 def stack_with(limits: str) -> dict[str, Any]:
     parameter = {"ParameterKey": "OperatorLimits", "ParameterValue": limits}
     return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": [parameter]}]}
-
-
-@pytest.mark.parametrize(
-    ("settings", "own"),
-    [
-        ({"throttle": {"rate": 1000, "burst": 1000}}, {}),
-        ({"throttle": {"rate": 50, "burst": 1000}}, {"throttle": {"rate": 50, "burst": 1000}}),
-        ({"lambda_functions": {"deliver": {"reserved_concurrency": 200}}}, {}),
-        (
-            {"lambda_functions": {"deliver": {"reserved_concurrency": 20}, "erase": {"reserved_concurrency": 3}}},
-            {"lambda_functions": {"deliver": {"reserved_concurrency": 20}, "erase": {"reserved_concurrency": 3}}},
-        ),
-    ],
-)
-def test_limits_of_an_earlier_version_are_the_operators_unless_they_are_its_defaults(
-    settings: dict[str, Any], own: dict[str, Any]
-) -> None:
-    kept, _ = deploy(Account(settings, recorded=False), {})
-    assert {key: value for key, value in kept.items() if key != "python_version"} == own
 
 
 def test_a_new_stage_has_no_deployed_settings() -> None:

@@ -4,9 +4,11 @@ import json
 from typing import Any
 
 import pytest
+import yaml
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 
 from infra.deploy import stack, template
+from tests.reliability.releases import LAST_TEMPLATE
 
 _CLOUDFORMATION_BYTES = 51_200  # TemplateBody of CreateStack
 _BUDGET = "AWS::Budgets::Budget"
@@ -15,6 +17,24 @@ _BUDGET = "AWS::Budgets::Budget"
 def test_an_eighth_of_the_size_that_cloudformation_accepts_is_free() -> None:
     size = len(template.body(template.build()).encode())
     assert size <= _CLOUDFORMATION_BYTES * 7 / 8, f"{size} bytes"
+
+
+def tables(resources: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The properties of each table by its logical id."""
+    return {key: one["Properties"] for key, one in resources.items() if one["Type"] == "AWS::DynamoDB::Table"}
+
+
+def test_cloudformation_can_update_a_stack_of_the_last_release() -> None:
+    """It replaces a table for another key, and adds or deletes only one index of a table in an update."""
+    former = tables(yaml.safe_load(LAST_TEMPLATE.read_text(encoding="utf-8"))["Resources"])
+    current = tables(template.build()["Resources"])
+    for name in former.keys() & current.keys():
+        assert current[name]["KeySchema"] == former[name]["KeySchema"], name
+        before, after = (
+            {json.dumps(one, sort_keys=True) for one in table.get("GlobalSecondaryIndexes", ())}
+            for table in (former[name], current[name])
+        )
+        assert len(before ^ after) <= 1, name
 
 
 class Client:

@@ -1,6 +1,7 @@
 """Two releases of the service side by side on one local engine, each in a process of its own.
 
-`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases/last.zip`: the code that ships.
+`python -m tests.reliability.releases COMMIT` archives a release in `tests/releases`: the code that ships in `last.zip`,
+its template in `last.yaml`.
 """
 
 import json
@@ -23,6 +24,7 @@ from tests.api import Answer, Api
 from tests.reliability.engine_fixture import client
 
 LAST = Path(__file__).parents[1] / "releases" / "last.zip"
+LAST_TEMPLATE = LAST.with_suffix(".yaml")
 _PROCESS = Path(__file__).parent / "release_process.py"
 
 
@@ -170,8 +172,11 @@ class EventSources:
 
 def main() -> None:
     """Archive the release of a commit."""
-    command = ["git", "archive", "--format=zip", f"--output={LAST}", sys.argv[1], "app.py", "chalicelib"]
-    sys.exit(subprocess.run(command, cwd=children.ROOT, check=False).returncode)
+    commit = sys.argv[1]
+    code = ["git", "archive", "--format=zip", f"--output={LAST}", commit, "app.py", "chalicelib"]
+    subprocess.run(code, cwd=children.ROOT, check=True)
+    template = ["git", "show", f"{commit}:infra/template.yaml"]
+    LAST_TEMPLATE.write_bytes(subprocess.run(template, cwd=children.ROOT, check=True, stdout=subprocess.PIPE).stdout)
 
 
 if __name__ == "__main__":
