@@ -115,7 +115,7 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
     click.echo('  .venv/bin/python -m infra.cams workspace create --name "My company"')
     if sentence := layouts.next_step(layout, stage_name):
         click.echo(f"\n{sentence}")
-    click.echo(f"\n{operator_email.notice(cloudformation, name)}")
+    click.echo(f"\n{operator_email.notice(session.client, name)}")
     return is_first
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import click
@@ -18,6 +18,8 @@ import click
 from infra.deploy import stack, stage
 
 _EMAIL, _BUDGET = "AlarmsEmail", "MonthlyBudget"
+# The statuses of a stack that no deployment has updated yet.
+_NEW = (None, *stack.NEVER_CREATED, "CREATE_COMPLETE", "IMPORT_COMPLETE")
 # One address, without a display name, quotes or comments. SNS accepts no others.
 _ADDRESS = re.compile(r"[^\s@\"'(),:;<>\[\\\]]{1,64}@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
 
@@ -36,24 +38,37 @@ def problems(settings: stage.Settings, stage_name: str) -> Iterator[str]:
 def parameters(cloudformation: Any, name: str, settings: stage.Settings) -> dict[str, str]:
     """Return the parameters of the stack that the settings determine.
 
-    Asks for the address if neither the settings nor the stack have one, and somebody can answer.
+    The first deployment asks for the address if neither the settings nor the stack have one, and it runs in a terminal.
     """
     wanted = {}
     if "alarms_email" in settings:
         wanted[_EMAIL] = str(settings["alarms_email"])
-    elif not stack.parameters_of(cloudformation, name, (_EMAIL,)).get(_EMAIL):
+    elif stack.status(cloudformation, name) in _NEW and not _email(cloudformation, name):
         wanted[_EMAIL] = _ask()
     if "monthly_budget" in settings:
         wanted[_BUDGET] = str(settings["monthly_budget"])
     return wanted
 
 
-def notice(cloudformation: Any, name: str) -> str:
-    """Return a sentence that names who is notified of alarms."""
-    email = stack.parameters_of(cloudformation, name, (_EMAIL,)).get(_EMAIL)
-    if email:
-        return f"Alarms go to {email}. If it has not confirmed yet: AWS has sent it a mail with a link."
-    return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
+def notice(sdk: Callable[[str], Any], name: str) -> str:
+    """Return who is notified of alarms, and how to confirm the subscription of an address."""
+    email = _email(sdk("cloudformation"), name)
+    if not email:
+        return 'Alarms notify nobody: set "alarms_email" of the stage in .chalice/config.json, and deploy again.'
+    topic = stack.outputs(sdk("cloudformation"), name)["AlarmsTopicArn"]
+    pages = sdk("sns").get_paginator("list_subscriptions_by_topic").paginate(TopicArn=topic)
+    subscribed = [one for page in pages for one in page["Subscriptions"] if one["Endpoint"].lower() == email.lower()]
+    # AWS deletes a subscription that is not confirmed within days, and CloudFormation does not create it again.
+    if any(one["SubscriptionArn"].startswith("arn:") for one in subscribed):
+        return f"Alarms go to {email}."
+    return (
+        f"Alarms do not reach {email} until it is confirmed: follow the link in the mail from AWS. For another mail, "
+        f"run `aws sns subscribe --topic-arn {topic} --protocol email --notification-endpoint {email}`."
+    )
+
+
+def _email(cloudformation: Any, name: str) -> str:
+    return stack.parameters_of(cloudformation, name, (_EMAIL,)).get(_EMAIL, "")
 
 
 def _ask() -> str:

@@ -7,11 +7,15 @@ import pytest
 
 from infra.deploy import operator_email, stack
 
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:cams-prod-alarms"
+
 
 @pytest.fixture
 def deployed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The parameters of the deployed stack."""
+    """The parameters of the stack, which no deployment has updated yet."""
     parameters: dict[str, str] = {}
+    monkeypatch.setattr(stack, "status", lambda *_: "CREATE_COMPLETE")
+    monkeypatch.setattr(stack, "outputs", lambda *_: {"AlarmsTopicArn": TOPIC})
     monkeypatch.setattr(stack, "parameters_of", lambda *_: parameters)
     return parameters
 
@@ -23,6 +27,20 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     monkeypatch.setattr(click, "prompt", lambda *_, **__: typed.pop(0))
     return typed
+
+
+def notice(*subscriptions: tuple[str, str]) -> str:
+    """The notice, with these addresses and ARNs of subscriptions."""
+    listed = [{"Endpoint": address, "SubscriptionArn": arn} for address, arn in subscriptions]
+
+    class Sns:
+        def get_paginator(self, _: str) -> Any:
+            return self
+
+        def paginate(self, **_: str) -> Any:
+            return [{"Subscriptions": listed}]
+
+    return operator_email.notice(lambda _: Sns(), "cams-prod")
 
 
 def wanted(settings: dict[str, Any]) -> dict[str, str]:
@@ -61,13 +79,43 @@ def test_enter_skips_the_question(deployed: dict[str, str], answers: list[str]) 
 def test_without_a_terminal_nothing_is_asked(deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     assert wanted({}) == {"AlarmsEmail": ""}
-    assert operator_email.notice(None, "cams-prod").startswith('Alarms notify nobody: set "alarms_email"')
+    assert notice().startswith('Alarms notify nobody: set "alarms_email"')
 
 
 def test_a_deployed_address_is_kept_without_a_question(deployed: dict[str, str], answers: list[str]) -> None:
     deployed["AlarmsEmail"] = "ops@example.com"
     assert wanted({}) == {}
-    assert operator_email.notice(None, "cams-prod").startswith("Alarms go to ops@example.com.")
+    assert notice(("ops@example.com", f"{TOPIC}:1")) == "Alarms go to ops@example.com."
+
+
+@pytest.mark.parametrize(
+    "subscriptions",
+    [
+        (),
+        (("ops@example.com", "PendingConfirmation"),),
+        (("another@example.com", "arn:1"), ("ops@example.com", "Deleted")),
+    ],
+    ids=["expired", "pending", "deleted"],
+)
+def test_an_address_that_is_not_confirmed_is_reported_with_the_command(
+    deployed: dict[str, str], subscriptions: tuple[tuple[str, str], ...]
+) -> None:
+    """AWS deletes an unconfirmed subscription after some days."""
+    deployed["AlarmsEmail"] = "ops@example.com"
+    sentence = notice(*subscriptions)
+    assert sentence.startswith("Alarms do not reach ops@example.com until it is confirmed: ")
+    assert (
+        f"`aws sns subscribe --topic-arn {TOPIC} --protocol email --notification-endpoint ops@example.com`" in sentence
+    )
+
+
+@pytest.mark.parametrize(("status", "asks"), [(None, 1), ("ROLLBACK_COMPLETE", 1), ("UPDATE_COMPLETE", 0)])
+def test_only_the_first_deployment_asks(
+    status: str | None, asks: int, deployed: dict[str, str], answers: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stack, "status", lambda *_: status)
+    answers += ["ops@example.com"]
+    assert len(wanted({})) == asks
 
 
 def test_a_setting_wins(deployed: dict[str, str]) -> None:
