@@ -14,7 +14,7 @@ from chalicelib import clock, ids, storage
 from chalicelib.agents.store import AgentRow
 from chalicelib.analytics import counts, hours
 from chalicelib.clients.store import ClientRow
-from chalicelib.conversations import tallies
+from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.store import ConversationRow
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
@@ -153,9 +153,8 @@ def check_counts(visit: Visit) -> Iterator[str]:
 
     for kind, function in _await(visit, _COUNTS, kinds):
         yield f"The {kind} of the tour were not counted: check the log of {visit.stage.name}-{function}."
-    now = clock.to_datetime(clock.seconds())
-    quarter = [storage.key(workspace_id, tour.AGENT), f"{now:%Y-%m-%d}", now.hour * 4 + now.minute // 15]
-    yield from _invoke(visit, "count_conversations", json.dumps(quarter))
+    agent, quarters = storage.key(workspace_id, tour.AGENT), listing.list_quarters(workspace_id, tour.AGENT)
+    yield from _invoke(visit, "count_conversations", *(json.dumps([agent, *one]) for one in quarters))
     if not tallies.list_months(workspace_id, tour.AGENT):
         yield f"{visit.stage.name}-count_conversations counted no conversation of the tour: check its log."
 

@@ -13,6 +13,7 @@ from botocore.exceptions import EndpointConnectionError
 from moto import mock_aws
 
 from chalicelib import __version__, settings, storage
+from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.deploy import event_sources, template
@@ -333,6 +334,21 @@ def test_a_check_that_cannot_finish_is_a_problem(capsys: pytest.CaptureFixture[s
         "    The check `gateway` could not finish: EndpointConnectionError: "
         'Could not connect to the endpoint URL: "https://api.example"',
     ]
+
+
+def test_the_quarter_hour_of_the_tour_is_counted_although_another_one_has_begun(
+    engine: None, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    workspace = workspaces.create("Customer")
+    tour.take(InProcess("", workspace.workspace_key))
+    quarters = [[*one] for one in listing.list_quarters(workspace.workspace_id, tour.AGENT)]
+    assert quarters
+    pass_time(15 * 60)
+    invoked: list[str] = []
+    monkeypatch.setattr(visit, "_invoke", lambda _, name, *messages: invoked.extend(messages) or [])
+    current = visit.Visit(deployed(), workspace, InProcess(""), "", 0.0)
+    assert [*visit.check_counts(current)][-1].startswith("cams-prod-count_conversations counted no conversation")
+    assert [json.loads(one)[1:] for one in invoked] == quarters
 
 
 @pytest.mark.parametrize("seconds", [400, None])
