@@ -27,7 +27,7 @@ Sdk = Callable[..., Any]
 
 _RENEWAL_SECONDS = 1.0
 _WATCH_SECONDS = 5.0
-# A lock that was never taken over expires by the table's TTL.
+# A lock that is neither renewed nor taken over expires by the table's TTL.
 _SECONDS_TO_LIVE = 24 * 3600
 _NOT_HELD = {
     "ConditionExpression": "attribute_not_exists(#request)",
@@ -38,7 +38,7 @@ _AS_SEEN = {
     "ConditionExpression": "#owner = :owner AND renewals = :renewals",
     "ExpressionAttributeNames": {"#owner": "owner"},
 }
-_RENEWED = {"UpdateExpression": "ADD renewals :one"}
+_RENEWED = {"UpdateExpression": "ADD renewals :one SET expires_at = :expiry"}
 
 
 @contextmanager
@@ -76,7 +76,7 @@ def _acquire(dynamodb: Any, lock: dict[str, Any], owner: str, command: str, name
         "owner": {"S": owner},
         "holder": {"S": _holder(command)},
         "renewals": {"N": "0"},
-        "expires_at": {"N": str(int(time.time()) + _SECONDS_TO_LIVE)},
+        "expires_at": _expiry(),
     }
     put = {"TableName": lock["TableName"], "Item": own}
     while not _write(dynamodb.put_item, **put, **_NOT_HELD):
@@ -118,8 +118,8 @@ def _holder(command: str) -> str:
 
 def _renew(dynamodb: Any, lock: dict[str, Any], owner: str, ended: threading.Event) -> None:
     """Renew the lock until the event is set. End the process if another command has taken the lock over."""
-    values = {":owner": {"S": owner}, ":one": {"N": "1"}}
     while not ended.wait(_RENEWAL_SECONDS):
+        values = {":owner": {"S": owner}, ":one": {"N": "1"}, ":expiry": _expiry()}
         try:
             renewed = _write(dynamodb.update_item, **lock, **_OWNED, **_RENEWED, ExpressionAttributeValues=values)
         except (BotoCoreError, ClientError):
@@ -128,6 +128,10 @@ def _renew(dynamodb: Any, lock: dict[str, Any], owner: str, ended: threading.Eve
             # Chalice, a child process, ends with this one.
             sys.stderr.write("Error: Another command has taken over, because this one did not answer for a while.\n")
             os._exit(1)
+
+
+def _expiry() -> dict[str, str]:
+    return {"N": str(int(time.time()) + _SECONDS_TO_LIVE)}
 
 
 def _release(dynamodb: Any, lock: dict[str, Any], owner: str) -> None:

@@ -135,6 +135,16 @@ def test_the_item_is_in_no_index_and_expires(dynamodb: Any) -> None:
     assert not [value for value in item.values() if "B" in value]  # nothing that the sample of a restore decrypts
 
 
+def test_a_run_of_more_than_a_day_keeps_its_lock(dynamodb: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TTL would delete the item of a restore that takes longer."""
+    with hold():
+        (first,) = items(dynamodb)
+        monkeypatch.setattr(time, "time", lambda: int(first["expires_at"]["N"]))
+        time.sleep(0.3)
+        (later,) = items(dynamodb)
+    assert int(later["expires_at"]["N"]) == int(first["expires_at"]["N"]) + 24 * 3600
+
+
 def test_a_stage_without_tables_is_not_locked(dynamodb: Any) -> None:
     with hold(name="cams-new"), hold(name="cams-new"):
         pass
