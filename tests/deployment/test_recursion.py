@@ -1,8 +1,10 @@
 """Recursive loop detection: a deployment switches it off for exactly the functions that send to their own queue."""
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from infra.deploy import recursion
 from infra.deploy.functions import FUNCTIONS
@@ -42,6 +44,25 @@ def test_exactly_the_functions_that_send_to_their_own_queue_may_invoke_themselve
     assert account.loops == dict.fromkeys(CHAINS, "Allow")
     recursion.allow(account, "cams-prod")
     assert account.calls == len(CHAINS)
+
+
+@pytest.mark.parametrize(
+    ("message", "is_known"),
+    [("Unable to determine service/operation name to be authorized", False), ("You are not authorized", True)],
+)
+def test_a_region_without_the_detection_is_left_as_it_is(
+    message: str, is_known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ClientError(
+            {"Error": {"Code": "AccessDeniedException", "Message": message}}, "GetFunctionRecursionConfig"
+        )
+
+    monkeypatch.setattr(Lambda, "get_function_recursion_config", refuse)
+    account = Lambda()
+    with pytest.raises(ClientError, match="not authorized") if is_known else nullcontext():
+        recursion.allow(account, "cams-prod")
+    assert account.calls == 0
 
 
 def test_no_function_invokes_itself_through_another_one() -> None:
