@@ -65,8 +65,14 @@ def reserved(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
 
 
 def effective(deployed: Deployed, operators: Settings) -> dict[str, Any]:
-    """Return the settings to deploy: the operator's, and the deployed ones that they do not mention."""
-    return without_null(merge(deployed.own, operators))
+    """Return the settings to deploy: the operator's, and the deployed ones that they do not mention.
+
+    An empty variable is removed. Chalice, which reads `.chalice/config.json` first, fails for a variable that is null.
+    """
+    settings = without_null(merge(deployed.own, operators))
+    if variables := settings.pop("environment_variables", {}):
+        settings["environment_variables"] = {name: value for name, value in variables.items() if value != ""}
+    return settings
 
 
 def describe(deployed: Deployed, operators: Settings, settings: Settings) -> list[str]:

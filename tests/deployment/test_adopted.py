@@ -130,9 +130,9 @@ def test_settings_of_the_operator_win_and_each_change_is_printed() -> None:
     ]
 
 
-def test_null_removes_a_variable_and_restores_the_default_of_a_setting() -> None:
+def test_an_empty_variable_is_removed_and_null_restores_the_default_of_a_setting() -> None:
     operators = {
-        "environment_variables": {"SECRET": None},
+        "environment_variables": {"SECRET": ""},
         "throttle": None,
         "lambda_architecture": None,
         "lambda_functions": {"deliver": None},

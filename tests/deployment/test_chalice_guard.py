@@ -107,6 +107,30 @@ def test_deploy_and_delete_are_handed_over(
     assert files(project) == before
 
 
+def test_settings_that_remove_others_are_handed_over(project: Path, tmp_path: Path) -> None:
+    """Chalice reads them before it imports the app."""
+    copy = shutil.copytree(project, tmp_path / "project", symlinks=True)
+    defaults = (
+        "throttle",
+        "requests_per_credential",
+        "lambda_architecture",
+        "python_version",
+        "layers",
+        "tags",
+        "xray",
+    )
+    settings = {
+        **dict.fromkeys((*defaults, "subnet_ids", "security_group_ids")),
+        "environment_variables": {"OTHER": ""},
+        "lambda_functions": {"deliver": None, "erase": {"reserved_concurrency": None}},
+    }
+    config = {"version": "2.0", "app_name": "cams", "stages": {"dev": settings}}
+    (copy / ".chalice" / "config.json").write_text(json.dumps(config))
+    ran = chalice(copy, "deploy")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout)[0][-1] == "dev"
+
+
 def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path: Path) -> None:
     names = {"AWS_SESSION_TOKEN": "old", "AWS_DEFAULT_PROFILE": "old", "AWS_PROFILE": "old"}
     ran = chalice(tmp_path, "--project-dir", str(project), "deploy", "--profile", "other", **names)
