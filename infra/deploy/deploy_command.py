@@ -27,6 +27,7 @@ from infra.deploy import (
     stage,
     stage_lock,
     streams,
+    verified,
     verify_command,
 )
 from infra.deploy.command_line import stage_option, step
@@ -45,13 +46,13 @@ class Plan(NamedTuple):
 @stage_option
 def deploy(stage_name: str) -> None:
     """Create or update a stage. Idempotent: after a failure, run it again."""
-    if run(stage_name):
-        click.echo("\nThis was the first deployment of the stage, so it is verified now:")
+    if not run(stage_name):
+        click.echo("\nThe stage has not passed a verification yet, so it is verified now:")
         verify_command.start(Session(), stage_name)
 
 
 def run(stage_name: str) -> bool:
-    """Deploy a stage and print each step; return whether this was its first complete deployment."""
+    """Deploy a stage and print each step; return whether it has ever passed its verification."""
     session, name = Session(), checks.stack_name(stage_name)
     with step("checks"):
         checks.run_all(session, name, stage_name)
@@ -103,7 +104,6 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
         api_id = url.removeprefix("https://").partition(".")[0]
         gateway_responses.put(session.client, api_id, stage_name)
     with step("limits"):
-        is_first = not limits.has_throttle(session.client("apigateway"), api_id, stage_name)
         limits.throttle(session.client("apigateway"), api_id, stage_name, settings)
         if per_credential:
             stack.apply(cloudformation, name, stage_name, {**limited, "ApiId": api_id})
@@ -116,7 +116,7 @@ def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Ma
     if sentence := layouts.next_step(layout, stage_name):
         click.echo(f"\n{sentence}")
     click.echo(f"\n{operator_email.notice(session.client, name)}")
-    return is_first
+    return verified.is_recorded(session.client("dynamodb"), name, api_id)
 
 
 def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:

@@ -75,11 +75,6 @@ def requests_per_credential(settings: Settings) -> int:
     return int(settings.get("requests_per_credential", 0))
 
 
-def has_throttle(gateway: Any, api_id: str, stage_name: str) -> bool:
-    """Return whether the stage has a throttle. A stage that was never deployed completely has none."""
-    return "*/*" in gateway.get_stage(restApiId=api_id, stageName=stage_name).get("methodSettings", {})
-
-
 def throttle(gateway: Any, api_id: str, stage_name: str, settings: Settings) -> bool:
     """Set the throttle of the API's stage. Returns whether it was different."""
     wanted = settings["throttle"]

@@ -14,6 +14,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib import storage
 from chalicelib.workspaces.store import NewWorkspace
+from infra.deploy import verified
 from infra.verify import data, functions, gateway, monitoring, visit, workspace
 from infra.verify.deployment import Deployment, Note, locate
 
@@ -63,6 +64,8 @@ def verify(stage_name: str, only: tuple[str, ...], url: str | None, patience: in
     if problems:
         click.echo(f"\nStage {stage_name} is deployed, but the checks found {_count(problems)}.", err=True)
         sys.exit(1)
+    if not only:
+        verified.record(stage.sdk("dynamodb"), stage.name, stage.api_id)
     click.echo(f"\nStage {stage_name} passed every check.")
 
 

@@ -10,13 +10,14 @@ import boto3
 import click
 import pytest
 from botocore.exceptions import EndpointConnectionError
+from click.testing import CliRunner
 from moto import mock_aws
 
 from chalicelib import __version__, settings, storage
 from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from infra.deploy import event_sources, template
+from infra.deploy import deploy_command, event_sources, template, verified
 from infra.deploy.functions import API, FUNCTIONS, Function
 from infra.deploy.policies import policy
 from infra.verify import command, data, functions, gateway, monitoring, tour, visit
@@ -319,6 +320,32 @@ def test_the_workspace_is_removed_if_a_check_is_interrupted(engine: None, monkey
     with pytest.raises(KeyboardInterrupt):
         command._run(deployed(), ["tour"], 0)
     assert rows() == {}
+
+
+@pytest.mark.parametrize(
+    ("found", "options", "recorded"), [(0, (), True), (1, (), False), (0, ("--only", "tour"), False)]
+)
+def test_only_a_whole_verification_without_problems_is_recorded(
+    found: int, options: tuple[str, ...], recorded: bool, engine: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until then, each deployment verifies the stage. A stage that is created again has another API."""
+    dynamodb = storage.sdk_client("dynamodb")
+    stage = deployed(dynamodb=dynamodb)._replace(name="cams")
+    monkeypatch.setattr(command, "locate", lambda *_: stage)
+    monkeypatch.setattr(command, "_run", lambda *_: found)
+    assert not verified.is_recorded(dynamodb, "cams", "api")
+    CliRunner().invoke(command.verify, ["--stage", "prod", *options])
+    assert verified.is_recorded(dynamodb, "cams", "api") is recorded
+    assert not verified.is_recorded(dynamodb, "cams", "another")
+
+
+@pytest.mark.parametrize("passed", [False, True])
+def test_a_deployment_verifies_a_stage_that_has_not_passed_yet(passed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[str] = []
+    monkeypatch.setattr(deploy_command, "run", lambda _: passed)
+    monkeypatch.setattr("infra.deploy.verify_command.start", lambda _, stage: started.append(stage))
+    CliRunner().invoke(deploy_command.deploy, ["--stage", "prod"])
+    assert started == ([] if passed else ["prod"])
 
 
 def test_a_check_that_cannot_finish_is_a_problem(capsys: pytest.CaptureFixture[str]) -> None:

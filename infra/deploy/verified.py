@@ -1,0 +1,28 @@
+"""The record that a stage has passed its verification, so that a deployment knows whether to begin one.
+
+It is an item next to the lock (`stage_lock`), in the table `idempotency`. It names the API of the stage: a stage that
+was destroyed and deployed again has another one, and is verified again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def is_recorded(dynamodb: Any, name: str, api_id: str) -> bool:
+    """Return whether the stage with the stack `name` and this API has passed a verification."""
+    item = dynamodb.get_item(TableName=_table(name), Key=_key(name), ConsistentRead=True).get("Item", {})
+    return bool(item.get("api") == {"S": api_id})
+
+
+def record(dynamodb: Any, name: str, api_id: str) -> None:
+    """Record that the stage with this API has passed a verification."""
+    dynamodb.put_item(TableName=_table(name), Item={**_key(name), "api": {"S": api_id}})
+
+
+def _table(name: str) -> str:
+    return f"{name}-idempotency"
+
+
+def _key(name: str) -> dict[str, Any]:
+    return {"request": {"S": f"deployment#{name}"}, "part": {"S": "verified"}}
