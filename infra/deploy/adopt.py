@@ -25,7 +25,10 @@ _PERMISSIONS = {ENCRYPTION: "kms:Decrypt", RECEIPTS: "kms:Sign"}
 
 
 def tables(dynamodb: Any, name: str) -> dict[str, str]:
-    """Return the names of the stage's tables that exist, by their logical id. `name` is the stack's."""
+    """Return the names of the stage's tables by their logical id. Raises NotReady if one is missing.
+
+    `name` is the stack's. A deployment would create a missing table again, empty.
+    """
     pages = dynamodb.get_paginator("list_tables").paginate()
     existing = {table for page in pages for table in page["TableNames"]}
     declared = {
@@ -33,7 +36,15 @@ def tables(dynamodb: Any, name: str) -> dict[str, str]:
         for logical_id, one in template.build()["Resources"].items()
         if one["Type"] == "AWS::DynamoDB::Table"
     }
-    return {logical_id: table for logical_id, table in declared.items() if table in existing}
+    missing = sorted({*declared.values()} - existing)
+    if len(missing) == len(declared):
+        raise NotReady(f"There are no tables of {name} in this account and region.")
+    if missing:
+        raise NotReady(
+            f"These tables of {name} are missing: {', '.join(missing)}. Restore them from their last backups, or use "
+            "the version that was deployed if it has no such tables; then repeat."
+        )
+    return declared
 
 
 def keys(sdk: Sdk, name: str) -> dict[str, str]:

@@ -6,8 +6,10 @@ import click
 from boto3.session import Session
 
 from infra.deploy import adopt as adoption
-from infra.deploy import checks, sample_process, stack, stage_lock
+from infra.deploy import checks, recovery, sample_process, stack, stage_lock
 from infra.deploy.command_line import stage_option, step
+
+_BEFORE_DEPLOYMENT = (*stack.NEVER_CREATED, "IMPORT_COMPLETE")
 
 
 @click.command()
@@ -20,18 +22,19 @@ def adopt(stage_name: str) -> None:
     state = stack.status(session.client("cloudformation"), name)
     if reason := stack.blocking_reason(state, name):
         raise checks.NotReady(reason)
-    if state not in (None, *stack.NEVER_CREATED):
+    if state not in (None, *_BEFORE_DEPLOYMENT):
         raise checks.NotReady(f"The stack {name} exists ({state}): run `chalice deploy --stage {stage_name}`.")
     with step("checks"):
         tables = adoption.tables(session.client("dynamodb"), name)
-        if not tables:
-            raise checks.NotReady(f"There are no tables of {name} in this account and region.")
         arns = adoption.keys(session.client, name)
     if adoption.RECEIPTS not in arns:
         click.echo("    The key of the receipts is gone; the deployment creates another. Keep the old public key.")
     with stage_lock.hold(session.client, name, f"adopt --stage {stage_name}"):
-        with step("stack"):
-            adoption.import_stack(session.client, name, stage_name, arns)
+        with step("settings"):  # of tables that were restored from backups
+            recovery.apply_settings(session.client("dynamodb"), name)
+        if state != "IMPORT_COMPLETE":
+            with step("stack"):
+                adoption.import_stack(session.client, name, stage_name, arns)
         with step("sample"):
             sample_process.run(name, arns[adoption.ENCRYPTION])
     click.echo(

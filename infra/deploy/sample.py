@@ -13,10 +13,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from chalicelib import errors, settings
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.rows import HEAD
 from chalicelib.storage import ConditionFailed, encryption, keyring, layouts, rows, sdk_client
+from infra.deploy import sdk_errors
 from infra.tables import declared, table_name
 
 # The parts of a table that are sampled, by the hash of the partition key: one partition does not fill the sample.
@@ -44,6 +47,8 @@ def main() -> None:
             sys.exit(f"A conversation of {name} lacks a part of its transcript.")
         except errors.Unavailable as error:
             sys.exit(f"A record of {name} cannot be decrypted: {error.message}")
+        except (BotoCoreError, ClientError) as error:
+            sys.exit(f"{name}: {sdk_errors.sentence(error)}")
         found = ", ".join(f"{count} {attribute}" for attribute, count in sorted(decrypted.items()))
         sys.stdout.write(f"{name}: {records} records, decrypted attributes: {found or 'none'}\n")
 

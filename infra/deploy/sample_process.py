@@ -17,6 +17,7 @@ def run(name: str, key_arn: str) -> None:
     command = [sys.executable, "-m", "infra.deploy.sample"]
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise click.ClickException(done.stderr.strip() or done.stdout.strip())
+        lines = done.stderr.strip().splitlines() or [f"The check of the sample ended with {done.returncode}."]
+        raise click.ClickException(lines[-1])  # of a traceback, this is the error
     for line in done.stdout.splitlines():
         click.echo(f"    {line}")

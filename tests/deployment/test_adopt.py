@@ -1,6 +1,7 @@
 """The import of a deleted stack's tables and keys: CloudFormation's documented rules, and how each key is found."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,11 +10,13 @@ import pytest
 from botocore.exceptions import ClientError, WaiterError
 from cfnlint.schema import PROVIDER_SCHEMA_MANAGER
 from click import ClickException
+from click.testing import CliRunner
 from moto import mock_aws
 
 from infra import tables
-from infra.deploy import adopt, stack
+from infra.deploy import adopt, sample_process, stack
 from infra.deploy.checks import NotReady
+from infra.deploy.commands import deployment
 
 NAME = "cams-prod"
 _ROLE = f"{NAME}-erase"
@@ -155,11 +158,38 @@ def test_an_identifier_equals_the_property_of_the_template(change: CloudFormatio
             assert declared.replace("${Name}", NAME) == value
 
 
-def test_a_missing_table_is_left_to_the_deployment(created: dict[str, str]) -> None:
-    boto3.client("dynamodb").delete_table(TableName=f"{NAME}-history")
-    template = imported(CloudFormation(), created)
-    assert "HistoryTable" not in template["Resources"]
-    assert "AgentsTable" in template["Resources"]
+def test_missing_tables_are_named_before_the_import(created: dict[str, str]) -> None:
+    """The deployment would create them again, empty."""
+    for table in ("leads", "history"):
+        boto3.client("dynamodb").delete_table(TableName=f"{NAME}-{table}")
+    cloudformation = CloudFormation()
+    with pytest.raises(NotReady, match=f"^These tables of {NAME} are missing: {NAME}-history, {NAME}-leads. Restore"):
+        imported(cloudformation, created)
+    assert not cloudformation.change
+
+
+def test_an_adoption_that_ended_after_the_import_continues_with_the_sample(
+    created: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for logical_id, arn in created.items():
+        tag(logical_id, arn)
+    sampled: list[str] = []
+    monkeypatch.setattr(stack, "status", lambda *_: "IMPORT_COMPLETE")
+    monkeypatch.setattr(sample_process, "run", lambda *arguments: sampled.extend(arguments))
+    ran = CliRunner().invoke(deployment, ["adopt", "--stage", "prod"])
+    assert ran.exit_code == 0, ran.output
+    assert sampled == [NAME, created[adopt.ENCRYPTION]]
+    assert ran.output.splitlines()[-1].endswith("run `chalice deploy --stage prod`.")
+    dynamodb = boto3.client("dynamodb")
+    assert dynamodb.describe_table(TableName=f"{NAME}-agents")["Table"]["DeletionProtectionEnabled"]
+
+
+def test_the_error_of_the_sample_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    with pytest.raises(ClickException) as failed:
+        sample_process.run(NAME, "arn:aws:kms:eu-west-1:123456789012:key/1")
+    assert re.fullmatch(rf"{NAME}-\w+: AWS cannot be reached: .*", failed.value.message)
 
 
 def test_the_key_of_another_stack_is_used_and_not_imported(created: dict[str, str]) -> None:
