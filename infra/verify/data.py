@@ -85,9 +85,10 @@ def check_queues(stage: Deployment) -> Iterator[str]:
             url = sqs.get_queue_url(QueueName=queue)["QueueUrl"]
             actual = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
         except ClientError as error:
-            if "NonExistentQueue" not in str(error) and "QueueDoesNotExist" not in str(error):
-                raise
-            yield f"The queue {queue} does not exist: {_RESTORE_IT}."
+            if "NonExistentQueue" in str(error) or "QueueDoesNotExist" in str(error):
+                yield f"The queue {queue} does not exist: {_RESTORE_IT}."
+            else:
+                yield f"The queue {queue} cannot be read: {' '.join(str(error).split())}"
             continue
         for member in ("VisibilityTimeout", "MessageRetentionPeriod"):
             if member in properties and actual.get(member) != str(properties[member]):

@@ -120,8 +120,7 @@ def check_webhooks(visit: Visit) -> Iterator[str]:
     path, outcomes = f"/v3/webhooks/{visit.webhook_id}/deliveries?limit=100", dict[str, Any]()
 
     def kinds() -> set[str]:
-        deliveries = (visit.client.send("GET", path).body or {}).get("data", [])
-        outcomes.update({one["type"]: one for one in deliveries if one["status"] in ("delivered", "failed")})
+        outcomes.update({one["type"]: one for one in _list(visit, path) if one["status"] in ("delivered", "failed")})
         return set(outcomes)
 
     for event, function in _await(visit, _EVENTS, kinds):
@@ -136,8 +135,7 @@ def check_history(visit: Visit) -> Iterator[str]:
     """Check that the history lists a change of each kind of record."""
 
     def kinds() -> set[str]:
-        changes = (visit.client.send("GET", "/v3/history?limit=100").body or {}).get("data", [])
-        return {one["resource"].partition("/")[0] for one in changes}
+        return {one["resource"].partition("/")[0] for one in _list(visit, "/v3/history?limit=100")}
 
     for kind, function in _await(visit, _HISTORIES, kinds):
         yield f"The history lists no change of {kind}: check the log of {visit.stage.name}-{function}."
@@ -206,11 +204,32 @@ CHECKS: dict[str, Callable[[Visit], Iterator[str]]] = {
 
 
 def _await(visit: Visit, expected: dict[str, str], kinds: Callable[[], set[str]]) -> Iterator[tuple[str, str]]:
-    """Wait for the expected kinds until the deadline of the visit; yield each missing one with its function."""
-    while (missing := expected.keys() - kinds()) and time.monotonic() < visit.deadline:
+    """Wait for the expected kinds until the deadline of the visit; yield each missing one with its function.
+
+    Raises OSError if the API answers the last request for them with an error.
+    """
+    while True:
+        is_last = time.monotonic() >= visit.deadline
+        try:
+            missing = expected.keys() - kinds()
+            if is_last or not missing:
+                break
+        except OSError:
+            if is_last:
+                raise
         time.sleep(_POLL_SECONDS)
     for name in sorted(missing):
         yield name, expected[name]
+
+
+def _list(visit: Visit, path: str) -> list[dict[str, Any]]:
+    """Return a page of a list. Raises OSError if the response is an error."""
+    response = visit.client.send("GET", path)
+    envelope = response.body if isinstance(response.body, dict) else {}
+    if response.status != 200:
+        raise OSError(f"GET {path} was answered with {response.status} {envelope.get('code')}.")
+    data: list[dict[str, Any]] = envelope["data"]
+    return data
 
 
 def _invoke(visit: Visit, name: str, *messages: str) -> Iterator[str]:

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import boto3
 import click
 import pytest
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 from click.testing import CliRunner
 from moto import mock_aws
 
@@ -210,6 +210,21 @@ def test_each_missing_redrive_policy_is_named(queue: str, sqs: Any) -> None:
     assert problem.startswith(f"The queue cams-{queue} does not move messages to cams-")
 
 
+def test_each_queue_that_refuses_access_is_named(sqs: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = ClientError({"Error": {"Code": "AccessDenied", "Message": "Denied."}}, "GetQueueUrl")
+    find = sqs.get_queue_url
+
+    def refuse(QueueName: str) -> Any:  # noqa: N803 - the parameter of boto3
+        if QueueName in ("cams-cascades", "cams-tallies"):
+            raise refused
+        return find(QueueName=QueueName)
+
+    monkeypatch.setattr(sqs, "get_queue_url", refuse)
+    assert sorted(check_queues(sqs)) == [
+        f"The queue cams-{one} cannot be read: {refused}" for one in ("cascades", "tallies")
+    ]
+
+
 def test_dead_letters_are_a_note(sqs: Any) -> None:
     url = sqs.get_queue_url(QueueName="cams-erasures-dead")["QueueUrl"]
     sqs.send_message(QueueUrl=url, MessageBody="dead")
@@ -391,6 +406,23 @@ def test_the_wait_for_functions_ends_with_their_result_or_after_ten_minutes(
     current, _ = visit.begin(deployed(), new, visit.PATIENCE_SECONDS)
     missing = [*visit._await(current, {"a": "f"}, lambda: {"a"} if seconds and sum(pauses) >= seconds else set())]
     assert (sum(pauses), missing) == ((400, []) if seconds else (600, [("a", "f")]))
+
+
+@pytest.mark.parametrize("check", [visit.check_history, visit.check_webhooks])
+def test_a_refused_list_is_no_missing_change(
+    check: Callable[[visit.Visit], Iterator[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = [Response(429, {}, {"code": "THROTTLED"})] * 2
+    monkeypatch.setattr(Client, "send", lambda *_: answers.pop() if answers else Response(200, {}, {"data": []}))
+    pauses: list[float] = []
+    monkeypatch.setattr("time.sleep", pauses.append)
+    monkeypatch.setattr("time.monotonic", lambda: sum(pauses))
+    current = visit.Visit(deployed(), None, Client("http://localhost"), "1", 1.0)  # type: ignore[arg-type]
+    with pytest.raises(OSError, match=r"GET /v3/\S+ was answered with 429 THROTTLED\."):
+        [*check(current)]
+    answers = [Response(429, {}, {"code": "THROTTLED"})]
+    pauses.clear()
+    assert [*check(current)]  # only missing changes, as the API then answered
 
 
 # ---- the gateway ----------------------------------------------------------------------------------
