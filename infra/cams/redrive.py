@@ -56,10 +56,11 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
 
     Reads the records that each message names, invokes the function with them, and deletes the message when the
     function has processed all of them. Messages about deliveries stay. Can be interrupted and repeated at any time.
-    Ends with status 1 if a message about a stream is left.
+    Ends with status 1 if a message about a stream is left, or if another run, perhaps a killed one, hides messages.
     """
     sqs = storage.sdk_client("sqs")
     url = sqs.get_queue_url(QueueName=queues.name(DEAD_LETTER))["QueueUrl"]
+    hidden = int(_attribute(sqs, url, "ApproximateNumberOfMessagesNotVisible"))
     counts, replayed = Counter[str](), set[tuple[str, str]]()
     with _held_messages(sqs, url) as (messages, delete):
         for message in messages:
@@ -79,7 +80,12 @@ def redrive_streams(is_list: bool, discard_expired: bool) -> None:
             records = f"{letter.number} record{'s' * (letter.number > 1)}"
             click.echo(f"{_sent_at(message)}  {letter.function.name}  {records}  {kind}: {reason}")
     _print_end(sqs, url, counts)
-    if not is_list and counts[_LEFT] + (0 if discard_expired else counts[_EXPIRED]):
+    if hidden:
+        click.echo(
+            f"Messages that another run hides, perhaps a killed one: about {hidden}. Repeat the command in "
+            f"{_HELD_SECONDS // 60} minutes."
+        )
+    if not is_list and hidden + counts[_LEFT] + (0 if discard_expired else counts[_EXPIRED]):
         raise click.exceptions.Exit(1)
 
 
@@ -187,6 +193,10 @@ def _sent_at(message: Message) -> str:
     return clock.iso(int(message["Attributes"]["SentTimestamp"]) // 1000)
 
 
+def _attribute(sqs: Any, url: str, name: str) -> str:
+    return str(sqs.get_queue_attributes(QueueUrl=url, AttributeNames=[name])["Attributes"][name])
+
+
 def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
     """Print the numbers of messages, and the command for those that are not about streams."""
     about_streams = ", ".join(f"{counts[kind]} {kind}" for kind in (_REPLAYED, _EXPIRED, _LEFT))
@@ -194,5 +204,5 @@ def _print_end(sqs: Any, url: str, counts: Counter[str]) -> None:
     if counts[_EXPIRED]:
         click.echo("--discard-expired deletes messages whose records the stream no longer has.")
     if counts[_OTHERS]:
-        arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        arn = _attribute(sqs, url, "QueueArn")
         click.echo(f"Redrive those that are not about streams: aws sqs start-message-move-task --source-arn {arn}")

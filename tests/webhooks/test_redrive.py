@@ -380,6 +380,22 @@ def test_a_run_that_gets_its_own_messages_again_continues_with_the_others(
     assert (awslambda.events, waiting()) == ([changes], [left])
 
 
+def test_messages_that_a_killed_run_hides_are_counted(awslambda: Lambda, changes: list[Record]) -> None:
+    put(batch(changes[:1]), batch(changes[1:]))
+    sqs = storage.sdk_client("sqs")
+    url = sqs.get_queue_url(QueueName=queues.name(stream_batches.DEAD_LETTER))["QueueUrl"]
+    (hidden,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=1, VisibilityTimeout=900)["Messages"]
+    ran = replay()
+    assert ran.exit_code == 1
+    assert ran.output.splitlines()[-2:] == [
+        "1 replayed, 0 expired, 0 left, 0 not about streams.",
+        "Messages that another run hides, perhaps a killed one: about 1. Repeat the command in 15 minutes.",
+    ]
+    sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=hidden["ReceiptHandle"], VisibilityTimeout=0)
+    ran = replay()
+    assert (ran.exit_code, ran.output.splitlines()[-1]) == (0, "1 replayed, 0 expired, 0 left, 0 not about streams.")
+
+
 class Killed(BaseException):
     """The process ends here."""
 
