@@ -1,7 +1,7 @@
 """Chalice's command line in a child process, and everything that changes its behaviour.
 
 The parent calls `run`. The child is `python -m infra.deploy.chalice_process`; it runs in `build/<stage>` and imports
-the app with the stage's environment variables. It stops when the parent dies, because an orphan would go on to create
+the app with the stage's environment variables. It ends when the parent dies or stops, because it would go on to create
 functions and an API next to those of the next deployment. The child imports no `chalicelib` of the checkout.
 """
 
@@ -12,7 +12,9 @@ import os
 import subprocess
 import sys
 import traceback
+from contextlib import suppress
 from pathlib import Path
+from typing import IO, cast
 
 import click
 from boto3.session import Session
@@ -23,6 +25,8 @@ from infra.local import lifeline
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LOG = "chalice.log"
+# Together less than the time for which another command watches the lock of a stopped one (`stage_lock`).
+_BEAT_SECONDS, _LONGEST_SILENCE_SECONDS = 1.0, 3.0
 _EMPTY_APP = 'from chalice import Chalice\n\napp = Chalice(app_name="cams")\n'
 
 
@@ -61,7 +65,7 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
             stderr=subprocess.STDOUT,
         )
         try:
-            code = process.wait()
+            code = _wait(process)
         finally:  # after Ctrl-C: the lock of the stage is held until Chalice has ended
             process.kill()
             process.wait()
@@ -71,6 +75,17 @@ def run(project: Path, verb: str, stage: str, **variables: str) -> str:
     return _last_line(log)
 
 
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Return the status of the child when it has ended. Write to its lifeline until then."""
+    end = cast("IO[bytes]", process.stdin).fileno()
+    while True:
+        try:
+            return process.wait(_BEAT_SECONDS)
+        except subprocess.TimeoutExpired:
+            with suppress(BrokenPipeError):
+                os.write(end, b".")
+
+
 def _last_line(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
     return next((line for line in reversed(lines) if line.strip()), "no output.")
@@ -78,7 +93,7 @@ def _last_line(log: Path) -> str:
 
 def main() -> None:
     """Run Chalice's command line. The last line of the output of a failure is its error."""
-    lifeline.end_with_parent()
+    lifeline.end_with_parent(_LONGEST_SILENCE_SECONDS)
     from chalice.cli import cli
 
     try:

@@ -1,12 +1,14 @@
 """Stops a child process when its parent process dies, however it dies.
 
-The parent holds the write end of the child's standard input and never writes to it. The operating system closes it
-when the parent dies, even after `kill -9`, on every platform. A parent-death signal exists only on Linux.
+The parent holds the write end of the child's standard input. The operating system closes it when the parent dies, even
+after `kill -9`, on every platform. A parent-death signal exists only on Linux. A child that must not outlive a stopped
+parent (SIGSTOP) either also names the longest silence: its parent writes from time to time.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -15,13 +17,17 @@ import time
 _SECONDS_TO_STOP = 10
 
 
-def end_with_parent() -> None:
-    """Send SIGTERM to this process when its parent dies, and exit with 1 if it still runs 10 seconds later."""
-    threading.Thread(target=_watch_standard_input, name="lifeline", daemon=True).start()
+def end_with_parent(silence: float | None = None) -> None:
+    """Send SIGTERM to this process when its parent dies, and exit with 1 if it still runs 10 seconds later.
+
+    Do so as well when the parent has written nothing for `silence` seconds.
+    """
+    threading.Thread(target=_watch_standard_input, args=(silence,), name="lifeline", daemon=True).start()
 
 
-def _watch_standard_input() -> None:
-    while os.read(sys.stdin.fileno(), 1024):
+def _watch_standard_input(silence: float | None) -> None:
+    lifeline = sys.stdin.fileno()
+    while select.select([lifeline], [], [], silence)[0] and os.read(lifeline, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(_SECONDS_TO_STOP)

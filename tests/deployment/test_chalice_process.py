@@ -12,7 +12,7 @@ import click
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.deploy import chalice_process
+from infra.deploy import chalice_process, stage_lock
 from infra.local import children
 
 # Writes its process id, and never ends.
@@ -70,7 +70,9 @@ def test_a_failure_is_one_sentence_and_the_log_has_the_rest(project: Path) -> No
     assert "Traceback" in (project / "chalice.log").read_text()
 
 
-def test_chalice_ends_when_the_deployment_is_killed(project: Path) -> None:
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
+def test_chalice_ends_when_the_deployment_is_killed_or_stopped(project: Path, end: signal.Signals) -> None:
+    """The next command takes the lock of a stopped deployment over after five seconds."""
     (project / "app.py").write_text(_ENDLESS_APP)
     code = f"""
 from pathlib import Path
@@ -83,11 +85,22 @@ chalice_process.run(Path({str(project)!r}), "delete", "dev")
         assert deployment.poll() is None and time.monotonic() < deadline
         time.sleep(0.05)
     chalice = int((project / "pid").read_text())
-    deployment.send_signal(signal.SIGKILL)
-    deployment.wait()
-    while exists(chalice):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    deployment.send_signal(end)
+    stopped = time.monotonic()
+    try:
+        while exists(chalice):
+            assert time.monotonic() < stopped + stage_lock._WATCH_SECONDS - stage_lock._RENEWAL_SECONDS
+            time.sleep(0.05)
+    finally:
+        deployment.kill()
+        deployment.wait()
+
+
+def test_chalice_works_longer_than_the_longest_silence(project: Path) -> None:
+    seconds = chalice_process._LONGEST_SILENCE_SECONDS + 2 * chalice_process._BEAT_SECONDS
+    with (project / "app.py").open("a") as app:
+        app.write(f"import time\ntime.sleep({seconds})\n")
+    chalice_process.run(project, "delete", "dev")
 
 
 def test_the_error_of_the_sdk_is_inside_the_errors_of_chalice() -> None:
