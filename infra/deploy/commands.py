@@ -14,7 +14,7 @@ from infra.deploy.verify_command import verify
 
 
 class Commands(click.Group):
-    """Reports an error of the SDK in one line instead of a traceback."""
+    """Reports an error of the SDK, and an interruption, in one line."""
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command."""
@@ -22,6 +22,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (BotoCoreError, ClientError) as error:
             raise click.ClickException(sdk_errors.sentence(error)) from error
+        except (KeyboardInterrupt, click.Abort) as error:
+            click.echo(err=True)  # after ^C
+            raise click.ClickException("Interrupted: run the command again to complete it.") from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import boto3
+import click
 import pytest
 from botocore.exceptions import NoCredentialsError
 from click.testing import CliRunner
@@ -262,6 +263,16 @@ def test_destroying_an_unknown_stage_fails() -> None:
     answer = CliRunner().invoke(deployment, ["destroy", "--stage", "prod", "--yes"])
     assert answer.exit_code == 1
     assert "There is no stack cams-prod" in answer.output
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, click.Abort], ids=["at work", "at a question"])
+def test_an_interruption_is_one_sentence(interruption: type[BaseException], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: Any) -> None:
+        raise interruption
+
+    monkeypatch.setattr(stack, "status", interrupt)
+    answer = CliRunner().invoke(deployment, ["destroy", "--stage", "prod"])
+    assert (answer.exit_code, answer.output) == (1, "\nError: Interrupted: run the command again to complete it.\n")
 
 
 def test_destroying_asks_for_the_stage_name(monkeypatch: pytest.MonkeyPatch) -> None:
