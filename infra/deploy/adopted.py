@@ -1,10 +1,10 @@
 """The settings of the deployed stage, read from the account.
 
-What `.chalice/config.json` does not mention stays as it is deployed, so a stage can be deployed from any clone. A stage
-that was restored and has no functions yet takes over the settings of the stage that its tables come from.
-
-The account cannot tell the limits that an operator chose from those that a deployment chose, which depend on the size
-of the account. So the stack's parameter `OperatorLimits` holds the operator's.
+What `.chalice/config.json` does not mention stays as it is deployed, so a stage can be deployed from any clone. The
+first step of a deployment writes the operator's settings into the stack's parameter `OperatorSettings`. So the next
+deployment completes what an interrupted one began. Without it, as in a stack that was adopted, the functions tell the
+settings, except the limits: they cannot tell those of the operator from those that depend on the size of the account.
+A stage that was restored takes over the settings of the stage that its tables come from.
 """
 
 from __future__ import annotations
@@ -17,23 +17,41 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from infra.deploy import chalice_state, stack
+from infra.deploy.checks import NotReady
 from infra.deploy.functions import APPLICATION, FUNCTIONS
 from infra.deploy.stage import RESERVED, Settings, is_generated, merge, without_null
 
 Sdk = Callable[[str], Any]
 
-_PARAMETER = "OperatorLimits"
+_PARAMETER = "OperatorSettings"
+# The limit of CloudFormation.
+_PARAMETER_BYTES = 4096
 _LIMITS = ("throttle", "lambda_functions")
+# The stack has a parameter for each.
+_NOTIFICATIONS = ("alarms_email", "monthly_budget")
 # Restored with every stage, and empty in none.
 _ORIGIN_TABLE = "keyring"
+_READABLE = (
+    "environment_variables",
+    "lambda_architecture",
+    "python_version",
+    "requests_per_credential",
+    "layers",
+    "subnet_ids",
+    "security_group_ids",
+    "tags",
+    "xray",
+    *_LIMITS,
+    *_NOTIFICATIONS,
+)
 
 
 @dataclass(frozen=True)
 class Deployed:
     """The settings of the deployed stage, in the form of `.chalice/config.json`.
 
-    `current` has all of them, empty if the stage has no functions. `own` has those that a deployment keeps. `origin` is
-    the stack of another stage that `own` comes from, if any.
+    `current` has those of the functions and the API, empty without functions. `own` has the operator's, which a
+    deployment keeps. `origin` is the stack of another stage that `own` comes from, if any.
     """
 
     current: Settings = field(default_factory=dict)
@@ -43,14 +61,12 @@ class Deployed:
 
 def read(sdk: Sdk, name: str) -> Deployed:
     """Return the settings of the stage with the stack `name`, such as `cams-prod`."""
-    if configuration := _configuration(sdk, name):
-        current = _current(sdk, name, configuration)
-        return Deployed(current, _own(sdk, name, current))
+    current = _current(sdk, name)
+    own = _own(sdk, name, current)
+    if current or own:
+        return Deployed(current, own)
     origin = _origin(sdk("dynamodb"), name)
-    if origin and (configuration := _configuration(sdk, origin)):
-        own = {**_own(sdk, origin, _current(sdk, origin, configuration)), **_notifications(sdk, origin)}
-        return Deployed({}, own, origin)
-    return Deployed()
+    return Deployed({}, _own(sdk, origin, _current(sdk, origin)), origin) if origin else Deployed()
 
 
 def reserved(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
@@ -87,21 +103,6 @@ def describe(deployed: Deployed, operators: Settings, settings: Settings) -> lis
     return lines
 
 
-def loss(deployed: Deployed, operators: Settings) -> str:
-    """Return a text with the settings that are lost with the functions; empty if `.chalice/config.json` has them all.
-
-    Other variables than those of CAMS may contain secrets, so the text has only their names.
-    """
-    lost = _without(deployed.own, _flat(operators, keep_null=True))
-    variables = lost.pop("environment_variables", {})
-    if readable := {key: value for key, value in variables.items() if key.startswith("CAMS_")}:
-        lost["environment_variables"] = readable
-    lines = [json.dumps(lost, indent=2)] if lost else []
-    if others := [key for key in variables if key not in readable]:
-        lines.append(f"the variables {', '.join(others)}, with their values")
-    return "\n".join(lines)
-
-
 def _without(settings: Settings, mentioned: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     """Return the settings whose path is not mentioned, and not below a path that is null."""
     left: dict[str, Any] = {}
@@ -119,18 +120,34 @@ def changes(current: Settings, settings: Settings) -> list[str]:
     """Return a line for each deployed setting that a deployment of `settings` changes; none for a new stage."""
     if not current:
         return []
-    before, after = _flat(current), _flat(settings)
+    before, after = _flat(current), _comparable(_flat(settings))
     return [_line(path, before.get(path), after.get(path)) for path in _paths(before, after)]
 
 
-def parameters(settings: Settings) -> dict[str, str]:
-    """Return the parameter of the stack that holds the limits of the operator."""
-    own = {name: settings[name] for name in _LIMITS if settings.get(name)}
-    return {_PARAMETER: json.dumps(own, separators=(",", ":"), sort_keys=True)}
+def parameters(own: Settings) -> dict[str, str]:
+    """Return the parameter of the stack that holds the operator's settings. Raises NotReady if they are too long."""
+    kept = {name: value for name, value in own.items() if name not in _NOTIFICATIONS}
+    text = json.dumps(kept, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
+    if (size := len(text.encode())) > _PARAMETER_BYTES:
+        raise NotReady(
+            f"The settings of the stage have {size} bytes as JSON, and CloudFormation stores {_PARAMETER_BYTES}: "
+            "shorten the environment variables."
+        )
+    return {_PARAMETER: text}
+
+
+def _comparable(flat: Mapping[tuple[str, ...], Any]) -> dict[tuple[str, ...], Any]:
+    """Return what `_current` reads, too."""
+    return {
+        path: value
+        for path, value in flat.items()
+        if path[0] in _READABLE and (path[0] != "lambda_functions" or path[-1] == RESERVED)
+    }
 
 
 def _paths(before: Mapping[tuple[str, ...], Any], after: Mapping[tuple[str, ...], Any]) -> list[tuple[str, ...]]:
-    return [path for path in {**before, **after} if before.get(path) != after.get(path)]
+    # Without a value is off: 0, false and "" are no change.
+    return [path for path in {**before, **after} if (before.get(path) or None) != (after.get(path) or None)]
 
 
 def _line(path: tuple[str, ...], old: Any, new: Any) -> str:
@@ -155,7 +172,11 @@ def _flat(settings: Settings, keep_null: bool = False) -> dict[tuple[str, ...], 
     return flat
 
 
-def _current(sdk: Sdk, name: str, configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _current(sdk: Sdk, name: str) -> dict[str, Any]:
+    """Return the settings that the functions and the API have; empty without the function behind the API."""
+    configuration = _unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
+    if not configuration:
+        return {}
     variables = configuration.get("Environment", {}).get("Variables", {})
     network = configuration.get("VpcConfig", {})
     stack_parameters = stack.parameters_of(sdk("cloudformation"), name, ("RequestsPerCredential",))
@@ -171,6 +192,7 @@ def _current(sdk: Sdk, name: str, configuration: Mapping[str, Any]) -> dict[str,
         "security_group_ids": network.get("SecurityGroupIds", []),
         "tags": _tags(sdk("lambda"), configuration["FunctionArn"]),
         "xray": configuration.get("TracingConfig", {}).get("Mode") == "Active",
+        **_notifications(sdk, name),
     }
     return {key: value for key, value in settings.items() if value}
 
@@ -182,19 +204,20 @@ def _tags(awslambda: Any, arn: str) -> dict[str, str]:
 
 
 def _notifications(sdk: Sdk, name: str) -> dict[str, Any]:
-    """Return the settings that every stack keeps by itself (`operator_email`), but does not pass on."""
+    """Return the settings that have parameters of their own (`operator_email`)."""
     found = stack.parameters_of(sdk("cloudformation"), name, ("AlarmsEmail", "MonthlyBudget"))
-    email, budget = found.get("AlarmsEmail"), int(found.get("MonthlyBudget") or 0)
-    return {**({"alarms_email": email} if email else {}), **({"monthly_budget": budget} if budget else {})}
+    settings = {"alarms_email": found.get("AlarmsEmail"), "monthly_budget": int(found.get("MonthlyBudget") or 0)}
+    return {key: value for key, value in settings.items() if value}
 
 
 def _own(sdk: Sdk, name: str, current: Settings) -> dict[str, Any]:
-    """Return the current settings without the limits that a deployment chose."""
-    limits = stack.parameters_of(sdk("cloudformation"), name, (_PARAMETER,)).get(_PARAMETER, "{}")
-    chosen = {key: value for key, value in current.items() if key not in _LIMITS}
-    if chosen.get("lambda_architecture") == "x86_64":
-        del chosen["lambda_architecture"]
-    return {**chosen, **json.loads(limits)}
+    """Return the operator's settings; empty for a stage without settings."""
+    if stored := stack.parameters_of(sdk("cloudformation"), name, (_PARAMETER,)).get(_PARAMETER):
+        return {**json.loads(stored), **_notifications(sdk, name)}
+    own = {key: value for key, value in current.items() if key not in _LIMITS}
+    if own.get("lambda_architecture") == "x86_64":
+        del own["lambda_architecture"]
+    return own
 
 
 def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
@@ -205,11 +228,6 @@ def _throttle(gateway: Any, name: str, function_arn: str) -> dict[str, int]:
     if "throttlingRateLimit" not in settings:
         return {}
     return {"rate": int(settings["throttlingRateLimit"]), "burst": int(settings["throttlingBurstLimit"])}
-
-
-def _configuration(sdk: Sdk, name: str) -> dict[str, Any] | None:
-    """Return the configuration of the function behind the API, None without one."""
-    return _unless_missing(sdk("lambda").get_function_configuration, FunctionName=name)
 
 
 def _origin(dynamodb: Any, name: str) -> str:

@@ -59,22 +59,23 @@ def run(stage_name: str) -> bool:
         deployed = adopted.read(session.client, name)
         plan = _plan(session.client("lambda"), stage_name, deployed)
     cloudformation = session.client("cloudformation")
-    alarms = operator_email.parameters(cloudformation, name, plan.own)
+    operators = {**adopted.parameters(plan.own), **operator_email.parameters(cloudformation, name, plan.own)}
     if stack.status(cloudformation, name) in (None, *stack.NEVER_CREATED):
         with step("new stack"):
-            stack.create(cloudformation, name, stage_name)
+            stack.create(cloudformation, name, stage_name, operators)
+            deployed = adopted.read(session.client, name)
     with stage_lock.hold(session.client, name, f"deploy --stage {stage_name}"):
         if adopted.read(session.client, name) != deployed:
             raise checks.NotReady(f"Another run has just changed stage {stage_name}: run the command again.")
-        return _deploy(session, name, stage_name, plan, alarms)
+        return _deploy(session, name, stage_name, plan, operators)
 
 
-def _deploy(session: Session, name: str, stage_name: str, plan: Plan, alarms: Mapping[str, str]) -> bool:
+def _deploy(session: Session, name: str, stage_name: str, plan: Plan, operators: Mapping[str, str]) -> bool:
     layout, settings = layouts.choose(session.client, name, stage_name), plan.settings
     with step("stack"):
         cloudformation, per_credential = session.client("cloudformation"), limits.requests_per_credential(settings)
-        limited = {"RequestsPerCredential": str(per_credential), **adopted.parameters(plan.own)}
-        wanted = {**limited, **alarms, **layouts.parameters(layout)}
+        limited = {"RequestsPerCredential": str(per_credential)}
+        wanted = {**limited, **operators, **layouts.parameters(layout)}
         outputs = stack.apply(cloudformation, name, stage_name, wanted)
         outputs = streams.current_streams(session.client("dynamodb"), name, outputs)
         variables = {**stage.variables(name, outputs), **layouts.variables(layout)}
@@ -126,13 +127,14 @@ def _plan(awslambda: Any, stage_name: str, deployed: adopted.Deployed) -> Plan:
     """
     operators = stage.read(stage_name)
     own = adopted.effective(deployed, operators)
+    # A stage keeps the version that it began with, also when a later release has another default.
+    own["python_version"] = runtimes.version(own)
     checks.check_settings(own, stage_name)
     executions = concurrency.available(awslambda, deployed.current)
     if problem := concurrency.problem(own, executions):
         raise checks.NotReady(problem)
     settings = {
         "lambda_architecture": stage.architecture(own),
-        "python_version": runtimes.version(own),
         **concurrency.with_defaults(own, executions),
     }
     for line in adopted.describe(deployed, operators, settings):

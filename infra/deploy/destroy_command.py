@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from boto3.session import Session
 
-from infra.deploy import adopted, chalice_process, chalice_state, checks, domains, stack, stage, stage_lock, teardown
+from infra.deploy import chalice_process, chalice_state, checks, domains, stack, stage_lock, teardown
 from infra.deploy.command_line import stage_option, step
 
 
@@ -21,8 +21,6 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
     cloudformation = session.client("cloudformation")
     if stack.status(cloudformation, name) is None:
         raise click.ClickException(f"There is no stack {name} in this account and region.")
-    if not delete_data and (lost := adopted.loss(adopted.read(session.client, name), stage.read(stage_name))):
-        click.echo(f"The functions have settings that .chalice/config.json lacks. To keep them, put into it:\n{lost}")
     if not yes:
         scope = "the API, its functions, queues, logs AND ALL DATA" if delete_data else "the API, functions and logs"
         typed = click.prompt(f"This deletes {scope} of stage {stage_name}. Type the stage name to confirm", default="")
@@ -32,7 +30,8 @@ def destroy(stage_name: str, yes: bool, delete_data: bool) -> None:
         _destroy(session, name, stage_name, delete_data=delete_data)
     if not delete_data:
         click.echo(
-            f"\nThe stack {name} keeps the tables and the key. `chalice deploy --stage {stage_name}` reuses them."
+            f"\nThe stack {name} keeps the tables, the key and the settings. "
+            f"`chalice deploy --stage {stage_name}` reuses them."
         )
 
 

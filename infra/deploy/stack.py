@@ -24,7 +24,7 @@ _LONGEST_POLL_SECONDS = 2.0
 _DONE = ("CREATE_COMPLETE", "UPDATE_COMPLETE", "IMPORT_COMPLETE")
 _UPDATABLE = (*_DONE, "UPDATE_ROLLBACK_COMPLETE")
 # What a later operation on the stack keeps unless it sets another value.
-_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion", "AlarmsEmail", "MonthlyBudget")
+_KEPT = ("KeyArn", "StoredLayout", "StoredLayoutVersion", "AlarmsEmail", "MonthlyBudget", "OperatorSettings")
 IDENTIFIERS = {
     "AWS::DynamoDB::Table": "TableName",
     "AWS::KMS::Key": "KeyId",
@@ -57,8 +57,8 @@ def blocking_reason(state: str | None, name: str) -> str | None:
     return f"The stack {name} cannot be updated ({state}): look at its events, delete the stack, then repeat."
 
 
-def create(cloudformation: Any, name: str, stage: str) -> None:
-    """Create the stack, with the defaults of its parameters. Raises ClickException on failure.
+def create(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> None:
+    """Create the stack, with the defaults of its other parameters. Raises ClickException on failure.
 
     If two processes create it at the same time, CloudFormation refuses the second.
     """
@@ -66,14 +66,14 @@ def create(cloudformation: Any, name: str, stage: str) -> None:
         # A failed creation has been rolled back: the stack is empty and can only be deleted.
         delete(cloudformation, name)
     with _reported_conflicts(name):
-        cloudformation.create_stack(**_request(name, stage, {}, protected=False))
+        cloudformation.create_stack(**_request(name, stage, parameters, protected=False))
     _wait(cloudformation, name)
 
 
 def apply(cloudformation: Any, name: str, stage: str, parameters: Mapping[str, str]) -> dict[str, str]:
     """Update the stack to the template; returns its outputs. Raises ClickException on failure.
 
-    The stack keeps its API, its key and its stored layout unless `parameters` has them.
+    The stack keeps its API, and what `_KEPT` names, unless `parameters` has them.
     """
     parameters = {**parameters_of(cloudformation, name, ("ApiId", *_KEPT)), **parameters}
     _update(cloudformation, **_request(name, stage, parameters))

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from infra.deploy import adopted, concurrency
+from infra.deploy import adopted, checks, concurrency
 from infra.deploy.stage import Settings
 
 VARIABLES = {"CAMS_CONSOLE_URL": "https://cams.example.com/console", "SECRET": "the value"}
@@ -19,6 +19,7 @@ OWN: dict[str, Any] = {
     "throttle": {"rate": 50, "burst": 20},
     "lambda_functions": {"deliver": {"reserved_concurrency": 5}, "deliver_slow": {"reserved_concurrency": None}},
 }
+KEPT = {**OWN, "alarms_email": "ops@example.com"}
 ARN = "arn:aws:lambda:eu-west-1:123456789012:function:cams-prod"
 
 
@@ -31,8 +32,13 @@ class Account:
 
     meta = Meta()
 
-    def __init__(self, settings: Settings, *, reserved: dict[str, int] | None = None) -> None:
+    def __init__(
+        self, settings: Settings, own: Settings | None = None, *, reserved: dict[str, int] | None = None
+    ) -> None:
+        """Create an account whose functions have `settings`, and whose stack has those or `own`."""
         self.settings = settings
+        self.function = "cams-prod"
+        self.parameter = json.dumps(settings if own is None else own)
         self.reserved = reserved if reserved is not None else concurrency.reserved(settings)
         self.restored_from = {"cams-copy-keyring": "arn:aws:dynamodb:eu-west-1:1:table/cams-prod-keyring"}
 
@@ -40,7 +46,7 @@ class Account:
         return self
 
     def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803
-        if FunctionName != "cams-prod":
+        if FunctionName != self.function:
             raise missing("ResourceNotFoundException")
         generated = {"CAMS_TABLE_PREFIX": "cams-prod-", "CAMS_STREAM_LEADS": "arn", "CAMS_STORED_LAYOUT": "3"}
         return {
@@ -71,7 +77,9 @@ class Account:
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803
         values = {"RequestsPerCredential": str(self.settings.get("requests_per_credential", 0))}
-        values |= {"AlarmsEmail": "ops@example.com", "MonthlyBudget": "0", **adopted.parameters(self.settings)}
+        values |= {"AlarmsEmail": "ops@example.com", "MonthlyBudget": "0", "OperatorSettings": self.parameter}
+        if StackName != "cams-prod":
+            values = {}
         parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]
         return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": parameters}]}
 
@@ -99,7 +107,7 @@ def deploy(account: Account, operators: Settings, name: str = "cams-prod") -> tu
 
 def test_a_clone_without_settings_keeps_the_deployed_ones() -> None:
     settings, lines = deploy(Account(OWN), {})
-    assert settings == OWN
+    assert settings == KEPT
     (line,) = lines
     assert line.startswith("keeps deployed settings that .chalice/config.json does not have: ")
     assert {"throttle.rate", "environment_variables.SECRET", "lambda_functions.deliver.reserved_concurrency"} <= {
@@ -153,11 +161,9 @@ def test_an_empty_variable_is_removed_and_null_restores_the_default_of_a_setting
 
 def test_what_a_deployment_chose_follows_the_account() -> None:
     chosen = concurrency.with_defaults({}, 500)
-    account = Account({"throttle": chosen["throttle"]}, reserved=concurrency.reserved(chosen))
-    account.settings = {"throttle": chosen["throttle"]}
-    account.describe_stacks = lambda StackName: stack_with("{}")  # type: ignore[method-assign]  # noqa: N803
-    settings, lines = deploy(account, {})
-    assert settings == {"python_version": "3.12"}
+    account = Account({"throttle": chosen["throttle"]}, {}, reserved=concurrency.reserved(chosen))
+    settings, lines = deploy(account, {"python_version": "3.12"})
+    assert settings == {"python_version": "3.12", "alarms_email": "ops@example.com"}
     assert sorted(lines[1:]) == [
         "lambda_functions: deliver.reserved_concurrency 100 -> 200",
         "lambda_functions: deliver_slow.reserved_concurrency 25 -> 50",
@@ -166,9 +172,49 @@ def test_what_a_deployment_chose_follows_the_account() -> None:
     ]
 
 
-def stack_with(limits: str) -> dict[str, Any]:
-    parameter = {"ParameterKey": "OperatorLimits", "ParameterValue": limits}
-    return {"Stacks": [{"StackStatus": "UPDATE_COMPLETE", "Parameters": [parameter]}]}
+def test_an_interrupted_first_deployment_is_completed_with_its_settings() -> None:
+    account = Account({}, OWN)
+    account.function = ""
+    settings, lines = deploy(account, {})
+    assert settings == KEPT
+    (line,) = lines
+    assert line.startswith("keeps deployed settings ")
+
+
+def test_an_interrupted_change_is_completed_with_all_its_settings() -> None:
+    changed = {**OWN, "environment_variables": {"CAMS_CORS_ORIGIN": "*"}, "throttle": {"rate": 66, "burst": 20}}
+    settings, lines = deploy(Account(OWN, changed), {})
+    assert settings == {**changed, "alarms_email": "ops@example.com"}
+    assert sorted(lines[1:]) == [
+        "environment_variables: CAMS_CONSOLE_URL https://cams.example.com/console -> none",
+        "environment_variables: CAMS_CORS_ORIGIN none -> *",
+        "environment_variables: SECRET is removed",
+        "throttle: rate 50 -> 66",
+    ]
+
+
+def test_without_the_parameter_the_functions_tell_the_settings_except_the_limits() -> None:
+    account = Account(OWN)
+    account.parameter = ""
+    assert deploy(account, {})[0] == {
+        key: value for key, value in KEPT.items() if key not in ("throttle", "lambda_functions")
+    }
+
+
+def test_settings_that_the_account_cannot_tell_are_kept_and_not_printed() -> None:
+    own = {**OWN, "lambda_functions": {"erase": {"environment_variables": {"TOKEN": "the value"}}}}
+    settings, lines = deploy(
+        Account(OWN, own, reserved={"deliver": 200, "deliver_slow": 50}), {"unknown": 1, "xray": False}
+    )
+    assert settings == {**own, "alarms_email": "ops@example.com", "unknown": 1, "xray": False}
+    (line,) = lines
+    assert "lambda_functions.erase.environment_variables.TOKEN" in line
+    assert "the value" not in line
+
+
+def test_settings_that_are_too_long_for_the_stack_are_refused() -> None:
+    with pytest.raises(checks.NotReady, match="have 5034 bytes as JSON, and CloudFormation stores 4096: shorten"):
+        adopted.parameters({"environment_variables": {"A": "ä" * 2500}})
 
 
 def test_a_new_stage_has_no_deployed_settings() -> None:
@@ -178,7 +224,7 @@ def test_a_new_stage_has_no_deployed_settings() -> None:
 
 def test_a_restored_stage_takes_over_the_settings_of_the_other_one() -> None:
     settings, lines = deploy(Account(OWN), {"throttle": {"rate": 5}}, "cams-copy")
-    assert settings == {**OWN, "throttle": {"rate": 5, "burst": 20}, "alarms_email": "ops@example.com"}
+    assert settings == {**KEPT, "throttle": {"rate": 5, "burst": 20}}
     (line,) = lines
     assert line.startswith("keeps settings of cams-prod that .chalice/config.json does not have: ")
 
@@ -192,19 +238,3 @@ def test_another_error_of_the_account_is_raised(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(account, "get_function_configuration", refuse)
     with pytest.raises(ClientError):
         adopted.read(account, "cams-prod")
-
-
-def test_a_deletion_names_the_settings_that_the_file_lacks() -> None:
-    deployed = adopted.read(Account(OWN), "cams-prod")
-    assert adopted.loss(deployed, OWN) == ""
-    assert adopted.loss(deployed, {**OWN, "environment_variables": {"CAMS_CONSOLE_URL": None}}) == (
-        "the variables SECRET, with their values"
-    )
-    text, _, names = adopted.loss(deployed, {"throttle": {"rate": 1}}).rpartition("\n")
-    assert json.loads(text) == {
-        **{key: value for key, value in OWN.items() if key != "throttle"},
-        "throttle": {"burst": 20},
-        "environment_variables": {"CAMS_CONSOLE_URL": VARIABLES["CAMS_CONSOLE_URL"]},
-    }
-    assert "SECRET" in names
-    assert "the value" not in text + names

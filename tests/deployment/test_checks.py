@@ -145,6 +145,23 @@ def test_an_account_that_is_too_small_is_refused_before_anything_is_created(monk
     assert boto3.client("cloudformation").list_stacks()["StackSummaries"] == []
 
 
+def test_a_new_stack_is_created_with_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is lost if the deployment is interrupted before its first update of the stack."""
+    settings = {"lambda_architecture": "arm64", "alarms_email": "ops@example.com", "monthly_budget": 9}
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(json.dumps({"stages": {"prod": settings}}))
+    parameters: list[dict[str, str]] = []
+    monkeypatch.setattr(concurrency, "available", lambda *_: 1000)
+    monkeypatch.setattr(stack, "create", lambda *arguments: parameters.append(arguments[-1]) or sys.exit(9))
+    assert CliRunner().invoke(deployment, ["deploy", "--stage", "prod"]).exit_code == 9
+    assert parameters == [
+        {
+            "OperatorSettings": '{"lambda_architecture":"arm64","python_version":"3.13"}',
+            "AlarmsEmail": "ops@example.com",
+            "MonthlyBudget": "9",
+        }
+    ]
+
+
 def test_settings_for_mail_may_be_in_the_file_and_in_the_account() -> None:
     variables = {"CAMS_MAIL_SENDER": "cams@example.com"}
     (stage.CHALICE_DIRECTORY / "config.json").write_text(

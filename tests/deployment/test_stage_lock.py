@@ -195,7 +195,7 @@ def test_a_conflict_of_two_first_deployments_is_one_sentence(code: str, text: st
 
     sentence = "Another operation on the stack cams-dev is running: wait until it has finished, then repeat."
     for change in (
-        lambda: stack.create(Client(), "cams-dev", "dev"),
+        lambda: stack.create(Client(), "cams-dev", "dev", {}),
         lambda: stack.apply(Client(), "cams-dev", "dev", {}),
     ):
         with pytest.raises(click.ClickException) as failed:
