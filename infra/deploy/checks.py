@@ -18,7 +18,7 @@ from boto3.session import Session
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
-from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, stack, stage
+from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, setting_types, stack, stage
 from infra.deploy.functions import APPLICATION, FUNCTIONS
 from infra.package import wheels
 from infra.tables import declared
@@ -65,13 +65,13 @@ def check_settings(settings: stage.Settings, stage_name: str) -> None:
 
 
 def _check_limits(settings: stage.Settings, stage_name: str) -> None:
+    modules = (setting_types, limits, operator_email, runtimes)
+    for problem in (one for module in modules for one in module.problems(settings, stage_name)):
+        raise NotReady(problem)
     architecture = stage.architecture(settings)
     if architecture not in wheels.PLATFORMS:
         known = " or ".join(sorted(wheels.PLATFORMS))
         raise NotReady(f"lambda_architecture of stage {stage_name} is {architecture!r}: use {known}.")
-    modules = (limits, operator_email, runtimes)
-    for problem in (one for module in modules for one in module.problems(settings, stage_name)):
-        raise NotReady(problem)
 
 
 def require_cloud(session: Session) -> None:

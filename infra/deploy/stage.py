@@ -12,6 +12,8 @@ from email.utils import parseaddr
 from pathlib import Path
 from typing import Any
 
+import click
+
 from infra.deploy.functions import APPLICATION, FUNCTIONS
 from infra.deploy.policies import Outputs, policy, stream_output
 
@@ -38,10 +40,22 @@ _DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in FUNCTIONS if 
 
 
 def read(stage: str) -> dict[str, Any]:
-    """Return the operator's settings of a stage. Like Chalice, use the settings for all stages as defaults."""
-    config: dict[str, Any] = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))
+    """Return the operator's settings of a stage. Like Chalice, use the settings for all stages as defaults.
+
+    Raises ClickException if the file is malformed.
+    """
+    try:
+        config = json.loads((CHALICE_DIRECTORY / _CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise click.ClickException(f".chalice/{_CONFIG} cannot be read: {error}.") from error
+    stages = config.get("stages", {}) if isinstance(config, dict) else None
+    own = stages.get(stage, {}) if isinstance(stages, dict) else None
+    if not isinstance(own, dict):
+        raise click.ClickException(f'.chalice/{_CONFIG} is no object such as {{"stages": {{"{stage}": {{}}}}}}.')
+    if config.get("app_name", APPLICATION) != APPLICATION:
+        raise click.ClickException(f'.chalice/{_CONFIG} has another "app_name": set it to "{APPLICATION}".')
     of_all = {key: value for key, value in config.items() if key not in ("version", "app_name", "stages")}
-    return _without_generated(merge(of_all, config["stages"].get(stage, {})))
+    return _without_generated(merge(of_all, own))
 
 
 def merge(base: Settings, preferred: Settings) -> dict[str, Any]:

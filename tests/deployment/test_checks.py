@@ -127,6 +127,53 @@ def test_an_unknown_architecture_is_reported() -> None:
     assert "is 'arm': use arm64 or x86_64" in failure(lambda_architecture="arm")
 
 
+@pytest.mark.parametrize(
+    ("settings", "place"),
+    [
+        ({"environment_variables": []}, "environment_variables"),
+        ({"environment_variables": {"A": True}}, "environment_variables"),
+        ({"tags": "x"}, "tags"),
+        ({"tags": {"team": 1}}, "tags"),
+        ({"layers": "x"}, "layers"),
+        ({"subnet_ids": [1]}, "subnet_ids"),
+        ({"security_group_ids": {}}, "security_group_ids"),
+        ({"xray": "yes"}, "xray"),
+        ({"python_version": 3.13}, "python_version"),
+        ({"lambda_architecture": []}, "lambda_architecture"),
+        ({"lambda_functions": {"erase": {"tags": 1}}}, "lambda_functions.erase.tags"),
+    ],
+)
+def test_a_setting_of_another_type_is_reported(settings: dict[str, Any], place: str) -> None:
+    assert failure(**settings).startswith(f"{place} of stage prod has another type: use ")
+
+
+def test_a_setting_without_effect_is_reported() -> None:
+    assert failure(lambda_memory_size=4000).startswith("lambda_memory_size of stage prod is set by CAMS")
+    assert "remove it" in failure(lambda_functions={"erase": {"lambda_timeout": 9}})
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{", ".chalice/config.json cannot be read: "),
+        ("[]", ".chalice/config.json is no object such as "),
+        ('{"stages": []}', ".chalice/config.json is no object such as "),
+        ('{"stages": {"prod": null}}', ".chalice/config.json is no object such as "),
+        ('{"app_name": "other", "stages": {}}', '.chalice/config.json has another "app_name": set it to "cams".'),
+    ],
+)
+def test_a_malformed_file_is_reported(text: str, sentence: str) -> None:
+    (stage.CHALICE_DIRECTORY / "config.json").write_text(text)
+    with pytest.raises(click.ClickException) as caught:
+        stage.read("prod")
+    assert caught.value.message.startswith(sentence)
+
+
+def test_a_file_without_stages_has_the_settings_of_all() -> None:
+    (stage.CHALICE_DIRECTORY / "config.json").write_text('{"xray": true}')
+    assert stage.read("prod") == {"xray": True}
+
+
 def test_an_invalid_limit_is_reported() -> None:
     assert "throttle.rate of stage prod is 0: " in failure(throttle={"rate": 0})
 

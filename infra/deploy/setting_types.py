@@ -1,0 +1,49 @@
+"""The types of the settings in `.chalice/config.json` that no other module checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from infra.deploy.stage import Settings
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+_TEXTS = (_are_texts, 'an object whose values are texts, such as {"NAME": "value"}')
+_LIST = (_is_list, "a list of texts")
+_TYPES: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "environment_variables": _TEXTS,
+    "tags": _TEXTS,
+    "layers": _LIST,
+    "subnet_ids": _LIST,
+    "security_group_ids": _LIST,
+    "lambda_architecture": (_is_text, "a text"),
+    "python_version": (_is_text, 'a text, such as "3.13"'),
+    "xray": (lambda value: isinstance(value, bool), "true or false"),
+}
+# A deployment replaces these, so a value of the operator would have no effect.
+_DECLARED = ("lambda_memory_size", "lambda_timeout", "iam_policy_file")
+
+
+def problems(settings: Settings, stage_name: str) -> Iterator[str]:
+    """Yield a sentence for each setting of another type, which may be a secret; and for one that has no effect."""
+    functions = settings.get("lambda_functions")
+    own = functions.items() if isinstance(functions, dict) else ()
+    for place, part in [("", settings), *((f"lambda_functions.{name}.", one) for name, one in own)]:
+        for name, value in part.items() if isinstance(part, dict) else ():
+            is_valid, description = _TYPES.get(name, (None, ""))
+            if is_valid and not is_valid(value):
+                yield f"{place}{name} of stage {stage_name} has another type: use {description}."
+            elif name in _DECLARED:
+                yield f"{place}{name} of stage {stage_name} is set by CAMS (infra/deploy/functions.py): remove it."
