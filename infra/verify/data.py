@@ -50,7 +50,10 @@ def _table_problems(table: str, description: dict[str, Any], properties: dict[st
     if encryption != "ENABLED":
         yield f"The encryption of the table {table} at rest is {encryption}: check the KMS key of the table."
     if not description.get("DeletionProtectionEnabled"):
-        yield f"The table {table} has no deletion protection: run `chalice deploy`."
+        yield (
+            f"The table {table} has no deletion protection: run `aws dynamodb update-table --table-name {table} "
+            "--deletion-protection-enabled`."
+        )
     indexes = {
         one["IndexName"]: one.get("IndexStatus", "ACTIVE") for one in description.get("GlobalSecondaryIndexes") or ()
     }

@@ -13,6 +13,8 @@ from infra.deploy import chalice_state, checks, stack, streams
 from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
+NOT_BY_DEPLOYMENT = "`chalice deploy` does not repair it: docs/operate.md, Verify, Changes behind CloudFormation"
+"""What to do about a change of a resource whose template is unchanged, for which CloudFormation does nothing."""
 
 
 class Note(str):

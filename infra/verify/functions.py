@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from email.utils import parseaddr
 from typing import Any
 
@@ -18,7 +18,8 @@ from infra.verify.deployment import Deployment, Note
 def check_functions(stage: Deployment) -> Iterator[str]:
     """Check that each function is active and has the declared settings, and that all have the same code."""
     configurations = {one.name: _configuration(stage, one) for one in FUNCTIONS}
-    variables = stages.variables(stage.name, stage.outputs)
+    variables = {**_usual_variables(configurations.values()), **stages.variables(stage.name, stage.outputs)}
+    reserved = adopted.reserved(stage.sdk("lambda"), stage.name)
     for function in FUNCTIONS:
         configuration = configurations[function.name]
         deployed = function.deployed_name(stage.name)
@@ -34,12 +35,21 @@ def check_functions(stage: Deployment) -> Iterator[str]:
                 found = configuration[member]
                 yield f"{member} of the function {deployed} is {found}, not {value}: run `chalice deploy`."
         environment = configuration.get("Environment", {}).get("Variables", {})
-        different = sorted(name for name, value in variables.items() if environment.get(name) != value)
+        different = sorted(name for name in {*variables, *environment} if environment.get(name) != variables.get(name))
         if different:
             yield f"The function {deployed} has another value of {', '.join(different)}: run `chalice deploy`."
+        if reserved.get(function.name, {}).get(stages.RESERVED) == 0:
+            yield f"The reserved concurrency of {deployed} is 0, so Lambda never invokes it: run `chalice deploy`."
         if function.sends_to_itself and not recursion.is_allowed(stage.sdk("lambda"), deployed):
             yield f"Lambda would stop {deployed} when it sends messages to its own queue: run `chalice deploy`."
     yield from _mixed_code(stage, [one for one in configurations.values() if one])
+
+
+def _usual_variables(configurations: Iterable[dict[str, Any] | None]) -> dict[str, str | None]:
+    """Return the variables that most functions have: a deployment gives all functions the same."""
+    environments = [one.get("Environment", {}).get("Variables", {}) for one in configurations if one]
+    names = {name for one in environments for name in one}
+    return {name: Counter(one.get(name) for one in environments).most_common(1)[0][0] for name in names}
 
 
 def _mixed_code(stage: Deployment, configurations: list[dict[str, Any]]) -> Iterator[str]:
@@ -60,11 +70,16 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
     for function in FUNCTIONS:
         role = f"{stage.name}-{function.name}"
         try:
-            boundary = iam.get_role(RoleName=role)["Role"].get("PermissionsBoundary")
+            deployed = iam.get_role(RoleName=role)["Role"]
         except iam.exceptions.NoSuchEntityException:
             yield f"The role {role} does not exist: run `chalice deploy`."
             continue
-        if boundary:
+        if not _trusts_lambda(deployed["AssumeRolePolicyDocument"]):
+            yield (
+                f"Lambda may not assume the role {role}: let lambda.amazonaws.com assume it, with "
+                f"`aws iam update-assume-role-policy --role-name {role}`."
+            )
+        if boundary := deployed.get("PermissionsBoundary"):
             yield Note(f"{role} has the permissions boundary {boundary['PermissionsBoundaryArn']}")
         configuration = _configuration(stage, function) or {}
         sender = configuration.get("Environment", {}).get("Variables", {}).get("CAMS_MAIL_SENDER", "")
@@ -77,6 +92,16 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
         attached = [one["PolicyArn"] for one in iam.list_attached_role_policies(RoleName=role)["AttachedPolicies"]]
         for extra in (*sorted(actual - expected), *attached):
             yield f"The role {role} has the permission {extra}, which its function does not need: remove it."
+
+
+def _trusts_lambda(document: Any) -> bool:
+    statements = (json.loads(document) if isinstance(document, str) else document).get("Statement", ())
+    return any(
+        one["Effect"] == "Allow"
+        and isinstance(one.get("Principal"), dict)
+        and "lambda.amazonaws.com" in _as_list(one["Principal"].get("Service", []))
+        for one in statements
+    )
 
 
 def _permissions(document: Any) -> set[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from chalicelib import __version__
-from infra.deploy import gateway_responses
+from infra.deploy import adopted, concurrency, gateway_responses
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment
 
@@ -28,9 +29,21 @@ def check_gateway(stage: Deployment) -> Iterator[str]:
     for kind in gateway_responses.differing(gateway, stage.api_id):
         yield f"The gateway response {kind} of the API is not the declared one: run `chalice deploy`."
     settings = gateway.get_stage(restApiId=stage.api_id, stageName=stage.stage).get("methodSettings", {}).get("*/*", {})
-    for limit in ("throttlingRateLimit", "throttlingBurstLimit"):
-        if settings.get(limit, 0) <= 0:
-            yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `chalice deploy`."
+    missing = [limit for limit in ("throttlingRateLimit", "throttlingBurstLimit") if settings.get(limit, 0) <= 0]
+    for limit in missing:
+        yield f"The stage {stage.stage} of the API {stage.api_id} has no {limit}: run `chalice deploy`."
+    if not missing:
+        yield from _throttle_problems(stage, settings)
+
+
+def _throttle_problems(stage: Deployment, settings: dict[str, Any]) -> Iterator[str]:
+    """Yield a sentence if the throttle is not the operator's, or without one, lower than the default."""
+    deployed = adopted.read(stage.sdk, stage.name)
+    executions = concurrency.available(stage.sdk("lambda"), deployed.current)
+    for name, value in concurrency.with_defaults(deployed.own, executions)["throttle"].items():
+        actual = int(settings[f"throttling{name.title()}Limit"])
+        if actual < value or ("throttle" in deployed.own and actual != value):
+            yield f"The throttle of stage {stage.stage} has the {name} {actual}, not {value}: run `chalice deploy`."
 
 
 def _await_responses(client: Client) -> list[str]:

@@ -1,15 +1,27 @@
-"""The checks of the alarms and of the topic that they notify."""
+"""The checks of the alarms, of the topic that they notify, and of the function that checks the stage."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 from infra.deploy import template
-from infra.verify.deployment import Deployment, Note
+from infra.verify.deployment import NOT_BY_DEPLOYMENT, Deployment, Note
+
+_RULES = (
+    "ComparisonOperator",
+    "DatapointsToAlarm",
+    "EvaluationPeriods",
+    "Period",
+    "Statistic",
+    "Threshold",
+    "TreatMissingData",
+)
 
 
 def check_alarms(stage: Deployment) -> Iterator[str]:
-    """Check that each alarm exists, is enabled and notifies the topic, and note what the operator has to know."""
+    """Check each alarm, its topic and the function that checks the stage; note what the operator has to know."""
     topic = stage.outputs["AlarmsTopicArn"]
     pages = stage.sdk("cloudwatch").get_paginator("describe_alarms").paginate(AlarmNamePrefix=f"{stage.name}-")
     alarms = {one["AlarmName"]: one for page in pages for one in page["MetricAlarms"]}
@@ -17,11 +29,42 @@ def check_alarms(stage: Deployment) -> Iterator[str]:
         name = properties["AlarmName"]["Fn::Sub"].replace("${Name}", stage.name)
         alarm = alarms.get(name)
         if alarm is None:
-            yield f"The alarm {name} does not exist: create it as `infra/deploy/monitoring.py` declares it."
+            yield f"The alarm {name} does not exist. {NOT_BY_DEPLOYMENT}."
+        elif different := _different(alarm, properties):
+            yield f"The alarm {name} has another {', '.join(different)}. {NOT_BY_DEPLOYMENT}."
         elif not alarm["ActionsEnabled"] or topic not in alarm["AlarmActions"]:
             yield f"The alarm {name} does not notify {topic}: run `aws cloudwatch enable-alarm-actions`."
         elif alarm.get("StateValue") == "ALARM":
             yield Note(f"the alarm {name} is ringing: {alarm.get('StateReason', '')}")
+    yield from _check_problems(stage)
+    policy = json.loads(stage.sdk("sns").get_topic_attributes(TopicArn=topic)["Attributes"].get("Policy", "{}"))
+    if any(one["Effect"] == "Deny" and "Condition" not in one for one in policy.get("Statement", ())):
+        yield f"The policy of the topic {topic} denies access, so alarms may notify nobody: remove its Deny statement."
     subscriptions = stage.sdk("sns").list_subscriptions_by_topic(TopicArn=topic)["Subscriptions"]
     if not any(one["SubscriptionArn"].startswith("arn:") for one in subscriptions):
         yield Note(f"nobody receives the alarms: {topic} has no confirmed subscription (docs/operate.md, Deploy)")
+
+
+def _different(alarm: dict[str, Any], declared: dict[str, Any]) -> list[str]:
+    """Return what differs of the properties that decide when the alarm rings, without its metrics."""
+    return [key for key in _RULES if key in declared and alarm.get(key) != declared[key]]
+
+
+def _check_problems(stage: Deployment) -> Iterator[str]:
+    """Yield a sentence if the function that checks the stage every five minutes does not exist or is not invoked."""
+    awslambda, events, check = stage.sdk("lambda"), stage.sdk("events"), f"{stage.name}-check"
+    try:
+        awslambda.get_function_configuration(FunctionName=check)
+    except awslambda.exceptions.ResourceNotFoundException:
+        yield f"The function {check} does not exist. {NOT_BY_DEPLOYMENT}."
+    resource = stage.sdk("cloudformation").describe_stack_resource(
+        StackName=stage.name, LogicalResourceId="CheckSchedule"
+    )
+    rule = resource["StackResourceDetail"]["PhysicalResourceId"]
+    try:
+        state = events.describe_rule(Name=rule)["State"]
+    except events.exceptions.ResourceNotFoundException:
+        yield f"The rule {rule}, which invokes {check}, does not exist. {NOT_BY_DEPLOYMENT}."
+        return
+    if state != "ENABLED":
+        yield f"The rule {rule}, which invokes {check}, is {state}: run `aws events enable-rule --name {rule}`."

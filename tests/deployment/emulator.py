@@ -37,7 +37,7 @@ def extract_aws_action(*arguments: Any, **named: Any) -> str | None:
 def extract_aws_resource(
     service: str, method: str, path: str, headers: Any, body: bytes, query: Any, region: str, account: str
 ) -> str:
-    """The ARN of what a call is about, also of stacks, streams, APIs and new functions."""
+    """The ARN of what a call is about, also of stacks, streams, APIs, new functions and rules."""
     if service == "cloudformation" and (stack := actions._query_param(query, "StackName")):
         name = str(stack).rpartition(":stack/")[2].partition("/")[0]
         return f"arn:aws:cloudformation:{region}:{account}:stack/{name}/id"
@@ -49,6 +49,8 @@ def extract_aws_resource(
         return str(stream)
     if service.startswith("dynamodb") and (iterator := actions._safe_json_field(body, "ShardIterator")):
         return f"arn:aws:dynamodb:{region}:{account}:table/{streams._decode_iterator(iterator)['t']}/stream/any"
+    if service == "events" and (rule := actions._safe_json_field(body, "Name")):
+        return f"arn:aws:events:{region}:{account}:rule/{rule}"
     if service == "dynamodb" and (source := actions._safe_json_field(body, "SourceTableName")):
         return f"arn:aws:dynamodb:{region}:{account}:table/{source}"
     return str(_extract_resource_arn(service, method, path, headers, body, query, region, account))

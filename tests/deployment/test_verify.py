@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import boto3
@@ -17,7 +18,7 @@ from chalicelib import __version__, settings, storage
 from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra import tables
-from infra.deploy import deploy_command, event_sources, template, verified
+from infra.deploy import adopted, deploy_command, event_sources, stage, template, verified
 from infra.deploy.functions import API, FUNCTIONS, Function
 from infra.deploy.policies import policy
 from infra.verify import command, data, functions, gateway, monitoring, tour, visit
@@ -62,13 +63,19 @@ class Configured:
         return {}
 
 
+TRUST = {
+    "Version": "2012-10-17",
+    "Statement": [{"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}],
+}
+
+
 @pytest.fixture
 def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An account with the role of one function, which is then the only one that is checked."""
     monkeypatch.setattr(functions, "FUNCTIONS", (function,))
     with mock_aws():
         client = boto3.client("iam")
-        client.create_role(RoleName=f"cams-prod-{function.name}", AssumeRolePolicyDocument="{}")
+        client.create_role(RoleName=f"cams-prod-{function.name}", AssumeRolePolicyDocument=json.dumps(TRUST))
         put(client, function, policy(function, "cams-prod", OUTPUTS)["Statement"])
         yield client
 
@@ -117,6 +124,70 @@ def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     iam.delete_role_policy(RoleName=role, PolicyName=role)
     iam.delete_role(RoleName=role)
     assert check_permissions(iam) == [f"The role {role} does not exist: run `chalice deploy`."]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+def test_a_role_that_lambda_may_not_assume_is_named(function: Function, iam: Any) -> None:
+    role = f"cams-prod-{function.name}"
+    other = json.dumps(TRUST).replace("lambda.", "ec2.")
+    iam.update_assume_role_policy(RoleName=role, PolicyDocument=other)
+    (problem,) = check_permissions(iam)
+    assert problem.startswith(f"Lambda may not assume the role {role}: ")
+
+
+# ---- the settings of functions --------------------------------------------------------------------
+
+
+class Functions(Configured):
+    """A fake Lambda client with the functions of a deployment."""
+
+    def __init__(self) -> None:
+        variables = stage.variables("cams-prod", OUTPUTS)
+        others = {"CAMS_STORED_LAYOUT": "2", "CAMS_CORS_ORIGIN": "https://example.com"}
+        self.reserved: dict[str, int] = {}
+        self.deployed: dict[str, dict[str, Any]] = {
+            one.deployed_name("cams-prod"): {
+                "FunctionName": one.deployed_name("cams-prod"),
+                "MemorySize": one.memory_mb,
+                "Timeout": one.timeout_seconds,
+                "CodeSha256": "1",
+                "Runtime": "python3.13",
+                "Environment": {"Variables": {**variables, **others}},
+            }
+            for one in FUNCTIONS
+        }
+
+    def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        return self.deployed[FunctionName]
+
+    def get_function_concurrency(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
+        value = self.reserved.get(FunctionName)
+        return {} if value is None else {"ReservedConcurrentExecutions": value}
+
+    def get_function_recursion_config(self, **_: str) -> dict[str, str]:
+        return {"RecursiveLoop": "Allow"}
+
+
+def check_functions(account: Functions) -> list[str]:
+    return problems(functions.check_functions(deployed(**{"lambda": account})))
+
+
+@pytest.mark.parametrize("name", ["CAMS_STORED_LAYOUT", "CAMS_CORS_ORIGIN", "CAMS_WEBHOOK_ALLOW_PRIVATE"])
+def test_another_variable_of_one_function_is_named(name: str) -> None:
+    account = Functions()
+    assert check_functions(account) == []
+    account.deployed["cams-prod-erase"]["Environment"]["Variables"][name] = "another"
+    assert check_functions(account) == [
+        f"The function cams-prod-erase has another value of {name}: run `chalice deploy`."
+    ]
+
+
+def test_a_function_that_cannot_run_is_named() -> None:
+    account = Functions()
+    account.reserved = {"cams-prod-erase": 0, "cams-prod-deliver": 20}
+    assert check_functions(account) == [
+        "The reserved concurrency of cams-prod-erase is 0, so Lambda never invokes it: run `chalice deploy`."
+    ]
 
 
 # ---- event source mappings ------------------------------------------------------------------------
@@ -237,7 +308,8 @@ def test_dead_letters_are_a_note(sqs: Any) -> None:
 def test_tables_without_their_protection_are_named(engine: None) -> None:
     dynamodb = storage.sdk_client("dynamodb")
     found = problems(data.check_tables(deployed(dynamodb=dynamodb)._replace(name="cams")))
-    assert "The table cams-agents has no deletion protection: run `chalice deploy`." in found
+    command = "aws dynamodb update-table --table-name cams-agents --deletion-protection-enabled"
+    assert f"The table cams-agents has no deletion protection: run `{command}`." in found
     assert "The table cams-agents has no point-in-time recovery: enable it, because `make restore` needs it." in found
     assert len(found) == 2 * len(tables.declared("AWS::DynamoDB::Table"))  # TTL, streams and indexes are complete
 
@@ -246,17 +318,61 @@ def test_a_missing_alarm_and_a_missing_log_group_are_named() -> None:
     with mock_aws():
         cloudwatch, logs, sns = boto3.client("cloudwatch"), boto3.client("logs"), boto3.client("sns")
         topic = sns.create_topic(Name="cams-prod-alarms")["TopicArn"]
-        stage = deployed(cloudwatch=cloudwatch, logs=logs, sns=sns)._replace(outputs={"AlarmsTopicArn": topic})
+        current = deployed(cloudwatch=cloudwatch, logs=logs, sns=sns, **check_clients())._replace(
+            outputs={"AlarmsTopicArn": topic}
+        )
         names = [one["AlarmName"]["Fn::Sub"] for one in template.declared("AWS::CloudWatch::Alarm")]
-        *found, note = monitoring.check_alarms(stage)
+        *found, function, rule, note = monitoring.check_alarms(current)
+        assert function.startswith("The function cams-prod-check does not exist. `chalice deploy` does not repair it")
+        assert rule.startswith("The rule schedule, which invokes cams-prod-check, does not exist. ")
         assert [one.split()[2] for one in found] == [name.replace("${Name}", "cams-prod") for name in names]
         assert (type(note), note) == (
             Note,
             f"nobody receives the alarms: {topic} has no confirmed subscription (docs/operate.md, Deploy)",
         )
         groups = [one["LogGroupName"]["Fn::Sub"] for one in template.declared("AWS::Logs::LogGroup")]
-        missing = [one.split()[3] for one in functions.check_logs(stage)]
+        missing = [one.split()[3] for one in functions.check_logs(current)]
         assert missing == [group.replace("${Name}", "cams-prod") for group in groups]
+
+
+def check_clients() -> dict[str, Any]:
+    """The clients that the check of the function `check` needs, besides those of its alarm."""
+    detail = {"StackResourceDetail": {"PhysicalResourceId": "schedule"}}
+    cloudformation = SimpleNamespace(describe_stack_resource=lambda **_: detail)
+    return {"lambda": boto3.client("lambda"), "events": boto3.client("events"), "cloudformation": cloudformation}
+
+
+def alarms(topic: str) -> list[dict[str, Any]]:
+    """The alarms of a deployment."""
+    own = {"ActionsEnabled": True, "AlarmActions": [topic]}
+    return [
+        {**one, **own, "AlarmName": one["AlarmName"]["Fn::Sub"].replace("${Name}", "cams-prod")}
+        for one in template.declared("AWS::CloudWatch::Alarm")
+    ]
+
+
+def test_an_alarm_with_another_threshold_a_disabled_check_and_a_closed_topic_are_named() -> None:
+    with mock_aws():
+        sns, clients = boto3.client("sns"), check_clients()
+        topic = sns.create_topic(Name="cams-prod-alarms")["TopicArn"]
+        page = {"MetricAlarms": alarms(topic)}
+        paginator = SimpleNamespace(paginate=lambda **_: [page])
+        cloudwatch = SimpleNamespace(get_paginator=lambda _: paginator)
+        clients["lambda"] = Functions()
+        clients["lambda"].deployed["cams-prod-check"] = {}
+        clients["events"].put_rule(Name="schedule", ScheduleExpression="rate(5 minutes)")
+        current = deployed(cloudwatch=cloudwatch, sns=sns, **clients)._replace(outputs={"AlarmsTopicArn": topic})
+        assert problems(monitoring.check_alarms(current)) == []
+        failing = next(one for one in page["MetricAlarms"] if one["AlarmName"] == "cams-prod-ApiFailing")
+        failing["Threshold"] = 1e9
+        clients["events"].disable_rule(Name="schedule")
+        deny = {"Effect": "Deny", "Principal": "*", "Action": "sns:Publish", "Resource": topic}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [deny]})
+        sns.set_topic_attributes(TopicArn=topic, AttributeName="Policy", AttributeValue=policy)
+        alarm, rule, closed = problems(monitoring.check_alarms(current))
+    assert alarm.startswith("The alarm cams-prod-ApiFailing has another Threshold. `chalice deploy` does not repair it")
+    assert rule.endswith(", is DISABLED: run `aws events enable-rule --name schedule`.")
+    assert closed.startswith(f"The policy of the topic {topic} denies access")
 
 
 # ---- the tour and its workspace -------------------------------------------------------------------
@@ -496,6 +612,21 @@ def test_another_version_and_a_missing_throttle_are_named(monkeypatch: pytest.Mo
         for limit in ("throttlingRateLimit", "throttlingBurstLimit")
     ]
     assert "The gateway response THROTTLED of the API is not the declared one: run `chalice deploy`." in found
+
+
+@pytest.mark.parametrize(
+    ("own", "rate", "is_named"),
+    [({}, 1, True), ({}, 1_000, False), ({"throttle": {"rate": 50, "burst": 1_000}}, 1_000, True)],
+)
+def test_a_throttle_that_a_deployment_would_replace_is_named(
+    own: dict[str, Any], rate: int, is_named: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adopted, "read", lambda *_: adopted.Deployed({}, own))
+    settings = {"throttlingRateLimit": float(rate), "throttlingBurstLimit": 1_000}
+    found = [*gateway._throttle_problems(deployed(**{"lambda": Mappings()}), settings)]
+    declared = own.get("throttle", {"rate": 1_000})["rate"]
+    named = [f"The throttle of stage prod has the rate {rate}, not {declared}: run `chalice deploy`."]
+    assert found == (named if is_named else [])
 
 
 def test_a_stage_that_is_not_deployed_is_one_sentence() -> None:
