@@ -107,6 +107,15 @@ def test_what_the_last_deployment_reserved_is_available_again() -> None:
     assert concurrency.available(Account(500), {}) == 500
 
 
+def test_another_stage_lowers_the_defaults_as_documented() -> None:
+    """The numbers of docs/operate.md."""
+    first = concurrency.with_defaults({}, 1_000)
+    second = concurrency.with_defaults({}, concurrency.available(Account(1_000 - 250), {}))
+    unreserved = 1_000 - 250 - sum(concurrency.reserved(second).values())
+    again = concurrency.with_defaults({}, concurrency.available(Account(unreserved), first))
+    assert [one["throttle"]["rate"] for one in (first, second, again)] == [1_000, 750, 813]
+
+
 @pytest.mark.parametrize(("executions", "refused", "warned"), [(5, True, True), (9, True, True), (10, False, True)])
 def test_an_account_that_is_too_small_is_refused(executions: int, refused: bool, warned: bool) -> None:
     assert bool(concurrency.problem({}, executions)) == refused
