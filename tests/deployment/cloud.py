@@ -175,7 +175,9 @@ def environment(directory: Path, port: int) -> dict[str, str]:
         "CAMS_DEPLOY_TO_EMULATOR": "1",
         # By name: the webhook of the verification may have no URL with the address of this machine.
         "CAMS_VERIFY_URL": f"http://localhost:{port}/_aws/execute-api/{{api}}/{{stage}}",
-        "CAMS_VERIFY_PATIENCE": "180",  # the emulator reads a new stream at once
+        "CAMS_VERIFY_PATIENCE": os.environ.get(
+            "CAMS_VERIFY_PATIENCE", "180"
+        ),  # the emulator reads a new stream at once
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": REGION,
