@@ -37,6 +37,9 @@ class Lambda:
         settings = {"MemorySize": function.memory_mb, "Timeout": function.timeout_seconds}
         return {**settings, "FunctionName": name, "CodeSha256": "1", "Runtime": "python3.13"}
 
+    def get_function_concurrency(self, FunctionName: str) -> dict[str, int]:  # noqa: N803 - the parameter of boto3
+        return {}
+
 
 def test_exactly_the_functions_that_send_to_their_own_queue_may_invoke_themselves() -> None:
     account = Lambda()
