@@ -43,7 +43,7 @@ def notice(*subscriptions: tuple[str, str]) -> str:
     return operator_email.notice(lambda _: Sns(), "cams-prod")
 
 
-def wanted(settings: dict[str, Any]) -> dict[str, str]:
+def parameters_for(settings: dict[str, Any]) -> dict[str, str]:
     return operator_email.parameters(None, "cams-prod", settings)
 
 
@@ -68,23 +68,23 @@ def test_an_invalid_budget_is_refused(budget: Any) -> None:
 
 def test_the_first_deployment_asks_until_the_address_is_valid(deployed: dict[str, str], answers: list[str]) -> None:
     answers += ["ops", " ops@example.com "]
-    assert wanted({}) == {"AlarmsEmail": "ops@example.com"}
+    assert parameters_for({}) == {"AlarmsEmail": "ops@example.com"}
 
 
 def test_enter_skips_the_question(deployed: dict[str, str], answers: list[str]) -> None:
     answers += [""]
-    assert wanted({}) == {"AlarmsEmail": ""}
+    assert parameters_for({}) == {"AlarmsEmail": ""}
 
 
 def test_without_a_terminal_nothing_is_asked(deployed: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
-    assert wanted({}) == {"AlarmsEmail": ""}
+    assert parameters_for({}) == {"AlarmsEmail": ""}
     assert notice().startswith('Alarms notify nobody: set "alarms_email"')
 
 
 def test_a_deployed_address_is_kept_without_a_question(deployed: dict[str, str], answers: list[str]) -> None:
     deployed["AlarmsEmail"] = "ops@example.com"
-    assert wanted({}) == {}
+    assert parameters_for({}) == {}
     assert notice(("ops@example.com", f"{TOPIC}:1")) == "Alarms go to ops@example.com."
 
 
@@ -115,9 +115,9 @@ def test_only_the_first_deployment_asks(
 ) -> None:
     monkeypatch.setattr(stack, "status", lambda *_: status)
     answers += ["ops@example.com"]
-    assert len(wanted({})) == asks
+    assert len(parameters_for({})) == asks
 
 
 def test_a_setting_wins(deployed: dict[str, str]) -> None:
     deployed.update(AlarmsEmail="ops@example.com", MonthlyBudget="0")
-    assert wanted({"alarms_email": "", "monthly_budget": 200}) == {"AlarmsEmail": "", "MonthlyBudget": "200"}
+    assert parameters_for({"alarms_email": "", "monthly_budget": 200}) == {"AlarmsEmail": "", "MonthlyBudget": "200"}
