@@ -120,7 +120,7 @@ def _require_supported_options(context: click.Context) -> None:
     if context.params.get("autogen_policy"):
         raise click.ClickException("infra/deploy/functions.py declares the permissions: omit --autogen-policy.")
     if context.params.get("connection_timeout") is not None:
-        raise click.ClickException("A deployment has timeouts of its own: omit --connection-timeout.")
+        raise click.ClickException("A deployment sets its own timeouts: omit --connection-timeout.")
 
 
 def _execute(command: str, context: click.Context) -> NoReturn:

@@ -10,7 +10,7 @@ from app import app
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 
-# The path of a request before the route: a domain of its own, a base path of it, the address of the gateway.
+# The path of a request before the route: a custom domain, its base path, the address of the gateway.
 PREFIXES = ["", "/support", "/support/v1", "/prod"]
 HOST = "cams.host.example"
 PASSWORD = "a long enough password"

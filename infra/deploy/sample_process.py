@@ -12,7 +12,7 @@ from infra.deploy import stage
 
 
 def run(name: str, key_arn: str) -> None:
-    """Decrypt a sample of each table, in a process of its own, because it needs the stage's environment."""
+    """Decrypt a sample of each table, in a separate process, because it needs the stage's environment."""
     environment = {**os.environ, "CAMS_TABLE_PREFIX": f"{name}-", "CAMS_ENCRYPTION_KEY": key_arn}
     command = [sys.executable, "-m", "infra.deploy.sample"]
     done = subprocess.run(command, cwd=stage.ROOT, env=environment, capture_output=True, text=True, check=False)

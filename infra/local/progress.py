@@ -19,6 +19,6 @@ def step(name: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        print(flush=True)  # the error is a line of its own
+        print(flush=True)  # the error starts on a new line
         raise
     print(f" {time.monotonic() - started:.1f} s", flush=True)

@@ -45,7 +45,7 @@ def check_tables(stage: Deployment) -> Iterator[str]:
 def _table_problems(table: str, description: dict[str, Any], properties: dict[str, Any]) -> Iterator[str]:
     if description["TableStatus"] != "ACTIVE":
         yield f"The table {table} is {description['TableStatus']}: wait until it is ACTIVE."
-    # Without a description, DynamoDB encrypts the table with a key of its own.
+    # Without a description, DynamoDB encrypts the table with a key that AWS owns.
     encryption = (description.get("SSEDescription") or {}).get("Status", "ENABLED")
     if encryption != "ENABLED":
         yield f"The encryption of the table {table} at rest is {encryption}: check the KMS key of the table."

@@ -8,7 +8,7 @@ from infra.verify.client import Client, Response
 
 AGENT, PERSON = "support", "ann"
 
-# Texts of the requests, of which the tables may keep none in plain.
+# Texts of the requests. The tables must not contain any of them in plain text.
 TEXTS = ("You help.", "Hello", "bo@example.com", "Acme", "lead@example.com")
 
 

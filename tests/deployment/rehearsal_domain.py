@@ -1,4 +1,4 @@
-"""A domain of its own in front of the API: its requests have another host, and a path without the stage.
+"""A custom domain in front of the API: its requests have another host, and a path without the stage.
 
 Pages of the console are not compared: unlike AWS, the emulator adds the stage to the path in their event
 (tests/test_custom_domain.py has the events of AWS).

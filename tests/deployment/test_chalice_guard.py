@@ -145,7 +145,7 @@ def test_another_directory_and_a_profile_are_handed_over(project: Path, tmp_path
         (["deploy", "--api-gateway-stage", "v1"], "The stage of the API is always called dev: omit "
                                                   "--api-gateway-stage."),
         (["deploy", "--autogen-policy"], "infra/deploy/functions.py declares the permissions: omit --autogen-policy."),
-        (["deploy", "--connection-timeout", "9"], "A deployment has timeouts of its own: omit --connection-timeout."),
+        (["deploy", "--connection-timeout", "9"], "A deployment sets its own timeouts: omit --connection-timeout."),
         (["package", "out"], "`chalice package` does not know tables, key, streams and permissions of a stage: use "
                              "`chalice deploy`."),
         (["dev", "plan"], "`chalice dev plan` does not know tables, key, streams and permissions of a stage: use "
