@@ -73,7 +73,7 @@ check: install
 	.venv/bin/ruff format --check .
 	.venv/bin/ruff check .
 	.venv/bin/mypy --strict
-	@.venv/bin/python -m infra.audit requirements-uv.lock requirements-engine.lock requirements-bench.lock
+	@.venv/bin/python -m infra.audit requirements/uv.lock requirements/engine.lock requirements/bench.lock
 
 format: install
 	.venv/bin/ruff format .
@@ -109,23 +109,23 @@ client: install
 	@.venv/bin/python -m infra.client
 
 install: install-engine
-	@$(INSTALL) .venv requirements-dev.lock
+	@$(INSTALL) .venv requirements/dev.lock
 
 install-run: install-engine install-app
 
 # Installs only what running and deploying need, or keeps an environment that has everything.
 install-app: require-python
-	@$(INSTALL) .venv requirements-run.lock requirements-dev.lock
+	@$(INSTALL) .venv requirements/run.lock requirements/dev.lock
 
 # The engine has its own environment, because it pins another version of botocore than the application.
 install-engine: require-python
-	@$(INSTALL) .venv-engine requirements-engine.lock
+	@$(INSTALL) .venv-engine requirements/engine.lock
 
 require-python:
 	@test -n "$(PYTHON)" || { echo "CAMS needs Python 3.10 or newer; install it, or set PYTHON." >&2; exit 1; }
 
 install-bench: install
-	@$(INSTALL) .venv-bench requirements-bench.lock
+	@$(INSTALL) .venv-bench requirements/bench.lock
 
 INSTALL := $(PYTHON) -m infra.local.install
 
@@ -134,11 +134,11 @@ LOCK := $(PYTHON) -m infra.uv pip compile --quiet --universal --generate-hashes 
   --custom-compile-command "make lock"
 
 lock:
-	$(LOCK) --python-version 3.10 requirements-uv.txt -o requirements-uv.lock
-	$(LOCK) --python-version 3.10 requirements-dev.txt -o requirements-dev.lock
-	$(LOCK) --python-version 3.10 requirements-run.txt -c requirements-dev.lock -o requirements-run.lock
-	$(LOCK) --python-version 3.10 requirements-engine.txt -o requirements-engine.lock
-	$(LOCK) --python-version 3.11 requirements-bench.txt -o requirements-bench.lock
+	$(LOCK) --python-version 3.10 requirements/uv.txt -o requirements/uv.lock
+	$(LOCK) --python-version 3.10 requirements/dev.txt -o requirements/dev.lock
+	$(LOCK) --python-version 3.10 requirements/run.txt -c requirements/dev.lock -o requirements/run.lock
+	$(LOCK) --python-version 3.10 requirements/engine.txt -o requirements/engine.lock
+	$(LOCK) --python-version 3.11 requirements/bench.txt -o requirements/bench.lock
 
 clean:
 	rm -rf .uv .venv .venv-engine .venv-bench tests/clients/node_modules tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache

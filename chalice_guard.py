@@ -41,7 +41,7 @@ _CREDENTIALS = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_DEFAULT_PROFILE",
 )
-_LOCKS = ("requirements-run.lock", "requirements-dev.lock")
+_LOCKS = ("requirements/run.lock", "requirements/dev.lock")
 _PYTHON_VERSIONS = ((3, 10), (3, 14))
 
 

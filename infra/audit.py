@@ -1,6 +1,6 @@
 """Audits the packages of the lock files for known vulnerabilities, with pip-audit.
 
-    python -m infra.audit requirements-dev.lock ...
+    python -m infra.audit requirements/dev.lock ...
 
 Exits with 1 on a known vulnerability and on a failed audit. Without access to vulnerability data, on an offline
 machine or behind a mirror, it prints NOT AUDITED and exits with 0.

@@ -1,4 +1,4 @@
-"""uv in the version that `requirements-uv.lock` names, configured as pip is.
+"""uv in the version that `requirements/uv.lock` names, configured as pip is.
 
     python3 -m infra.uv pip compile ...
 
@@ -24,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-_LOCK = ROOT / "requirements-uv.lock"
+_LOCK = ROOT / "requirements/uv.lock"
 _DIRECTORY = ROOT / ".uv"
 # Later sections take precedence, as in pip.
 _SECTIONS = ("global", "install", ":env:")

@@ -15,7 +15,8 @@ from packaging.utils import canonicalize_name
 from tests.selection import one_of_each
 
 ROOT = Path(__file__).parent.parent
-FILES = ["requirements-uv", "requirements-run", "requirements-dev", "requirements-engine", "requirements-bench"]
+LOCKS = ROOT / "requirements"
+FILES = ["uv", "run", "dev", "engine", "bench"]
 
 
 def wanted(file: Path) -> list[Requirement]:
@@ -51,8 +52,8 @@ def imported(source: Path) -> list[str]:
 @pytest.mark.parametrize("name", FILES)
 @one_of_each(lambda: None)
 def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> None:
-    lock = locked(ROOT / f"{name}.lock")
-    for requirement in wanted(ROOT / f"{name}.txt"):
+    lock = locked(LOCKS / f"{name}.lock")
+    for requirement in wanted(LOCKS / f"{name}.txt"):
         (pin,) = requirement.specifier
         assert pin.operator == "=="
         assert pin.version in lock[canonicalize_name(requirement.name)], requirement.name
@@ -61,15 +62,15 @@ def test_every_requirement_is_pinned_and_locked_at_that_version(name: str) -> No
 @pytest.mark.parametrize("name", FILES)
 @one_of_each(lambda: None)
 def test_every_locked_package_has_hashes_and_no_source_url(name: str) -> None:
-    text = (ROOT / f"{name}.lock").read_text(encoding="utf-8")
+    text = (LOCKS / f"{name}.lock").read_text(encoding="utf-8")
     entries = re.split(r"\n(?=\S)", re.sub(r"^#.*\n", "", text, flags=re.MULTILINE).strip())
     for entry in entries:
         assert re.fullmatch(r"\S+==[^\\]+(\\\n    --hash=sha256:[0-9a-f]{64} ?)+", entry), entry.splitlines()[0]
 
 
-@pytest.mark.parametrize("larger", ["requirements-dev", "requirements-bench"])
+@pytest.mark.parametrize("larger", ["dev", "bench"])
 def test_every_lock_has_the_same_runtime_versions(larger: str) -> None:
-    run, more = (locked(ROOT / f"{name}.lock") for name in ("requirements-run", larger))
+    run, more = (locked(LOCKS / f"{name}.lock") for name in ("run", larger))
     # A lock for fewer Python versions may have one of two package versions.
     assert [name for name, versions in run.items() if not versions & more.get(name, set())] == []
 
@@ -80,14 +81,14 @@ def test_the_lock_of_the_local_run_has_all_its_imports() -> None:
         sources += (ROOT / folder).rglob("*.py")
     modules = {name.partition(".")[0] for source in sources for name in imported(source)}
     packages = metadata.packages_distributions()
-    run, engine = (locked(ROOT / f"requirements-{name}.lock") for name in ("run", "engine"))
+    run, engine = (locked(LOCKS / f"{name}.lock") for name in ("run", "engine"))
     installed = {canonicalize_name(name) for module in modules for name in packages.get(module, [])}
     assert installed <= run.keys() | engine.keys()
     assert {"chalice", "boto3", "click", "pyyaml"} <= installed
 
 
 def test_the_installed_packages_match_the_lock() -> None:
-    lock = locked(ROOT / "requirements-dev.lock")
+    lock = locked(LOCKS / "dev.lock")
     for distribution in metadata.distributions():
         name = canonicalize_name(distribution.metadata["Name"])
         assert name in {"pip", "setuptools"} or distribution.version in lock.get(name, set()), name

@@ -30,3 +30,8 @@ def test_the_workflow_runs_the_gate() -> None:
     workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8"))
     steps = [step for job in workflow["jobs"].values() for step in job["steps"]]
     assert [step["run"] for step in steps if "run" in step] == [".ci/run"]
+
+
+def test_the_root_has_few_files() -> None:
+    files = [path.name for path in ROOT.iterdir() if path.is_file() and path.name != ".git"]
+    assert len(files) <= 14, files

@@ -1,7 +1,7 @@
 """The measured packages. Each has its own directory, and a process imports only from there.
 
 The packages of the peers and of the bare SDK equal a `pip install --target` of their requirements, in the versions of
-`requirements-bench.lock`. They stay in `build/` for the next run. The CAMS package is the deployed one, built in each
+`requirements/bench.lock`. They stay in `build/` for the next run. The CAMS package is the deployed one, built in each
 run.
 """
 
@@ -117,7 +117,7 @@ def _install(
     made = Package(place, 0)
     place.mkdir()
     (place / "requirements.txt").write_text("\n".join(requirements), encoding="utf-8")
-    for file in select(wheels.of(place / "requirements.txt", wheels.HERE, build.ROOT / "requirements-bench.lock")):
+    for file in select(wheels.of(place / "requirements.txt", wheels.HERE, build.ROOT / "requirements/bench.lock")):
         (made.sources / file.path).parent.mkdir(parents=True, exist_ok=True)
         (made.sources / file.path).write_bytes(file.content)
     shutil.make_archive(str(place / "package"), "zip", made.sources)

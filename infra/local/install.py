@@ -1,6 +1,6 @@
 """Creates a virtual environment from a lock file, once, and shows how far it is.
 
-    python3 -m infra.local.install .venv requirements-run.lock [requirements-dev.lock ...]
+    python3 -m infra.local.install .venv requirements/run.lock [requirements/dev.lock ...]
 
 The lock names every package with its version and the hashes of its wheels (`make lock` writes it); what has another
 hash, or is no wheel and would run code to be built, is not installed. Does nothing when the environment was made by the

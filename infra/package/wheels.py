@@ -20,7 +20,7 @@ PLATFORMS = {"x86_64": "x86_64-manylinux2014", "arm64": "aarch64-manylinux2014"}
 LAMBDA = PLATFORMS["x86_64"]
 # The platform of this machine.
 HERE = ""
-LOCK = uv.ROOT / "requirements-dev.lock"
+LOCK = uv.ROOT / "requirements/dev.lock"
 # What uv adds to the files of the wheels, besides the commands in `bin`.
 _OF_THE_INSTALLATION = {".lock", "INSTALLER", "RECORD", "REQUESTED", "uv_cache.json"}
 
@@ -64,6 +64,6 @@ def _unpack(directory: Path, requirements: Path, platform: str, lock: Path, pyth
     reason = ran.stderr.partition("error: ")[2].partition("\n\nhint: ")[0]
     raise BuildError(
         f"The packages of {requirements.name} cannot be had for {platform or 'this machine'} and Python {python} as "
-        f"{lock.name} has them: "
+        f"{lock.parent.name}/{lock.name} has them: "
         f"{' '.join(reason.split())[:500]}"
     )

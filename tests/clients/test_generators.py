@@ -133,7 +133,7 @@ def test_schemathesis_finds_nothing_in_a_run(run: Run, tmp_path: Path) -> None: 
         *(
             SCRIPTS / "schemathesis",
             "--config-file",
-            ROOT / "schemathesis.toml",
+            HERE / "schemathesis.toml",
             "run",
             f"http://127.0.0.1:{run.port}/openapi.json",
             *headers,

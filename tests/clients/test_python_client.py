@@ -37,7 +37,7 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = folder / "bin" / "python"
     for line in (
         ("venv", "--clear", "--python", sys.executable, folder),
-        ("pip", "install", "--python", found, "--constraints", ROOT / "requirements-dev.lock", wheel),
+        ("pip", "install", "--python", found, "--constraints", ROOT / "requirements/dev.lock", wheel),
     ):
         command, environment = uv.command(*map(str, line))
         done = subprocess.run(command, env=environment, capture_output=True, text=True)

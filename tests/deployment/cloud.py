@@ -32,9 +32,8 @@ _SHIPPED = (
     "chalice_guard.py",
     "chalicelib",
     "infra",
+    "requirements",
     "requirements.txt",
-    "requirements-dev.lock",
-    "requirements-uv.lock",
 )
 _SERVICES = (
     "apigateway",
