@@ -18,7 +18,7 @@ from botocore.config import Config
 
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import jump, store, tallies
+from chalicelib.conversations import page_position, store, tallies
 from chalicelib.conversations.state import State, empty
 from chalicelib.http import auth
 from chalicelib.storage import Document, client, keyring
@@ -132,10 +132,10 @@ def remove(to: Tenant, numbers: Sequence[int]) -> None:
 def tally(to: Tenant, numbers: Iterable[int]) -> None:
     """Replace the tallies by those of a tenant that has the conversations with these numbers."""
     counts: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
-    for quarter in (jump.quarter_of(conversation_id(number)) for number in numbers):
+    for quarter in (page_position.quarter_of(conversation_id(number)) for number in numbers):
         counts[tallies._DAY, quarter.day][quarter.number] += 1
         counts[tallies._MONTH, quarter.month][quarter.day_number] += 1
-    lengths = {tallies._DAY: jump.QUARTERS, tallies._MONTH: tallies._DAYS}
+    lengths = {tallies._DAY: page_position.QUARTERS, tallies._MONTH: tallies._DAYS}
     storage.delete_many(tallies.batch_to_delete(to.workspace_id, AGENT, 1_000))
     with storage.unit_of_work() as unit:
         rows = [

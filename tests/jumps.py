@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from chalicelib import ids
-from chalicelib.conversations import jump
+from chalicelib.conversations import page_position
 from chalicelib.conversations.listing import PAGE_SIZE
 
 SIZE = PAGE_SIZE + 1
@@ -25,10 +25,10 @@ class PageCost(NamedTuple):
 
 def tallied(times: list[int]) -> tuple[list[tuple[str, list[int]]], dict[str, list[int]]]:
     """The tallies of all months, newest first, and of all days, for these times of creation."""
-    days: dict[str, list[int]] = defaultdict(lambda: [0] * jump.QUARTERS)
+    days: dict[str, list[int]] = defaultdict(lambda: [0] * page_position.QUARTERS)
     months: dict[str, list[int]] = defaultdict(lambda: [0] * 31)
     for time in times:
-        quarter = jump.quarter_of(ids.id_at(time, 0))
+        quarter = page_position.quarter_of(ids.id_at(time, 0))
         days[quarter.day][quarter.number] += 1
         months[quarter.month][quarter.day_number] += 1
     return sorted(months.items(), reverse=True), days
@@ -38,10 +38,17 @@ def worst_page(count: int, every: int) -> PageCost:
     """The highest costs of each `every`th page of a year's conversations, eight times as many at noon as at night."""
     chance = random.Random(14)
     year = [NOVEMBER - (one + 1) * DAY for one in range(365)]
-    weights = [4.5 - 3.5 * math.cos(2 * math.pi * quarter / jump.QUARTERS) for quarter in range(jump.QUARTERS)]
-    quarters = chance.choices(range(jump.QUARTERS), weights, k=count)
+    weights = [
+        4.5 - 3.5 * math.cos(2 * math.pi * quarter / page_position.QUARTERS)
+        for quarter in range(page_position.QUARTERS)
+    ]
+    quarters = chance.choices(range(page_position.QUARTERS), weights, k=count)
     times = [
-        (chance.choice(year) + quarter * jump.QUARTER_MILLISECONDS + chance.randrange(jump.QUARTER_MILLISECONDS))
+        (
+            chance.choice(year)
+            + quarter * page_position.QUARTER_MILLISECONDS
+            + chance.randrange(page_position.QUARTER_MILLISECONDS)
+        )
         for quarter in quarters
     ]
     months, days = tallied(times)
@@ -50,9 +57,9 @@ def worst_page(count: int, every: int) -> PageCost:
 
 
 def _cost(months: list[tuple[str, list[int]]], days: dict[str, list[int]], depth: int) -> PageCost:
-    day = jump.find_day(months, depth)
+    day = page_position.find_day(months, depth)
     assert day
-    found = jump.find_jump(day, days[day.day], SIZE)
+    found = page_position.find_jump(day, days[day.day], SIZE)
     assert found
     older = found.skip + max(0, SIZE - found.newer)
     reads = [_units(entries * _ENTRY) for entries in (found.newer, older) if entries]

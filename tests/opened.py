@@ -13,7 +13,7 @@ from moto.sqs.models import sqs_backends
 
 from chalicelib import storage
 from chalicelib.conversations import store as conversations
-from chalicelib.storage import answers, encryption
+from chalicelib.storage import encryption, stored_responses
 from chalicelib.storage.rows import associated_data
 from tests import moto_tables
 
@@ -71,7 +71,7 @@ def _open(table: str, keys: list[str], name: str, sealed: bytes, item: Item) -> 
 def _open_pieces(keys: list[str]) -> str:
     """The body of the answer that a piece belongs to; pieces without an answer are put together by their write."""
     writing = storage.split_key(keys[1])[0]
-    rows = storage.query(answers.PieceRow, keys[0], answers.PieceRow.part.startswith(f"{writing}#"))
+    rows = storage.query(stored_responses.PieceRow, keys[0], stored_responses.PieceRow.part.startswith(f"{writing}#"))
     sealed = b"".join(row.piece for row in rows)
     place = associated_data("idempotency", [keys[0], "answer"], "body")
     return encryption.unseal(rows[0].workspace_id, place, sealed).decode()

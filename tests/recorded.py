@@ -21,7 +21,7 @@ from click.testing import CliRunner
 from chalicelib import clock, storage
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.engine import shared_engine
 from tests.moto_tables import items, tables

@@ -16,8 +16,8 @@ from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
 from chalicelib.ids import new_id
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import drawing
-from infra.cams.commands import cams
+from infra.operator import drawing
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
 

@@ -16,7 +16,7 @@ from chalicelib.analytics import counts, hours
 from chalicelib.analytics.counts import DayRow
 from chalicelib.analytics.hours import Happened
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import prices
+from infra.operator import prices
 from tests.api import Api
 from tests.capacity import Meter, metered
 from tests.old_agents import create_old_agent

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from chalicelib import clock, storage
 from chalicelib.webhooks import signature
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
 from infra.demo import fill, plan, receiver, texts
 from infra.demo.plan import Talk, Visit
 from infra.local.children import RunError
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.console.browser import Browser

@@ -20,11 +20,11 @@ from botocore.client import BaseClient
 from moto.sqs.models import sqs_backends
 
 from chalicelib import clock, errors, storage
-from chalicelib.conversations import parts
+from chalicelib.conversations import leftovers
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.erasures import erasing, functions, kinds, receipt, store
 from chalicelib.erasures.person import Person
-from chalicelib.storage import answers
+from chalicelib.storage import stored_responses
 from chalicelib.webhooks import events, ledger
 from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables, opened
@@ -369,12 +369,14 @@ def test_the_index_of_stored_responses_has_every_item_once_in_16_partitions(
 ) -> None:
     keyed_requests(workspace, 100)
     keyed_requests(other_workspace, 1)
-    stored = {row.keys for row in storage.scan(answers.PieceRow, answers.PieceRow.request.exists())}
+    stored = {row.keys for row in storage.scan(stored_responses.PieceRow, stored_responses.PieceRow.request.exists())}
     own = {keys for keys in stored if keys[0].startswith(f"{workspace.workspace_id}#")}
-    listed = [row.keys for row in answers.list_all(workspace.workspace_id)]
+    listed = [row.keys for row in stored_responses.list_all(workspace.workspace_id)]
     assert len(listed) == len(own) > 100
     assert {*listed} == own < stored
-    assert answers.shards("w") == sorted({answers.shard_of(storage.key("w", f"{number:x}0")) for number in range(16)})
+    assert stored_responses.shards("w") == sorted(
+        {stored_responses.shard_of(storage.key("w", f"{number:x}0")) for number in range(16)}
+    )
 
 
 def test_a_stored_response_is_found_on_any_page_of_the_index(
@@ -502,7 +504,7 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
         body = {**state_body("Hello"), "metadata": {"userEmail": "zara@example.com"}}
         assert api.post(f"/agents/support/interact/{number}/state", body).status == 200
     erasure_id = begin(api, **ZARA)
-    real, passed = parts.clear, [0]
+    real, passed = leftovers.clear, [0]
 
     def clear(conversation: str) -> None:
         """Each takes eight seconds: those of the deletion, or the later ones."""
@@ -512,7 +514,7 @@ def test_many_conversations_of_a_person_are_removed_in_bounded_steps(
         times.append(times[-1] + (8 if is_deletion else 0))
 
     times = [0.0]
-    monkeypatch.setattr(parts, "clear", clear)
+    monkeypatch.setattr(leftovers, "clear", clear)
     monkeypatch.setattr(clock, "monotonic", lambda: times[-1])
     longest = 0.0
     while taken := messages():

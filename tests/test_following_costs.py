@@ -12,7 +12,7 @@ import pytest
 from chalicelib import clock, ids, queues, storage
 from chalicelib.analytics.hours import Happened
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import prices
+from infra.operator import prices
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.capacity import Meter, metered

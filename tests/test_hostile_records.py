@@ -31,8 +31,8 @@ from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
 from infra.deploy.functions import FUNCTIONS, Function
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.builders import webhook_body
 from tests.operations import populate

@@ -418,5 +418,5 @@ def test_a_key_of_a_request_that_changes_nothing_costs_two_look_ups(
 
 def test_the_repr_of_a_row_shows_only_its_workspace(world: World) -> None:
     world.send(TOOL, KEY)
-    row = idempotency.AnswerRow.from_raw_data(stored()[TABLE][0])
-    assert repr(row) == f"AnswerRow({row.workspace_id})"
+    row = idempotency.StoredResponseRow.from_raw_data(stored()[TABLE][0])
+    assert repr(row) == f"StoredResponseRow({row.workspace_id})"

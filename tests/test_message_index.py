@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import message_index, parts, store, turns
+from chalicelib.conversations import leftovers, message_index, store, turns
 from chalicelib.conversations.rows import PlaceRow
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
@@ -222,7 +222,7 @@ def test_the_removal_of_a_conversation_spares_the_index_of_a_later_one_with_its_
     grow(api, 20)
     assert api.patch(f"{V3}/messages/m4", {"message": {"item": {"text": "Changed"}}}).status == 200
     pass_time(1_000)
-    parts.clear(storage.key(workspace.workspace_id, "support", "ann"))
+    leftovers.clear(storage.key(workspace.workspace_id, "support", "ann"))
     add(api, *range(20))
     assert mids(api) == names(20)
 
@@ -253,7 +253,7 @@ def test_the_removal_of_an_expired_conversation_spares_the_index_of_the_next_one
 
     def extend(*arguments: Any) -> None:
         real(*arguments)
-        parts.clear(key)
+        leftovers.clear(key)
 
     monkeypatch.setattr(message_index, "extend", extend)
     for number in range(100, 120):

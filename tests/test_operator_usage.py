@@ -17,10 +17,10 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.ids import id_at
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import prices, request_lines, usage
-from infra.cams.commands import cams
 from infra.deploy import template
 from infra.local.request_log import Split
+from infra.operator import prices, request_lines, usage
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.console.browser import Browser
 

@@ -14,7 +14,7 @@ from chalicelib.http import files, pages
 from chalicelib.ids import ULID
 from chalicelib.leads.store import LeadRow
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Answer, Api
 from tests.builders import lead_body
 from tests.evidence import refused, stored

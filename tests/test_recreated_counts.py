@@ -14,7 +14,7 @@ from chalicelib.conversations.tallies import TallyRow
 from chalicelib.webhooks import ledger
 from chalicelib.webhooks.functions import tally_deliveries
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.cascades import second_run
 from tests.conftest import PassTime

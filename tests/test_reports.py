@@ -18,7 +18,7 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.conversations import functions as conversations
 from chalicelib.leads import functions as leads
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
 from tests.conftest import PassTime, clear, clear_caches

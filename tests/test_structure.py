@@ -99,7 +99,7 @@ def test_a_sensitive_operation_has_one_home(pattern: str, homes: set[str]) -> No
 
 def test_only_a_list_of_all_workspaces_scans_a_table() -> None:
     """A scan reads the items of all workspaces, so its cost would depend on the loudest one."""
-    modules = [*MODULES, *sorted((ROOT / "infra/cams").rglob("*.py"))]
+    modules = [*MODULES, *sorted((ROOT / "infra/operator").rglob("*.py"))]
     found = {one.relative_to(ROOT).as_posix() for one in modules if re.search(r"\bscan\(|\bScan\b", one.read_text())}
     # The names of DynamoDB's reads; the function itself; its caller.
     assert found == {

@@ -12,12 +12,12 @@ import pytest
 from click.testing import CliRunner
 
 from chalicelib import clock, errors, ids, queues, storage
-from chalicelib.conversations import functions, happened, store, tallies
-from chalicelib.conversations.jump import quarter_of
+from chalicelib.conversations import counted_changes, functions, store, tallies
+from chalicelib.conversations.page_position import quarter_of
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State, empty
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.capacity import metered
 from tests.promises import Shown
@@ -261,7 +261,7 @@ def test_repeated_shuffled_bisected_and_crashing_batches_count_right(
     records += chance.sample(records, len(records) // 5)
     chance.shuffle(records)
     requests: list[str] = []
-    monkeypatch.setattr(happened, "in_record", lambda record: None)  # `tests/test_reports.py`
+    monkeypatch.setattr(counted_changes, "in_record", lambda record: None)  # `tests/test_reports.py`
 
     def send(queue: str, texts: Sequence[str], *rest: Any) -> None:
         if queue == functions.TALLIES:  # not the one that clears what is left of a deleted conversation

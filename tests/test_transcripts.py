@@ -16,8 +16,8 @@ from chalicelib import clock
 from chalicelib.conversations import export, search
 from chalicelib.http import files
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import conversations
-from infra.cams.commands import cams
+from infra.operator import conversations
+from infra.operator.commands import cams
 from tests.api import Api
 
 CONVOS = "/v3/agents/support/convos"

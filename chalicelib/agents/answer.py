@@ -7,7 +7,7 @@ from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store
-from chalicelib.http import auth, etag, privileges, spliced
+from chalicelib.http import auth, etag, json_text, privileges
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
@@ -19,13 +19,13 @@ def with_tools(
     message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
 ) -> Response:
     """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
-    agent = spliced.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))
-    items = (spliced.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
-    whole = spliced.with_list(agent, "tools", items) if found.is_complete else None
+    agent = json_text.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))
+    items = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
+    whole = json_text.with_list(agent, "tools", items) if found.is_complete else None
     if whole is None:
         message += _WITHOUT_TOOLS
     shown = found.tools if whole else [row]  # a tag of its own for the agent without its tools
-    return etag.tagged(spliced.success(message, whole or agent, warnings), row, shown)
+    return etag.tagged(json_text.success(message, whole or agent, warnings), row, shown)
 
 
 def render(row: store.AgentRow) -> Document:

@@ -7,9 +7,9 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import answer, copies, store
-from chalicelib.http import auth, messages, privileges, spliced
+from chalicelib.http import auth, json_text, messages, privileges
 from chalicelib.http.lazy import LazyModule
-from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, operation
+from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
 
 if TYPE_CHECKING:
     from chalicelib.agents import record, templates
@@ -25,7 +25,7 @@ _AROUND = 100
 
 
 @routes.route("/v3/agents/{agent_id}/clone", methods=["POST"])
-@operation(
+@Operation(
     data="record.AgentV3",
     creates=True,
     warns=True,
@@ -45,7 +45,7 @@ def clone_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/template", methods=["GET"])
-@operation(
+@Operation(
     data="record.Template",
     warns=True,
     raises=(errors.NotFound, errors.TooLarge),
@@ -65,11 +65,11 @@ def read_template(agent_id: str) -> Response:
     messages.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
     omitted = templates.omitted(document) if privileges.sees_secrets() else ()
     warnings = [errors.Issue(path=messages.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
-    return spliced.success("Template retrieved successfully", text, warnings)
+    return json_text.success("Template retrieved successfully", text, warnings)
 
 
 @routes.route("/v3/agents/import", methods=["POST"])
-@operation(
+@Operation(
     body="record.TemplateIn",
     data="record.AgentV3",
     creates=True,

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from chalicelib import errors, ids
-from chalicelib.http import exchange, messages, queries
+from chalicelib.http import current_request, messages, queries
 from chalicelib.storage import Document
 
 NAMES = ("q", "starred", "deployed", "sort")
@@ -38,7 +38,7 @@ def requested() -> Filters:
 
 def is_sorted() -> bool:
     """Whether the query has `sort=lastModified`. Raises Invalid for another value."""
-    value = exchange.query_value("sort")
+    value = current_request.query_value("sort")
     if value is not None and value not in ORDERS:
         raise errors.Invalid.member("sort", f"must be {ORDERS[0]}")
     return value is not None

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.agents import answer, store
 from chalicelib.http import auth, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 
@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/orgs/{org_id}/agents", methods=["GET"])
-@operation(
+@Operation(
     data="list[record.AgentV3]",
     query=("limit", "cursor"),
     bounded=True,

@@ -8,7 +8,7 @@ from chalicelib import errors, ids
 from chalicelib.agents import answer, browse, filters, store
 from chalicelib.http import auth, cors, etag, messages, pages, privileges
 from chalicelib.http.lazy import LazyModule
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
@@ -25,7 +25,7 @@ _KEY = f"agent.{privileges.AGENT_KEY}"
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["GET"])
-@operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT")
+@Operation(data="record.AgentV3", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT")
 def read_agent(agent_id: str) -> Response:
     """Read an agent in the v3 form, with its tools.
 
@@ -38,7 +38,7 @@ def read_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents", methods=["GET"])
-@operation(
+@Operation(
     data="list[record.AgentV3]",
     query=("limit", "cursor", *filters.NAMES),
     bounded=True,
@@ -61,7 +61,7 @@ def list_agents() -> Response:
 
 
 @routes.route("/v3/agents", methods=["POST"])
-@operation(
+@Operation(
     body="record.NewAgentIn",
     data="record.AgentV3",
     creates=True,
@@ -89,7 +89,7 @@ def create_agent() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="record.AgentIn",
     data="record.AgentV3",
     warns=True,
@@ -115,8 +115,8 @@ def change_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
-@operation(
-    whole="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT_V2"
+@Operation(
+    bare="record.AgentV2", headers=("If-None-Match",), raises=(errors.NotFound,), examples="agents.READ_AGENT_V2"
 )
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form. The response is the agent itself, without envelope."""
@@ -125,7 +125,7 @@ def read_agent_v2(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
-@operation(
+@Operation(
     body="record.AgentV2",
     data="record.AgentV2",
     warns=True,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chalicelib import clock, errors
 from chalicelib.analytics import hours, series
-from chalicelib.http import exchange, queries
+from chalicelib.http import current_request, queries
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -76,7 +76,7 @@ def requested_zone() -> "ZoneInfo":
     """The time zone that the query parameter `tz` names, UTC without it. Raises Invalid."""
     from zoneinfo import ZoneInfo  # only reports need it
 
-    name = exchange.query_value("tz")
+    name = current_request.query_value("tz")
     name = "UTC" if name is None else name
     try:
         if len(name) > _MAX_ZONE or not _ZONE.fullmatch(name):
@@ -91,7 +91,7 @@ def _unknown_zone() -> errors.Invalid:
 
 
 def _one_of(name: str, values: tuple[str, ...]) -> str | None:
-    value = exchange.query_value(name)
+    value = current_request.query_value(name)
     if value not in (None, *values):
         raise errors.Invalid.member(name, f"must be {', '.join(values[:-1])} or {values[-1]}")
     return value

@@ -8,7 +8,7 @@ from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.analytics import records
 from chalicelib.http import auth, cors, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.analytics import models  # noqa: F401
@@ -19,7 +19,7 @@ _V2, _V3 = ("start_ts", "stop_ts"), ("from", "to")
 
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["GET"], cors=cors.CORS)
-@operation(
+@Operation(
     data="list[models.ConversationAnalytics]",
     query=("limit", "cursor", *_V2),
     bounded=True,
@@ -42,7 +42,7 @@ def list_analytics(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["DELETE"], cors=cors.CORS)
-@operation(
+@Operation(
     data="models.DeletedAnalytics",
     query=("cursor", *_V2),
     requires=_V2,
@@ -61,7 +61,7 @@ def delete_analytics(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["DELETE"])
-@operation(
+@Operation(
     data="models.DeletedAnalytics",
     query=("cursor", *_V3),
     requires=_V3,

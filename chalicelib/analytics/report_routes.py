@@ -8,7 +8,7 @@ from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.analytics import asked, reports
 from chalicelib.http import auth, files
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER
 from chalicelib.organisations import store as organisations
 
@@ -21,7 +21,7 @@ _CSV = (files.MEDIA[files.CSV],)
 
 
 @routes.route("/v3/agents/{agent_id}/analytics", methods=["GET"])
-@operation(
+@Operation(
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,
@@ -47,7 +47,7 @@ def report_agent(agent_id: str) -> Response:
 
 
 @routes.route("/v3/orgs/{org_id}/analytics", methods=["GET"])
-@operation(
+@Operation(
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,
@@ -69,7 +69,7 @@ def report_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v3/analytics", methods=["GET"])
-@operation(
+@Operation(
     data="models.Report",
     files=_CSV,
     query=asked.NAMES,

@@ -8,7 +8,7 @@ from chalicelib import errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
 from chalicelib.http import auth, cors, etag, messages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.analytics import models
@@ -17,7 +17,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["POST"], cors=cors.CORS)
-@operation(
+@Operation(
     body="models.AnalyticsRecord",
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
@@ -37,7 +37,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
-@operation(
+@Operation(
     data="models.AnalyticsRecord",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),

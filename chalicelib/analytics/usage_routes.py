@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib.analytics import asked, usage
 from chalicelib.http import auth, files, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.analytics import models  # noqa: F401
@@ -18,7 +18,7 @@ _COLUMNS = ("agentId", "day", *usage.NAMES)
 
 
 @routes.route("/v3/usage", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Usage]",
     files=(files.MEDIA[files.CSV],),
     query=("limit", "cursor", "from", "to"),

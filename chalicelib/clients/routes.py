@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, ids
 from chalicelib.clients import store
 from chalicelib.http import auth, etag, messages, pages, privileges, queries, references
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 # Upward, because a client names its organisation: its warning and a list need to know whether that exists.
 from chalicelib.organisations import store as organisations
@@ -24,7 +24,7 @@ _SEARCHED = ("name", "email")
 
 
 @routes.route("/v2/clients", methods=["GET"])
-@operation(data="list[models.Client]", query=("limit", "cursor"), examples="clients.LIST_CLIENTS")
+@Operation(data="list[models.Client]", query=("limit", "cursor"), examples="clients.LIST_CLIENTS")
 def list_clients() -> Response:
     """List the clients of the workspace, ordered by id.
 
@@ -36,7 +36,7 @@ def list_clients() -> Response:
 
 
 @routes.route("/v2/clients", methods=["PUT"])
-@operation(
+@Operation(
     body="models.Client",
     data="models.Client",
     creates=True,
@@ -53,7 +53,7 @@ def put_client() -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
-@operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,), examples="clients.READ_CLIENT")
+@Operation(data="models.Client", headers=("If-None-Match",), raises=(errors.NotFound,), examples="clients.READ_CLIENT")
 def read_client(client_id: str) -> Response:
     """Read a client. The response contains `dashboardPassword` as it was sent."""
     row = store.read(auth.caller().workspace_id, client_id)
@@ -61,7 +61,7 @@ def read_client(client_id: str) -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
-@operation(
+@Operation(
     body="models.Client",
     warns=True,
     headers=("If-Match", "If-None-Match"),
@@ -82,14 +82,14 @@ def save_client(client_id: str) -> Response:
 
 
 @routes.route("/v2/clients/{client_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
 def delete_client_v2(client_id: str) -> Response:
     """Delete a client. Another client can then use its email."""
     return _delete(client_id)
 
 
 @routes.route("/v3/clients", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Client]",
     query=("limit", "cursor", "orgId", "q"),
     bounded=True,
@@ -106,7 +106,7 @@ def list_clients_v3() -> Response:
 
 
 @routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Client]",
     query=("limit", "cursor"),
     bounded=True,
@@ -125,7 +125,7 @@ def list_organisation_clients(org_id: str) -> Response:
 
 
 @routes.route("/v3/clients", methods=["POST"])
-@operation(
+@Operation(
     body="models.ClientIn",
     data="models.Client",
     creates=True,
@@ -144,7 +144,7 @@ def create_client() -> Response:
 
 
 @routes.route("/v3/clients/{client_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CLIENT")
 def delete_client(client_id: str) -> Response:
     """Delete a client. Another client can then use its email."""
     return _delete(client_id)

@@ -10,7 +10,7 @@ from chalicelib.console import agent_form, calls, guard, pages, rights, shown
 from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH = "/v3/agents/{agent_id}"
@@ -23,7 +23,7 @@ _MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_0
 @signed_in("/agents")
 def list_agents(session: Session) -> Response:
     """List the agents of the person's organisation, or those of the workspace, which have a search."""
-    asked = {name: exchange.query_value(name) for name in ("q", "starred", "cursor")}
+    asked = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
     found = _list(session, asked)
     following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
     return guard.page(
@@ -138,7 +138,7 @@ def _page(
         left_out=agent_form.fitting(agent).left_out,
         others=[(path, rule) for path, rule in rules if path not in given],
         **_tools(agent),
-        saved=exchange.query_value("saved"),
+        saved=current_request.query_value("saved"),
     )
 
 

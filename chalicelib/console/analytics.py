@@ -11,7 +11,7 @@ from chalicelib.console import guard, overview, pages, periods
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.http import exchange, files
+from chalicelib.http import current_request, files
 from chalicelib.storage import Document
 
 # Every count, those that people look at first.
@@ -25,7 +25,7 @@ _FIELDS = ("agent", "days", "from", "to", "interval", "by", "tz")
 @signed_in("/analytics")
 def read_analytics(session: Session) -> Response:
     """Show the counts of a period with charts and tables, next to those of the period before."""
-    given = {name: exchange.query_value(name) or "" for name in _FIELDS}
+    given = {name: current_request.query_value(name) or "" for name in _FIELDS}
     titles, has_more = overview.shown_agents(session)
     try:
         shown, problem = _report(session, titles, given["agent"]), None
@@ -50,7 +50,7 @@ def read_analytics(session: Session) -> Response:
 def download(session: Session) -> Response:
     """The same as a file: a row for each interval, and for each value of the dimension."""
     wanted = periods.requested()
-    agent_ids = _agents(overview.shown_agents(session).titles, exchange.query_value("agent"))
+    agent_ids = _agents(overview.shown_agents(session).titles, current_request.query_value("agent"))
     found = reports.report(_read(session, agent_ids, wanted), wanted)
     return pages.download("analytics.csv", files.MEDIA[files.CSV], reports.table(found, wanted.by))
 

@@ -14,7 +14,7 @@ from chalice.app import Request, Response
 
 from chalicelib import storage
 from chalicelib.console.routes import routes
-from chalicelib.http import commit, exchange
+from chalicelib.http import commit, current_request
 
 _Result = TypeVar("_Result")
 # Strict, so that what a page would not show after saving is an error.
@@ -53,7 +53,7 @@ def send_once(once: str | None, path: str, body: Any, require: Callable[[], None
     view = routes.current_app.routes[path]["POST"].view_function
     headers = {} if once is None else {"idempotency-key": given}
     request = Request(_event("POST", path, {}, body, values, headers), None)
-    with exchange.request_context(request):
+    with current_request.request_context(request):
         answer = commit.commit(routes.current_app.routes, request, run)
     return json.loads(answer.body)
 
@@ -86,7 +86,7 @@ def _call(
 ) -> Response:
     view = routes.current_app.routes[path][method].view_function
     event = _event(method, path, query, body, values, {"if-match": if_match} if if_match else {})
-    with exchange.request_context(Request(event, None)):
+    with current_request.request_context(Request(event, None)):
         answer: Response = view(**values)
     return answer
 

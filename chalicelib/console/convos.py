@@ -18,7 +18,7 @@ from chalicelib.console.shown import called, cut
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations import transcript, turns
 from chalicelib.conversations.answer import render_v3
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
@@ -37,7 +37,7 @@ _MAX_COLLEAGUES_REQUESTS = 5
 @signed_in("/convos")
 def list_conversations(session: Session) -> Response:
     """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
-    asked = {name: exchange.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
+    asked = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
     titles, has_more = overview.shown_agents(session)
     asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
     found = _list(session, asked) if titles else {"data": []}
@@ -64,9 +64,9 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
 @signed_in("/convos")
 def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
     """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
-    created = exchange.query_value("created") or ""
+    created = current_request.query_value("created") or ""
     mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
-    has, unchanged = exchange.request().headers.get("if-none-match"), Response("", {}, status_code=304)
+    has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
     if mark and has == f'"{mark}"':
         return unchanged
     shown = _transcript(session, agent_id, convo_id)
@@ -160,7 +160,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
 
 def _before() -> int:
     """How many of the newest messages the page leaves out. Raises Invalid."""
-    value = exchange.query_value("before") or "0"
+    value = current_request.query_value("before") or "0"
     if not value.isascii() or not value.isdecimal() or len(value) > 5:
         raise errors.Invalid.member("before", "must be a number of messages")
     return int(value)

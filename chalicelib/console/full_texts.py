@@ -9,7 +9,7 @@ from chalicelib.console import bubbles, calls, convos, pages, settings, shown
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.conversations import transcript, turns
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 _MEDIA = "text/plain; charset=utf-8"
 _AGENT, _LEAD = "/v3/agents/{agent_id}", "/v3/leads/{lead_id}"
@@ -19,7 +19,7 @@ _CONVERSATION = f"{_AGENT}/convos/{{convo_id}}"
 @signed_in("/convos")
 def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
     """The metadata of a conversation, or the message that `message` names. One request, and one for the chunks."""
-    digest = exchange.query_value("message")
+    digest = current_request.query_value("message")
     _, row = convos.find(session, agent_id, convo_id)
     if not digest:
         return _record("conversation", convos.metadata_of(row))

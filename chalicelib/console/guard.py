@@ -13,7 +13,7 @@ from chalicelib import errors
 from chalicelib.console import pages, rendering, sessions, shown
 from chalicelib.console.sessions import Session
 from chalicelib.console.shown import cut
-from chalicelib.http import auth, exchange
+from chalicelib.http import auth, current_request
 
 _MAX_FIELDS = 1_000
 # Of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
@@ -39,10 +39,12 @@ def signed_in(page: str) -> Callable[[_View], _View]:
     def decorate(view: _View) -> _View:
         @wraps(view)
         def run(workspace: str, **values: str) -> Response:
-            session = sessions.current(exchange.request(), workspace)
+            session = sessions.current(current_request.request(), workspace)
             if session is None:
                 return _lead_to_sign_in(workspace)
-            exchange.request().context["workspaceId"] = workspace  # in the request's log line, by which usage is priced
+            current_request.request().context["workspaceId"] = (
+                workspace  # in the request's log line, by which usage is priced
+            )
             with auth.acting_as(session.caller()):
                 return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
 
@@ -109,7 +111,7 @@ def form(most: int = _MAX_SENT) -> dict[str, str]:
 
 def is_from_other_site() -> bool:
     """Whether a page of another site sent the request. Every current browser says so."""
-    return exchange.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+    return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
 
 
 def language_of(session: Session | None) -> str:
@@ -133,13 +135,13 @@ def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Re
     agent_id, agent_ids = values.get("agent_id"), session.agent_ids
     if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
         raise errors.NotFound.of("agent")
-    if exchange.request().method != "GET":
+    if current_request.request().method != "GET":
         _check_form(session)
     return view(session, **values)
 
 
 def _fields() -> dict[str, str]:
-    raw = exchange.request().raw_body
+    raw = current_request.request().raw_body
     if len(raw) > _MAX_FORM_BYTES:
         raise errors.TooLarge(f"The form must be at most {_MAX_FORM_BYTES:,} bytes.")
     try:
@@ -159,6 +161,6 @@ def _check_form(session: Session) -> None:
 
 def _lead_to_sign_in(workspace: str) -> Response:
     # A strict cookie does not come with a link from elsewhere, such as in a mail. It does when our page opens itself.
-    if exchange.request().method == "GET" and is_from_other_site():
+    if current_request.request().method == "GET" and is_from_other_site():
         return pages.page("again.html", language_of(None))
     return pages.redirect(f"/{workspace}")

@@ -13,7 +13,7 @@ from chalicelib.console import guard, overview, pages, periods
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.http import exchange, files, queries
+from chalicelib.http import current_request, files, queries
 from chalicelib.http.pages import examine, take_bounded
 from chalicelib.leads import browse, export
 from chalicelib.leads.store import LeadRow
@@ -33,7 +33,7 @@ def list_leads(session: Session) -> Response:
 
     A person of an organisation sees the leads of one agent after the other: each agent has a partition.
     """
-    given = {name: exchange.query_value(name) or "" for name in _FIELDS}
+    given = {name: current_request.query_value(name) or "" for name in _FIELDS}
     (titles, has_more), problem = overview.shown_agents(session), None
     try:
         found, following = _page(session, titles, _asked(titles), _cursor()[1])
@@ -67,14 +67,14 @@ def download(session: Session) -> Response:
 def _asked(titles: dict[str, str]) -> browse.Asked:
     """The query of the page: days are those of UTC. Raises Problem, and Invalid for a cursor that is not ours."""
     since, until = periods.requested_bounds()
-    agent_id, (after, _) = exchange.query_value("agent"), _cursor()
-    text = (exchange.query_value("q") or "")[: queries.MAX_TEXT].casefold()
+    agent_id, (after, _) = current_request.query_value("agent"), _cursor()
+    text = (current_request.query_value("q") or "")[: queries.MAX_TEXT].casefold()
     return browse.Asked(agent_id if agent_id in titles else None, since, until, text, after)
 
 
 def _cursor() -> tuple[str | None, str]:
     """The ULID and the agent of the cursor, None and empty without them. Raises Invalid."""
-    cursor = exchange.query_value("cursor")
+    cursor = current_request.query_value("cursor")
     if not cursor:
         return None, ""
     parts = _POSITION.fullmatch(cursor)

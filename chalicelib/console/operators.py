@@ -11,7 +11,7 @@ from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.credentials import scopes
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _WEBHOOK = "/v3/webhooks/{webhook_id}"
@@ -56,7 +56,7 @@ def revoke_token(session: Session, token_id: str) -> Response:
 def read_webhook(session: Session, webhook_id: str) -> Response:
     """Show a webhook and its deliveries, newest first."""
     _require_operator(session)
-    asked = {name: exchange.query_value(name) for name in ("status", "cursor")}
+    asked = {name: current_request.query_value(name) for name in ("status", "cursor")}
     webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
     found = calls.get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
     following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
@@ -69,7 +69,7 @@ def read_webhook(session: Session, webhook_id: str) -> Response:
         asked=asked,
         following=following,
         statuses=_STATUSES,
-        redelivered=exchange.query_value("redelivered"),
+        redelivered=current_request.query_value("redelivered"),
     )
 
 
@@ -104,8 +104,8 @@ def _page(
     issued: Any = None,
 ) -> Response:
     get = calls.get
-    found = get("/v3/tokens", {"limit": _SHOWN, "cursor": exchange.query_value("tokens")})
-    organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": exchange.query_value("cursor")})
+    found = get("/v3/tokens", {"limit": _SHOWN, "cursor": current_request.query_value("tokens")})
+    organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": current_request.query_value("cursor")})
     return guard.form_page(
         session,
         "settings.html",

@@ -8,7 +8,7 @@ from chalicelib import clock, errors, ids
 from chalicelib.console import rendering
 from chalicelib.console.rendering import LANGUAGES as LANGUAGES
 from chalicelib.console.rendering import texts as texts
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 # The pages that the navigation shows.
 OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
@@ -64,12 +64,12 @@ def asset(name: str) -> Response:
 
 def browser_language() -> str:
     """The language that the browser asks for."""
-    return rendering.accepted(exchange.request().headers.get("accept-language", ""))
+    return rendering.accepted(current_request.request().headers.get("accept-language", ""))
 
 
 def root() -> str:
     """The path of the console as the browser sees it, with the stage of a gateway."""
-    request = exchange.request()
+    request = current_request.request()
     path: str = request.context.get("path", request.path)
     below = request.path.strip("/").count("/")
     return path.rstrip("/").rsplit("/", below)[0] if below else path.rstrip("/")

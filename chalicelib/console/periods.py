@@ -8,7 +8,7 @@ from chalicelib import clock, errors
 from chalicelib.analytics import asked, hours, series
 from chalicelib.analytics.hours import Hour
 from chalicelib.console import shown
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 LAST_DAYS = (7, 30, 90)
 # Entries of each chart, and rows of the table behind it.
@@ -36,7 +36,7 @@ def requested() -> asked.Asked:
         zone = asked.requested_zone()
     except errors.Invalid as error:
         raise Problem("tz") from error
-    interval, by = exchange.query_value("interval") or "day", exchange.query_value("by") or None
+    interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
     if interval not in series.INTERVALS or by not in (None, *hours.DIMENSIONS):
         raise Problem("interval")
     period = _period(zone)
@@ -93,14 +93,14 @@ def _period(zone: tzinfo) -> series.Period:
 
 
 def _days() -> int:
-    days = exchange.query_value("days") or str(_DEFAULT_DAYS)
+    days = current_request.query_value("days") or str(_DEFAULT_DAYS)
     if days not in map(str, LAST_DAYS):
         raise Problem("days")
     return int(days)
 
 
 def _date(name: str) -> date | None:
-    text = exchange.query_value(name)
+    text = current_request.query_value(name)
     if not text:
         return None
     try:

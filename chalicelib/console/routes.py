@@ -10,7 +10,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Request, Response
 
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 routes = Blueprint(__name__)
 
@@ -76,7 +76,7 @@ def show_errors(request: Request, get_response: Callable[[Request], Response]) -
     if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
         return response
     pages: Any = import_module("chalicelib.console.pages")
-    with exchange.request_context(request):
+    with current_request.request_context(request):
         language, status = pages.browser_language(), response.status_code
         # The message is for programs: it may ask for JSON.
         message = pages.texts(language).of_status(status)

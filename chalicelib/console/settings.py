@@ -16,7 +16,7 @@ from chalicelib.console.fields import FLAG, LINES, TEXT, Field
 from chalicelib.console.guard import signed_in
 from chalicelib.console.notifications import people as recipients
 from chalicelib.console.sessions import Session
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _PATH, _CLIENT = "/v2/orgs/{org_id}", "/v2/clients/{client_id}"
@@ -86,7 +86,7 @@ def read_account(session: Session) -> Response:
         sessions.ACCOUNT,
         is_notified=notified.by_email(client),
         problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
-        saved=exchange.query_value("saved"),
+        saved=current_request.query_value("saved"),
     )
 
 
@@ -144,7 +144,7 @@ def _page(
     error: errors.ApiError | None = None,
     conflicts: Any = (),
 ) -> Response:
-    query = {"limit": 100, "cursor": exchange.query_value("cursor")}
+    query = {"limit": 100, "cursor": current_request.query_value("cursor")}
     people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
     return guard.form_page(
         session,
@@ -160,5 +160,5 @@ def _page(
         choices=_choices(guard.language_of(session), organisation),
         people=people["data"],
         following=people.get("nextCursor"),
-        saved=exchange.query_value("saved"),
+        saved=current_request.query_value("saved"),
     )

@@ -7,7 +7,7 @@ from chalicelib.console import guard, pages, sessions
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.credentials import sessions as stored
-from chalicelib.http import exchange, messages
+from chalicelib.http import current_request, messages
 
 
 def read_entrance() -> Response:
@@ -22,7 +22,7 @@ def enter() -> Response:
 
 def read_sign_in(workspace: str) -> Response:
     """Ask for an email and a password, or a workspace key; redirect a signed-in person to their first page."""
-    if session := sessions.current(exchange.request(), workspace):
+    if session := sessions.current(current_request.request(), workspace):
         return pages.redirect(f"/{workspace}{session.first_page}")
     return _sign_in_page(workspace)
 
@@ -48,7 +48,7 @@ def _sign_in(workspace: str) -> Response:
     if guard.is_from_other_site():
         return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
     # The gateway's own reading of the connection. A caller writes headers such as `X-Forwarded-For` at will.
-    fields, address = guard.form(), exchange.request().context.get("identity", {}).get("sourceIp", "")
+    fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
     try:
         issued = sessions.sign_in(workspace, fields, address)
     except (sessions.WrongSignIn, stored.TooManyAttempts) as error:

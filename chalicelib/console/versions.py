@@ -7,7 +7,7 @@ from chalicelib.console import agent_form, calls, differences, guard, pages, rig
 from chalicelib.console.calls import committed, query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 _AGENT = "/v3/agents/{agent_id}"
@@ -21,7 +21,7 @@ _NO_TAG = '"none"'  # equals that of no record
 def list_versions(session: Session, agent_id: str) -> Response:
     """List the versions of an agent, newest first: who made them, and which members they changed."""
     agent, _ = calls.read(_AGENT, agent_id=agent_id)
-    wanted = {"limit": _SHOWN, "cursor": exchange.query_value("cursor")}
+    wanted = {"limit": _SHOWN, "cursor": current_request.query_value("cursor")}
     found = calls.get(_VERSIONS, wanted, agent_id=agent_id)
     following = query_string({"cursor": found["nextCursor"]}) if found.get("nextCursor") else None
     return guard.page(

@@ -19,8 +19,8 @@ from chalice.app import Blueprint, DynamoDBEvent, SQSEvent
 
 from chalicelib import queues, settings, storage, telemetry
 from chalicelib.analytics import store as analytics
-from chalicelib.conversations import happened, listing, parts, requested
-from chalicelib.conversations.jump import Quarter, quarter_of
+from chalicelib.conversations import counted_changes, handoff_notices, leftovers, listing
+from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.conversations.rows import HEAD
 from chalicelib.queues import stream_batches
 
@@ -54,15 +54,15 @@ class _Change(NamedTuple):
 def tally_conversations(event: DynamoDBEvent) -> None:
     """Request a count of each quarter hour in which a conversation was created that is new or has been deleted.
 
-    Requests also that what is left of a deleted conversation is deleted (`parts`), stores what happened in
-    conversations (`happened`), and asks to notify people of those that request a person (`requested`).
+    Requests also that what is left of a deleted conversation is deleted (`leftovers`), stores what happened in
+    conversations (`counted_changes`), and asks to notify people of those that request a person (`handoff_notices`).
     """
     telemetry.begin_invocation(event)
     stream_batches.process_or_raise("tally_conversations", event.to_dict()["Records"], _read, _write)
 
 
 def _read(record: dict[str, Any]) -> _Change:
-    counted = None if analytics.is_imported(record) else happened.in_record(record)
+    counted = None if analytics.is_imported(record) else counted_changes.in_record(record)
     row = analytics.change_row(counted) if counted else None
     return _Change(counted, row, _changed_quarter(record), _deleted(record))
 
@@ -72,8 +72,8 @@ def _write(changes: list[_Change]) -> None:
     _request_notifications([one.counted for one in changes if one.counted])
     deleted = {one.deleted for one in changes if one.deleted}
     for workspace_id, conversations in groupby(sorted(deleted), lambda one: storage.split_key(one)[0]):
-        texts = [parts.message(one) for one in conversations]
-        queues.send(queues.ERASURES, texts, workspace_id, parts.CLEAR_DELAY_SECONDS)
+        texts = [leftovers.message(one) for one in conversations]
+        queues.send(queues.ERASURES, texts, workspace_id, leftovers.CLEAR_DELAY_SECONDS)
     quarters_of = {one.quarter for one in changes if one.quarter}
     for workspace_id, quarters in groupby(sorted(quarters_of), lambda one: storage.split_key(one[0])[0]):
         queues.send(TALLIES, [json.dumps(one) for one in quarters], workspace_id, _DELAY_SECONDS)
@@ -95,8 +95,8 @@ def count_conversations(event: SQSEvent) -> dict[str, list[dict[str, str]]]:
 
 def _request_notifications(counted: list[analytics.Happened]) -> None:
     if settings.mail_sender() and settings.console_url():
-        for workspace_id, texts in requested.messages(counted).items():
-            queues.send(queues.NOTIFICATIONS, texts, workspace_id, requested.DELAY_SECONDS)
+        for workspace_id, texts in handoff_notices.messages(counted).items():
+            queues.send(queues.NOTIFICATIONS, texts, workspace_id, handoff_notices.DELAY_SECONDS)
 
 
 def _count(text: str) -> bool:

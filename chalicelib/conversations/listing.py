@@ -1,14 +1,14 @@
 """The list of an agent's conversations: an index by creation, newest first, eventually consistent.
 
-The index alone answers a cursor and the first pages. A later page begins where the tallies say (`jump`).
+The index alone answers a cursor and the first pages. A later page begins where the tallies say (`page_position`).
 """
 
 from collections.abc import Callable
 from typing import Any
 
 from chalicelib import ids, storage
-from chalicelib.conversations import jump, tallies
-from chalicelib.conversations.jump import Jump, Quarter
+from chalicelib.conversations import page_position, tallies
+from chalicelib.conversations.page_position import Jump, Quarter
 from chalicelib.conversations.rows import HEAD, ConversationRow
 
 PAGE_SIZE = 20  # fixed by §4.2
@@ -33,12 +33,12 @@ def list_page(agent: storage.Key, workspace_id: str, agent_id: str, page: int) -
     """
     depth = (page - 1) * PAGE_SIZE
     months = [] if depth <= _SHALLOW else tallies.list_months(workspace_id, agent_id)
-    position = jump.find_day(months, depth)
+    position = page_position.find_day(months, depth)
     keys = [agent, tallies.day_key(workspace_id, agent_id, position.day)] if position else [agent]
     row, *day = storage.find_many(keys)
     if position:
         quarters = day[0].tallies() if day[0] else []
-        return row, _from_jump(workspace_id, agent_id, jump.find_jump(position, quarters, _LIMIT))
+        return row, _from_jump(workspace_id, agent_id, page_position.find_jump(position, quarters, _LIMIT))
     if depth > _UNTALLIED:
         return row, []
     return row, _read(_query_older, storage.key(workspace_id, agent_id), None, depth, _LIMIT)
@@ -63,7 +63,9 @@ def read_long(entries: list[ConversationRow]) -> list[ConversationRow | None]:
 def recount(workspace_id: str, agent_id: str, quarter: Quarter) -> None:
     """Count the conversations that were created in a quarter hour again. Three requests, and one more per MB."""
     start = quarter.start()
-    within = ConversationRow.created.between(ids.id_at(start, 0), ids.id_at(start + jump.QUARTER_MILLISECONDS, 0))
+    within = ConversationRow.created.between(
+        ids.id_at(start, 0), ids.id_at(start + page_position.QUARTER_MILLISECONDS, 0)
+    )
     agent = storage.key(workspace_id, agent_id)
     tallies.recount(
         workspace_id, agent_id, quarter, lambda: storage.count(ConversationRow, agent, within, index="by_creation")
@@ -85,7 +87,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
 def _quarter_of(entry: ConversationRow) -> Quarter | None:
     """The quarter hour of an entry; None for one whose key is no time, which an earlier version may have imported."""
     try:
-        return jump.quarter_of(entry.created)
+        return page_position.quarter_of(entry.created)
     except (ValueError, OverflowError):
         return None
 

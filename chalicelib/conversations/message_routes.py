@@ -22,7 +22,7 @@ from chalicelib.conversations.state import (
 )
 from chalicelib.http import auth, cors, etag, messages
 from chalicelib.http.lazy import LazyModule
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _ADDED = "Messages added successfully"
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/messages", methods=["POST"], cors=cors.VISITORS)
-@operation(
+@Operation(
     body="models.NewMessages",
     data="list[models.Message]",
     headers=("If-Match",),
@@ -58,7 +58,7 @@ def add_messages(agent_id: str, user_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["POST"])
-@operation(
+@Operation(
     body="models.NewMessages",
     data="list[models.Message]",
     headers=("If-Match",),
@@ -77,7 +77,7 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.Messages",
     max_bytes=MAX_BODY_BYTES,
     max_values=MAX_BODY_VALUES,
@@ -101,7 +101,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.MessageChange",
     data="models.Message",
     warns=True,
@@ -125,7 +125,7 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_MESSAGE")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_MESSAGE")
 def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     """Delete a message of a conversation. Sent again later, it is stored, but is not a new message of the user."""
     agent, row = _read(agent_id, convo_id)

@@ -9,9 +9,9 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, retention, store, visitors
 from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
-from chalicelib.http import auth, cors, etag, exchange, messages, privileges
+from chalicelib.http import auth, cors, current_request, etag, messages, privileges
 from chalicelib.http.lazy import LazyModule
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -24,12 +24,12 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/state", methods=["POST"], cors=cors.VISITORS)
-@operation(
+@Operation(
     body="models.StateIn",
     body_optional=True,
     max_bytes=MAX_BODY_BYTES,
     max_values=MAX_BODY_VALUES,
-    whole="models.StateOut",
+    bare="models.StateOut",
     warns=True,
     headers=("If-Match", "If-None-Match"),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge, errors.LimitReached),
@@ -82,13 +82,13 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
     keys = [agents.key(workspace_id, agent_id), store.key(workspace_id, agent_id, user_id)]
     agent_row, row = storage.find_many(keys)
     agent = privileges.for_agent_key(agents.confirm(agent_row, workspace_id, agent_id).open())
-    exchange.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
+    current_request.request().context["platformName"] = forms.platform(agent)  # errors from here on name it (§4.3)
     visitors.require_own(agent, store.unless_expired(row))
     return agent, row
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["POST"])
-@operation(
+@Operation(
     body="models.ConversationIn",
     data="models.CreatedConversation",
     creates=True,
@@ -111,7 +111,7 @@ def create_conversation(agent_id: str) -> Response:
 
 
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
-@operation(
+@Operation(
     data="list[models.ConvoMeta]",
     query=("page", "cursor"),
     raises=(errors.NotFound,),
@@ -141,7 +141,7 @@ def list_conversations(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CONVERSATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_CONVERSATION")
 def delete_conversation(agent_id: str, convo_id: str) -> Response:
     """Delete a conversation. Later conversations move up in the list; the id can be used again."""
     workspace_id = auth.caller().workspace_id

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import storage
-from chalicelib.conversations.jump import QUARTERS, Quarter
+from chalicelib.conversations.page_position import QUARTERS, Quarter
 
 _MONTH, _DAY = "month", "day"
 _DAYS = 31

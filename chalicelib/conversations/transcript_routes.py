@@ -8,7 +8,7 @@ from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, export, filters, search
 from chalicelib.http import auth, files, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.conversations import models  # noqa: F401
@@ -17,7 +17,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/search", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.ConversationMessages]",
     query=("q", "from", "to", "limit", "cursor"),
     requires=("q",),
@@ -49,7 +49,7 @@ def search_conversations(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/export", methods=["GET"])
-@operation(
+@Operation(
     files=tuple(files.MEDIA.values()),
     query=("format", "from", "to", "limit", "cursor"),
     requires=("format",),

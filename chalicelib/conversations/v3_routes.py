@@ -13,7 +13,7 @@ from chalicelib.conversations import browse, filters, store, transcript, turns
 from chalicelib.conversations.answer import render_v3
 from chalicelib.conversations.state import stamped
 from chalicelib.http import auth, etag, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _LISTED = "Conversations retrieved successfully"
 
 
 @routes.route("/v3/agents/{agent_id}/convos", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.ConvoMetaV3]",
     query=("limit", "cursor", "inbox", *filters.NAMES),
     bounded=True,
@@ -55,7 +55,7 @@ def list_agent_conversations(agent_id: str) -> Response:
 
 
 @routes.route("/v3/convos", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.ConvoMetaV3]",
     query=("limit", "cursor", "inbox", *filters.NAMES),
     requires=("inbox",),
@@ -75,7 +75,7 @@ def list_inbox() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["GET"])
-@operation(
+@Operation(
     data="models.ConversationMessages",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),
@@ -93,7 +93,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Message]",
     query=("limit", "cursor"),
     position=transcript.POSITION,
@@ -111,7 +111,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.ConversationChange",
     data="models.ConvoMetaV3",
     warns=True,
@@ -128,7 +128,7 @@ def change_conversation(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/assign", methods=["POST"])
-@operation(
+@Operation(
     body="models.AssignmentIn",
     data="models.ConvoMetaV3",
     headers=("If-Match",),

@@ -10,7 +10,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import store
 from chalicelib.credentials import visitors as credentials
 from chalicelib.http import auth, cors, messages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.conversations import models
@@ -19,7 +19,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens", methods=["POST"])
-@operation(
+@Operation(
     body="models.VisitorTokenIn",
     data="models.VisitorToken",
     raises=(errors.NotFound,),
@@ -39,7 +39,7 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
 
 
 @routes.route("/agents/{agent_id}/interact/{user_id}/visitor-tokens", methods=["POST"], cors=cors.CORS)
-@operation(
+@Operation(
     body="models.VisitorTokenIn",
     data="models.VisitorToken",
     raises=(errors.NotFound,),

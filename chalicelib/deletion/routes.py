@@ -5,7 +5,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.deletion import cascade
 from chalicelib.http import auth, etag, messages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 routes = Blueprint(__name__)
 
@@ -13,7 +13,7 @@ _CASCADE_SECONDS = 10.0
 
 
 @routes.route("/v3/agents/{agent_id}", methods=["DELETE"])
-@operation(
+@Operation(
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale),
     examples="deletions.DELETE_AGENT",

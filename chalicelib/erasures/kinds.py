@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 from chalicelib import clock, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store as analytics
-from chalicelib.conversations import listing, parts
+from chalicelib.conversations import leftovers, listing
 from chalicelib.conversations import store as conversations
 from chalicelib.erasures import store
 from chalicelib.erasures.person import Person
 from chalicelib.history import store as history
 from chalicelib.leads import store as leads
-from chalicelib.storage import answers, encryption
+from chalicelib.storage import encryption, stored_responses
 from chalicelib.storage.history import HistoryRow, VersionRow
 from chalicelib.webhooks import ledger
 
@@ -106,13 +106,13 @@ def _delete_conversations(workspace_id: str, found: Collection[list[str]]) -> No
     for agent_id, conversation_id in found:
         key = conversations.key(workspace_id, agent_id, conversation_id)
         storage.retry_on_conflict(partial(_delete_head, key))
-        parts.clear(key.partition)
+        leftovers.clear(key.partition)
 
 
 def clear_parts(workspace_id: str, found: Collection[store.FoundRow]) -> None:
     """Delete what is left of these conversations. One request each if there is nothing."""
     for one in (row.open() for row in found):
-        parts.clear(conversations.key(workspace_id, one["agentId"], one["convoId"]).partition)
+        leftovers.clear(conversations.key(workspace_id, one["agentId"], one["convoId"]).partition)
 
 
 def _delete_head(key: storage.Key) -> None:
@@ -183,12 +183,14 @@ def _delete_changes(_: str, found: Collection[list[str]]) -> None:
 
 
 def _find_answers(target: Target, shard: str, after: Any) -> Page:
-    rows, last = answers.list_page(shard, _PAGE, after)
-    stored = answers.find_answers(rows)
+    rows, last = stored_responses.list_page(shard, _PAGE, after)
+    stored = stored_responses.find_answers(rows)
     return Page([found for row in rows if (found := _find_answer(target, row, stored.get(row.request)))], last)
 
 
-def _find_answer(target: Target, entry: answers.PieceRow, row: answers.AnswerRow | None) -> list[str]:
+def _find_answer(
+    target: Target, entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None
+) -> list[str]:
     """The keys to delete, if this response is of the person: its partition key and its sort keys.
 
     A piece is deleted with its response. If the response was never committed, the piece belongs to no record.
@@ -197,25 +199,25 @@ def _find_answer(target: Target, entry: answers.PieceRow, row: answers.AnswerRow
         return [entry.request, entry.part] if _is_abandoned(entry, row) else []
     if row is None:
         return []  # deleted since the index was written
-    text, path = _opened(answers.read_body, row), (_opened(row.open) or {}).get("path", {})
+    text, path = _opened(stored_responses.read_body, row), (_opened(row.open) or {}).get("path", {})
     about = [path, json.loads(text or "null")]
     is_found = target.person.is_in(about, target.found.ids)
-    return [row.request, row.part, *(one.part for one in answers.piece_rows(row))] if is_found else []
+    return [row.request, row.part, *(one.part for one in stored_responses.piece_rows(row))] if is_found else []
 
 
-def _is_abandoned(entry: answers.PieceRow, row: answers.AnswerRow | None) -> bool:
+def _is_abandoned(entry: stored_responses.PieceRow, row: stored_responses.StoredResponseRow | None) -> bool:
     """Whether this is a stored piece of a response that no request will commit any more, and none has."""
     writing = storage.split_key(entry.part)[0]
     if clock.milliseconds() - ids.timestamp_of(writing) < _REQUEST_MILLISECONDS:
         return False
     if row is not None and row.writing == writing:
         return False
-    return storage.find(answers.PieceRow, entry.request, entry.part) is not None  # the index may be late
+    return storage.find(stored_responses.PieceRow, entry.request, entry.part) is not None  # the index may be late
 
 
 def _delete_answers(_: str, found: Collection[list[str]]) -> None:
     for request, *own in found:
-        storage.delete_many([answers.PieceRow(request, one) for one in own])
+        storage.delete_many([stored_responses.PieceRow(request, one) for one in own])
 
 
 KINDS = {
@@ -224,7 +226,7 @@ KINDS = {
     "leads": Kind(next_agent, _find_leads, _delete_leads),
     "events": Kind(_each_of(ledger.event_partitions), _find_events, ledger.delete_events),
     "history": Kind(_one_part, _find_changes, _delete_changes),
-    "answers": Kind(_each_of(answers.shards), _find_answers, _delete_answers),
+    "answers": Kind(_each_of(stored_responses.shards), _find_answers, _delete_answers),
 }
 
 

@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, queues
 from chalicelib.erasures import store
 from chalicelib.http import auth, etag, messages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
     from chalicelib.erasures import models
@@ -20,7 +20,7 @@ _START_SECONDS = 30
 
 
 @routes.route("/v3/erasures", methods=["POST"])
-@operation(
+@Operation(
     body="models.ErasureIn",
     data="models.Erasure",
     creates=True,
@@ -44,7 +44,7 @@ def create_erasure() -> Response:
 
 
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
-@operation(
+@Operation(
     data="models.Erasure", headers=("If-None-Match",), raises=(errors.NotFound,), examples="erasures.READ_ERASURE"
 )
 def read_erasure(erasure_id: str) -> Response:

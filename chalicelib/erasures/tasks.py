@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable
 
-from chalicelib.conversations import parts
+from chalicelib.conversations import leftovers
 from chalicelib.erasures import erasing, retention
 
 _TASKS: dict[str, Callable[..., None]] = {"erase": erasing.resume, "retain": retention.resume}
@@ -12,8 +12,8 @@ _TASKS: dict[str, Callable[..., None]] = {"erase": erasing.resume, "retain": ret
 def run(message: str, seconds: float) -> None:
     """Do what a queue message asks for, for up to `seconds`. Raises ValueError or TypeError if it is malformed."""
     name, *arguments = json.loads(message)
-    if name == parts.CLEAR:
-        parts.clear(*arguments)
+    if name == leftovers.CLEAR:
+        leftovers.clear(*arguments)
     elif name in _TASKS:
         _TASKS[name](*arguments, seconds=seconds)
     else:

@@ -8,7 +8,7 @@ from chalice.app import Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.history import changes, store
-from chalicelib.http import auth, exchange, messages, pages, queries
+from chalicelib.http import auth, current_request, messages, pages, queries
 from chalicelib.storage.history import DELETE, HistoryRow
 
 RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
@@ -72,7 +72,7 @@ def _examined(
 
 
 def _resource() -> tuple[str, str] | None:
-    value = exchange.query_value("resource")
+    value = current_request.query_value("resource")
     if value is None:
         return None
     resource, _, record_id = value.partition("/")

@@ -9,7 +9,7 @@ from chalicelib.agents import answer
 from chalicelib.agents import store as agents
 from chalicelib.history import browse, versions
 from chalicelib.http import auth, etag, messages, privileges
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
@@ -22,7 +22,7 @@ _PAGE = ("limit", "cursor")
 
 
 @routes.route("/v3/history", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Change]",
     query=("resource", "from", "to", "by", *_PAGE),
     bounded=True,
@@ -39,7 +39,7 @@ def list_changes() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/versions", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Version]",
     query=_PAGE,
     bounded=True,
@@ -54,7 +54,7 @@ def list_agent_versions(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}", methods=["GET"])
-@operation(data="models.AgentV3", raises=(errors.NotFound,), examples="history.READ_AGENT_VERSION", tag="agents")
+@Operation(data="models.AgentV3", raises=(errors.NotFound,), examples="history.READ_AGENT_VERSION", tag="agents")
 def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
@@ -63,7 +63,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])
-@operation(
+@Operation(
     data="models.AgentV3",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),
@@ -84,7 +84,7 @@ def restore_agent(agent_id: str, number: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}/versions", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Version]",
     query=_PAGE,
     bounded=True,
@@ -99,7 +99,7 @@ def list_tool_versions(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}/versions/{number}", methods=["GET"])
-@operation(data="models.Tool", raises=(errors.NotFound,), examples="history.READ_TOOL_VERSION", tag="tools")
+@Operation(data="models.Tool", raises=(errors.NotFound,), examples="history.READ_TOOL_VERSION", tag="tools")
 def read_tool_version(tool_id: str, number: str) -> Response:
     """Read a version of a tool: the tool as it was, also of a deleted tool."""
     workspace_id = auth.caller().workspace_id
@@ -108,7 +108,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}/versions/{number}/restore", methods=["POST"])
-@operation(
+@Operation(
     data="models.Tool",
     headers=("If-Match",),
     raises=(errors.NotFound, errors.Stale, errors.TooLarge),

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from chalice.app import Request, Response
 
 from chalicelib import errors, storage
-from chalicelib.http import exchange, messages
+from chalicelib.http import current_request, messages
 
 GetResponse = Callable[[Request], Response]
 
@@ -23,7 +23,7 @@ _log = logging.getLogger(__name__)
 def envelope(request: Request, get_response: GetResponse) -> Response:
     """Outermost middleware: every error, ours or Chalice's, leaves in one envelope."""
     try:
-        with exchange.request_context(request):
+        with current_request.request_context(request):
             response = get_response(request)
     except errors.ApiError as error:
         response = Response({"Message": str(error)}, status_code=error.STATUS_CODE)

@@ -17,7 +17,7 @@ from typing import TypeVar
 from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 IF_MATCH = "If-Match"
 IF_NONE_MATCH = "If-None-Match"
@@ -43,7 +43,7 @@ def tagged(response: Response, row: storage.TaggedRow | None, shown: Sequence[st
     if row is None:
         return response
     tag = _tag(row, shown)
-    if exchange.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), tag):
+    if current_request.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), tag):
         return Response("", {"ETag": tag}, status_code=304)
     response.headers["ETag"] = tag
     return response
@@ -69,7 +69,7 @@ def check_preconditions(row: OptionalTagged) -> OptionalTagged:
 
 def is_conditional() -> bool:
     """Whether the request has the header `If-Match` or `If-None-Match`."""
-    return any(name in exchange.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
+    return any(name in current_request.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
 def pin(row: storage.TaggedRow | None) -> None:
@@ -80,13 +80,13 @@ def pin(row: storage.TaggedRow | None) -> None:
     """
     if not _pins_a_version():
         tag = None if row is None else row.version_tag
-        if exchange.request().context.setdefault("pinnedVersion", tag) != tag:
+        if current_request.request().context.setdefault("pinnedVersion", tag) != tag:
             raise errors.Stale()
 
 
 def _pins_a_version() -> bool:
     """Whether the headers require one version: `If-Match` with tags, or no record: `If-None-Match: *`."""
-    headers = exchange.request().headers
+    headers = current_request.request().headers
     return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
@@ -110,7 +110,7 @@ def _record_tags(name: str) -> list[str] | None:
 
 def _header_tags(name: str) -> list[str] | None:
     """The tags in a header of the request, None without the header. Raises Invalid for a malformed header."""
-    text = exchange.request().headers.get(name)
+    text = current_request.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]
     if BARE.fullmatch(text.strip()):

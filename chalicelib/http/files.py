@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from chalice.app import Response
 
 from chalicelib import errors
-from chalicelib.http import exchange, operation
+from chalicelib.http import current_request, operation
 
 NDJSON, CSV = "ndjson", "csv"
 MEDIA = {NDJSON: "application/x-ndjson", CSV: "text/csv; charset=utf-8"}
@@ -30,7 +30,7 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 def requested_format() -> str:
     """The query parameter `format`. Raises Invalid."""
-    form = exchange.query_value("format")
+    form = current_request.query_value("format")
     if form not in MEDIA:
         raise errors.Invalid.member("format", f"must be {' or '.join(MEDIA)}")
     return form
@@ -39,7 +39,7 @@ def requested_format() -> str:
 def csv_is_preferred() -> bool:
     """Whether the request names CSV in `Accept`, and not with a lower quality than JSON (RFC 9110, section 12.5.1)."""
     qualities: dict[str, float] = {}
-    for one in exchange.request().headers.get("accept", "").lower().split(","):
+    for one in current_request.request().headers.get("accept", "").lower().split(","):
         media, *parameters = (part.strip() for part in one.split(";"))
         quality = next((part[2:] for part in parameters if part.startswith("q=")), "1")
         qualities[media] = float(quality) if _QUALITY.fullmatch(quality) else 0
@@ -84,5 +84,5 @@ def _link(next_cursor: str | None) -> dict[str, str]:
     if next_cursor is None:
         return {}
     names = [name for name in operation.current().query if name != "cursor"]
-    query = {name: value for name in names if (value := exchange.query_value(name))}
+    query = {name: value for name in names if (value := current_request.query_value(name))}
     return {"Link": f'<?{urlencode({**query, "cursor": next_cursor})}>; rel="next"'}

@@ -15,8 +15,8 @@ from chalice.app import MultiDict, Request, Response
 from chalicelib import clock, errors, ids, queues, storage
 from chalicelib.credentials import tokens
 from chalicelib.http import auth
-from chalicelib.storage import answers, encryption
-from chalicelib.storage.answers import AnswerRow as AnswerRow
+from chalicelib.storage import encryption, stored_responses
+from chalicelib.storage.stored_responses import StoredResponseRow as StoredResponseRow
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -40,7 +40,7 @@ class KeyReused(errors.Conflict):
 class AlreadyAnswered(errors.Conflict):
     """An identical request was committed first; `stored` holds its response."""
 
-    def __init__(self, stored: AnswerRow) -> None:
+    def __init__(self, stored: StoredResponseRow) -> None:
         super().__init__()
         self.stored = stored
 
@@ -74,14 +74,14 @@ def requested_key(request: Request) -> Key | None:
     return Key(storage.key(caller.workspace_id, name), _fingerprint(request), request.uri_params or {})
 
 
-def find(key: Key) -> AnswerRow | None:
+def find(key: Key) -> StoredResponseRow | None:
     """The stored response, or None. An eventually consistent read. Raises KeyReused."""
-    return _checked(key, storage.find(AnswerRow, key.partition, "answer", consistent=False))
+    return _checked(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
 
 
-def find_committed(key: Key) -> AnswerRow | None:
+def find_committed(key: Key) -> StoredResponseRow | None:
     """The stored response as of the last commit, or None. A transactional read. Raises KeyReused."""
-    return _checked(key, storage.find_serializable(storage.Key(AnswerRow, key.partition, "answer")))
+    return _checked(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
 
 
 def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> None:
@@ -90,7 +90,7 @@ def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> 
     The commit raises AlreadyAnswered or KeyReused if the key exists.
     """
     expiry = clock.to_datetime(clock.seconds() + _KEPT_SECONDS)
-    row = AnswerRow(key.partition, shard=answers.shard_of(key.partition), expires_at=expiry)
+    row = StoredResponseRow(key.partition, shard=stored_responses.shard_of(key.partition), expires_at=expiry)
     answer = {"status": response.status_code, "headers": response.headers, "messages": messages}
     row.seal({"fingerprint": key.fingerprint, "path": key.path, **answer})
     sealed = encryption.seal(row.workspace_id, row.associated_data("body"), response.body.encode())
@@ -99,16 +99,18 @@ def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> 
     else:
         _write_pieces(row, sealed)
     # DynamoDB may delete an expired item days later.
-    is_free = AnswerRow.part.does_not_exist() | (AnswerRow.expires_at <= clock.to_datetime(clock.seconds()))
+    is_free = StoredResponseRow.part.does_not_exist() | (
+        StoredResponseRow.expires_at <= clock.to_datetime(clock.seconds())
+    )
     storage.put_first(row, is_free, lambda item: _already_answered(key, item))
 
 
-def replay(stored: AnswerRow) -> Response:
+def replay(stored: StoredResponseRow) -> Response:
     """The stored response, marked as a replay. Sends its queue messages again, in case the first attempt failed."""
     answer = stored.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text], stored.workspace_id)
-    return Response(answers.read_body(stored), {**answer["headers"], REPLAYED: "true"}, answer["status"])
+    return Response(stored_responses.read_body(stored), {**answer["headers"], REPLAYED: "true"}, answer["status"])
 
 
 def _fingerprint(request: Request) -> str:
@@ -120,7 +122,7 @@ def _fingerprint(request: Request) -> str:
     return hashlib.sha256(head + b"\x00" + raw).hexdigest()
 
 
-def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
+def _checked(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow | None:
     if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored.open()["fingerprint"] != key.fingerprint:
@@ -130,16 +132,16 @@ def _checked(key: Key, stored: AnswerRow | None) -> AnswerRow | None:
 
 def _already_answered(key: Key, item: storage.Item | None) -> errors.ApiError:
     """The error at the commit if the key exists: ConditionFailed for an expired one."""
-    stored = AnswerRow.from_raw_data(item) if item else None
+    stored = StoredResponseRow.from_raw_data(item) if item else None
     if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return storage.ConditionFailed()
     return AlreadyAnswered(stored) if stored.open()["fingerprint"] == key.fingerprint else KeyReused()
 
 
-def _write_pieces(row: AnswerRow, sealed: bytes) -> None:
+def _write_pieces(row: StoredResponseRow, sealed: bytes) -> None:
     pieces = [sealed[start : start + _PIECE] for start in range(0, len(sealed), _PIECE)]
     row.writing, row.pieces = ids.new_id(), len(pieces)
-    rows = answers.piece_rows(row)
+    rows = stored_responses.piece_rows(row)
     for piece_row, piece in zip(rows, pieces, strict=True):
         piece_row.piece = piece
     storage.save_many(rows)

@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.http import exchange, operation
+from chalicelib.http import current_request, operation
 from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_ID, SEALED_ID_RULE
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def sealed_id(name: str, encoded: str) -> str:
 
 
 def body() -> Any:
-    """The JSON body as the model that `@operation` declares. It is parsed once, even if the view runs again.
+    """The JSON body as the model that `@Operation` declares. It is parsed once, even if the view runs again.
 
     Raises Invalid and UnsupportedMediaType.
     """
-    current = exchange.current()
+    current = current_request.current()
     if current.body is None:
         current.body = _read_body(operation.current())
     return current.body
@@ -83,7 +83,7 @@ def warnings() -> list[errors.Issue]:
 
     `success` lists them.
     """
-    return exchange.current().warnings
+    return current_request.current().warnings
 
 
 def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
@@ -117,7 +117,7 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 def page() -> int:
     """The query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raises Invalid."""
-    value = exchange.query_value("page")
+    value = current_request.query_value("page")
     if value is None:
         return 1
     if not _PAGE.fullmatch(value):
@@ -127,7 +127,7 @@ def page() -> int:
 
 def limit() -> int:
     """The query parameter `limit`, from 1 to 100; 20 by default. A bounded list takes more as 100. Raises Invalid."""
-    value = exchange.query_value("limit")
+    value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
     most = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
@@ -142,7 +142,7 @@ def cursor() -> str | None:
     A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
     form.
     """
-    value = exchange.query_value("cursor")
+    value = current_request.query_value("cursor")
     if value and not operation.current().position.fullmatch(value):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
     return value or None
@@ -200,16 +200,16 @@ def fits(text: str, room: int = 0) -> bool:
 # ---- helpers --------------------------------------------------------------------------------------
 
 
-def _read_body(declared: "operation.operation") -> Any:
+def _read_body(declared: "operation.Operation") -> Any:
     raw = _raw_body()
     if not raw and declared.body_optional:
         return declared.body()
     check_size("The body", raw, declared.max_bytes, declared.max_values)
-    if not _is_json(exchange.request().headers.get("content-type", "")):
+    if not _is_json(current_request.request().headers.get("content-type", "")):
         raise errors.UnsupportedMediaType()
     parsed = parse(declared.body, raw)
     if declared.warns:
-        exchange.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
+        current_request.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
     return parsed
 
 
@@ -226,14 +226,14 @@ def _unknown_members(body: Any) -> list[errors.Issue]:
     from chalicelib.http.wire import find_unknown_members
 
     found = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
-    if found and exchange.is_strict():
+    if found and current_request.is_strict():
         raise errors.Invalid(f"{found[0][0]} {UNKNOWN}.", [{"path": path, "message": UNKNOWN} for path, _ in found])
     effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
     return [{"path": path, "message": f"{UNKNOWN}; {effect}"} for path, effect in effects]
 
 
 def _raw_body() -> bytes:
-    raw = exchange.request().raw_body
+    raw = current_request.request().raw_body
     return raw if isinstance(raw, bytes) else raw.encode()
 
 

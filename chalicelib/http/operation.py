@@ -1,7 +1,7 @@
 """The declaration of an endpoint on its view: its parameters, models, errors and examples.
 
     @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
-    @operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
+    @Operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
     def create_tool(agent_id: str) -> Response: ...
 
 `messages.body()` parses the body with the declared model, and the OpenAPI document is built from the declarations.
@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, get_type_hints
 
 from chalicelib.errors import ApiError
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.ids import IDENTIFIER
 
 # Bytes of a request body, by default: enough for the largest record that can be stored.
@@ -28,16 +28,16 @@ MAX_BODY_VALUES = 80_000
 Parameters = ParamSpec("Parameters")
 Answer = TypeVar("Answer")
 
-_current: ContextVar["operation"] = ContextVar("operation")
+_current: ContextVar["Operation"] = ContextVar("operation")
 
 
-class operation:  # noqa: N801 - it is used as a decorator
+class Operation:
     """Declare an endpoint. The view's docstring is its description.
 
     - `body`: the model of the request body, such as `"models.Client"`. With `body_optional`, an empty body means `{}`.
     - `max_bytes`, `max_values`: the most bytes, members and elements of a request body, checked before it is parsed.
     - `data`: the type of `data` in the envelope, such as `"list[record.AgentV3]"`.
-    - `whole`: the type of a response without envelope.
+    - `bare`: the type of a response without envelope.
     - `files`: the media types of a response that is a text to keep as a file, in pages that a `Link` header connects;
       with `data`, those that the header `Accept` can ask for instead of the envelope, without pages.
     - `query`, `headers`: the names of the query parameters and headers. The view refuses a request without the query
@@ -63,7 +63,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         max_bytes: int = MAX_BODY_BYTES,
         max_values: int = MAX_BODY_VALUES,
         data: str | None = None,
-        whole: str | None = None,
+        bare: str | None = None,
         files: tuple[str, ...] = (),
         query: tuple[str, ...] = (),
         requires: tuple[str, ...] = (),
@@ -77,7 +77,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         examples: str | None = None,
         tag: str = "",
     ) -> None:
-        self._body, self._data, self._whole = body, data, whole
+        self._body, self._data, self._bare = body, data, bare
         self.body_optional, self.query, self.headers, self.raises = body_optional, query, headers, raises
         self.max_bytes, self.max_values, self.files = max_bytes, max_values, files
         self.requires, self.position, self.bounded, self.members = requires, position, bounded, members
@@ -92,7 +92,7 @@ class operation:  # noqa: N801 - it is used as a decorator
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
             token = _current.set(self)
             try:
-                exchange.require_known_query(self.query)
+                current_request.require_known_query(self.query)
                 return view(*args, **kwargs)
             finally:
                 _current.reset(token)
@@ -111,9 +111,9 @@ class operation:  # noqa: N801 - it is used as a decorator
         return self._resolve(self._data)
 
     @cached_property
-    def whole(self) -> Any:
+    def bare(self) -> Any:
         """The type of a response without envelope, None with an envelope."""
-        return self._resolve(self._whole)
+        return self._resolve(self._bare)
 
     def _resolve(self, named: str | None) -> Any:
         if named is None:
@@ -122,6 +122,6 @@ class operation:  # noqa: N801 - it is used as a decorator
         return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
 
 
-def current() -> operation:
+def current() -> Operation:
     """The declaration of the running view."""
     return _current.get()

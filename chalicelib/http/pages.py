@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from chalice.app import Response
 
-from chalicelib.http import exchange, messages, spliced
+from chalicelib.http import current_request, json_text, messages
 from chalicelib.storage import AnyRow, Document
 
 # What a request examines at most: records, and characters of their JSON, which the last record may exceed.
@@ -50,7 +50,7 @@ def page(
     rows = fetch(messages.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
     has_more = taken.is_full or next(rows, None) is not None
-    return spliced.list_response(message, taken.records, taken.last if has_more else None)
+    return json_text.list_response(message, taken.records, taken.last if has_more else None)
 
 
 class Examined(NamedTuple):
@@ -112,7 +112,7 @@ def bounded_page(
     further members of the answer for it, or for None at the end of the list.
     """
     records, position = take_bounded(examined, limit)
-    return spliced.list_response(message, records, position, hasMore=position is not None, **describe(position))
+    return json_text.list_response(message, records, position, hasMore=position is not None, **describe(position))
 
 
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
@@ -145,11 +145,11 @@ def all_or_page(
 
     Raises Invalid, and TooLarge if the records do not fit in a response.
     """
-    if exchange.query_value("limit") is None and exchange.query_value("cursor") is None:
+    if current_request.query_value("limit") is None and current_request.query_value("cursor") is None:
         taken = _take(_as_read(fetch(None, None)), render)
         if taken.is_full:
             raise messages.response_too_large()
-        return spliced.list_response(message, taken.records, None)
+        return json_text.list_response(message, taken.records, None)
     return page(message, fetch, render)
 
 
@@ -182,6 +182,6 @@ def _take(found: Found[AnyRow], render: Render[AnyRow]) -> _Taken:
                 rendered += 1
                 yield render(row)
 
-    taken = [*spliced.take_fitting(records())]
+    taken = [*json_text.take_fitting(records())]
     is_full = rendered > len(taken)
     return _Taken(taken, positions[-2] if is_full else positions[-1], is_full)

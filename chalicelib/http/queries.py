@@ -3,7 +3,7 @@
 import re
 
 from chalicelib import errors
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 from chalicelib.storage import Document
 
 MAX_TEXT = 200
@@ -12,7 +12,7 @@ _SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
 
 def text(name: str) -> str | None:
     """The query parameter `name`, 1 to 200 characters; None without it. Raises Invalid."""
-    value = exchange.query_value(name)
+    value = current_request.query_value(name)
     if value is not None and not 1 <= len(value) <= MAX_TEXT:
         raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
     return value
@@ -20,7 +20,7 @@ def text(name: str) -> str | None:
 
 def flag(name: str) -> bool | None:
     """The query parameter `name`, true or false; None without it. Raises Invalid."""
-    value = exchange.query_value(name)
+    value = current_request.query_value(name)
     if value not in (None, "true", "false"):
         raise errors.Invalid.member(name, "must be true or false")
     return None if value is None else value == "true"
@@ -28,7 +28,7 @@ def flag(name: str) -> bool | None:
 
 def seconds(name: str) -> int | None:
     """The query parameter `name` as Unix seconds, None without it. Raises Invalid."""
-    value = exchange.query_value(name)
+    value = current_request.query_value(name)
     if value is None:
         return None
     if not _SECONDS.fullmatch(value):

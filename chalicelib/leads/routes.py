@@ -9,7 +9,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, files, messages, pages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.leads import browse, export, store
 from chalicelib.storage import Document
 
@@ -22,7 +22,7 @@ _DEFAULTS = {"channel": "web-chat"}
 
 
 @routes.route("/v3/leads", methods=["POST"])
-@operation(
+@Operation(
     body="models.LeadIn",
     data="models.Lead",
     creates=True,
@@ -41,14 +41,14 @@ def create_lead() -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
-@operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
+@Operation(data="list[models.Lead]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="leads.LIST_LEADS")
 def list_leads(agent_id: str) -> Response:
     """List the leads of an agent, newest first. The response has `nextCursor` unless this is the last page."""
     return pages.page("Leads retrieved successfully", partial(_fetch, agent_id), _render)
 
 
 @routes.route("/v3/leads", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Lead]",
     query=("limit", "cursor", *browse.NAMES),
     position=ids.ULID,
@@ -67,7 +67,7 @@ def list_all_leads() -> Response:
 
 
 @routes.route("/v3/leads/export", methods=["GET"])
-@operation(
+@Operation(
     files=tuple(files.MEDIA.values()),
     query=("format", "limit", "cursor", *browse.NAMES),
     requires=("format",),
@@ -87,7 +87,7 @@ def export_leads() -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["GET"])
-@operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,), examples="leads.READ_LEAD")
+@Operation(data="models.Lead", headers=("If-None-Match",), raises=(errors.NotFound,), examples="leads.READ_LEAD")
 def read_lead(lead_id: str) -> Response:
     """Read a lead. `agentName` is the title of the agent when the lead was captured."""
     row = store.read(auth.caller().workspace_id, lead_id)
@@ -95,7 +95,7 @@ def read_lead(lead_id: str) -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.LeadChangeIn",
     data="models.Lead",
     warns=True,
@@ -114,7 +114,7 @@ def change_lead(lead_id: str) -> Response:
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_LEAD")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_LEAD")
 def delete_lead(lead_id: str) -> Response:
     """Delete a lead. The deletion of its agent deletes it, too."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, built from the app's routes, the `@operation` declarations of the views, and the models.
+"""The OpenAPI 3.1 document, built from the app's routes, the `@Operation` declarations of the views, and the models.
 
 Building takes some tenths of a second, so this module is imported by the first request for the document. Data that
 the code does not contain is in `members`, `error_responses`, `parameters` and `examples`. Tests run all examples.
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from chalicelib import __version__
 from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.openapi import error_responses, events, members, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema, reference
@@ -42,7 +42,7 @@ class _View(NamedTuple):
     path: str
     method: str
     function: Any
-    operation: operation
+    operation: Operation
 
     @property
     def name(self) -> str:
@@ -62,7 +62,7 @@ class _View(NamedTuple):
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """The OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
     views = list(_views(routes))
-    declared = {view.name: (view.operation.body, view.operation.whole or view.operation.data) for view in views}
+    declared = {view.name: (view.operation.body, view.operation.bare or view.operation.data) for view in views}
     kinds = {(name, place): kind for name, pair in declared.items() for place, kind in zip(_PLACES, pair, strict=True)}
     built = schemas.build({key: kind for key, kind in kinds.items() if kind is not None})
     paths: dict[str, Any] = {}
@@ -124,7 +124,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     return described
 
 
-def _query(declared: operation) -> tuple[str, ...]:
+def _query(declared: Operation) -> tuple[str, ...]:
     """The names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
     special |= {"by": "author"} if "resource" in declared.query else {}
@@ -140,7 +140,7 @@ def _opened_by(view: _View) -> str:
     return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
-def _examples_of(declared: operation) -> Examples:
+def _examples_of(declared: Operation) -> Examples:
     if declared.examples is None:
         return {}
     page, _, name = declared.examples.partition(".")
@@ -162,7 +162,7 @@ def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     files = {media: {"schema": {"type": "string"}} for media in view.operation.files}
     if files and view.operation.data is None:
         return {"description": "Success.", "headers": parameters.LINK, "content": files}
-    whole = view.operation.whole is not None
+    whole = view.operation.bare is not None
     schema = built.by_key[view.name, "response"] if whole else reference(_envelope_name(view, built))
     examples = _examples_of(view.operation)
     content = {"schema": schema, **_examples({key: (one, one.answer) for key, one in examples.items()})}
@@ -193,7 +193,7 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
     """The success envelopes by name. Operations with the same data share one."""
     sharing: dict[str, list[_View]] = {}
     for view in views:
-        if view.operation.whole is None and (view.operation.data is not None or not view.operation.files):
+        if view.operation.bare is None and (view.operation.data is not None or not view.operation.files):
             sharing.setdefault(_envelope_name(view, built), []).append(view)
     return {name: _envelope(sharing[name], built) for name in sorted(sharing)}
 

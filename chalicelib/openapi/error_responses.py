@@ -10,7 +10,7 @@ from chalicelib import errors
 from chalicelib.agents.store import AgentBeingDeleted, KeyTaken
 from chalicelib.clients.store import EmailTaken
 from chalicelib.http import etag, idempotency
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.ids import IDENTIFIER_RULE
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import without_sections
@@ -125,7 +125,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 }
 
 
-def statuses(path: str, declared: operation, *, repeatable: bool) -> list[int]:
+def statuses(path: str, declared: Operation, *, repeatable: bool) -> list[int]:
     """The error statuses of an operation. 405 is not among them, because an unsupported method is not an operation."""
     takes_body = declared.body is not None
     possible = {
@@ -143,7 +143,7 @@ def statuses(path: str, declared: operation, *, repeatable: bool) -> list[int]:
     return sorted(derived | {error.STATUS_CODE for error in declared.raises})
 
 
-def responses(path: str, possible: list[int], declared: operation, *, repeatable: bool) -> dict[str, Schema]:
+def responses(path: str, possible: list[int], declared: Operation, *, repeatable: bool) -> dict[str, Schema]:
     """The error responses of an operation: references to the components, and the causes of a 409 as its description."""
     schema_name = _SCHEMAS[_is_interaction(path)]
     answers = {str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in possible}
@@ -165,12 +165,12 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
     return {name: response for name, response in built.items() if f"#/components/responses/{name}" in used}
 
 
-def _conflicts(declared: operation) -> list[type[errors.ApiError]]:
+def _conflicts(declared: Operation) -> list[type[errors.ApiError]]:
     """The causes of a 409 of an operation, each with its own code."""
     return [one for one in declared.raises if issubclass(one, errors.Conflict)]
 
 
-def schemas(operations: Iterable[operation]) -> dict[str, Schema]:
+def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
     """The two schemas of the error envelope of these operations, and those of their members."""
     codes = sorted(
         {one.code for one in _CLASSES.values()}

@@ -11,7 +11,7 @@ from pathlib import Path
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
-from chalicelib.http import exchange
+from chalicelib.http import current_request
 
 routes = Blueprint(__name__)
 
@@ -85,7 +85,7 @@ def _read(file: Path) -> str:
 
 def _path() -> str:
     """The path of the request as the caller sees it, with the stage of a gateway."""
-    path: str = exchange.request().context.get("path", "/")
+    path: str = current_request.request().context.get("path", "/")
     return path
 
 

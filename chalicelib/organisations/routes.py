@@ -11,7 +11,7 @@ from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.http import auth, etag, messages, pages, privileges, references
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.organisations import store
 from chalicelib.storage import Document
 
@@ -24,7 +24,7 @@ _LISTED = "Organizations retrieved successfully"
 
 
 @routes.route("/v2/orgs", methods=["GET"])
-@operation(data="list[models.Organisation]", query=("limit", "cursor"), examples="organisations.LIST_ORGANISATIONS")
+@Operation(data="list[models.Organisation]", query=("limit", "cursor"), examples="organisations.LIST_ORGANISATIONS")
 def list_organisations() -> Response:
     """List the organisations of the workspace, ordered by id.
 
@@ -36,7 +36,7 @@ def list_organisations() -> Response:
 
 
 @routes.route("/v2/orgs", methods=["PUT"])
-@operation(
+@Operation(
     body="models.Organisation",
     data="models.Organisation",
     creates=True,
@@ -53,7 +53,7 @@ def put_organisation() -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
-@operation(
+@Operation(
     data="models.Organisation",
     headers=("If-None-Match",),
     raises=(errors.NotFound,),
@@ -66,7 +66,7 @@ def read_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
-@operation(
+@Operation(
     body="models.Organisation",
     warns=True,
     headers=("If-Match", "If-None-Match"),
@@ -87,14 +87,14 @@ def save_organisation(org_id: str) -> Response:
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation_v2(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
     return _delete(org_id)
 
 
 @routes.route("/v3/orgs", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Organisation]",
     query=("limit", "cursor"),
     bounded=True,
@@ -111,7 +111,7 @@ def list_organisations_v3() -> Response:
 
 
 @routes.route("/v3/orgs", methods=["POST"])
-@operation(
+@Operation(
     body="models.OrganisationIn",
     data="models.Organisation",
     creates=True,
@@ -129,7 +129,7 @@ def create_organisation() -> Response:
 
 
 @routes.route("/v3/orgs/{org_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_ORGANISATION")
 def delete_organisation(org_id: str) -> Response:
     """Delete an organisation. Its agents and clients stay."""
     return _delete(org_id)

@@ -12,7 +12,7 @@ from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.http import auth, etag, messages, pages, privileges
 from chalicelib.http.lazy import LazyModule
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import calls, store
 
@@ -25,7 +25,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["GET"])
-@operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="tools.LIST_TOOLS")
+@Operation(data="list[models.Tool]", query=("limit", "cursor"), raises=(errors.NotFound,), examples="tools.LIST_TOOLS")
 def list_tools(agent_id: str) -> Response:
     """List the tools of an agent, oldest first.
 
@@ -37,7 +37,7 @@ def list_tools(agent_id: str) -> Response:
 
 
 @routes.route("/v3/agents/{agent_id}/tools", methods=["POST"])
-@operation(
+@Operation(
     body="models.ToolIn",
     data="models.Tool",
     creates=True,
@@ -55,7 +55,7 @@ def create_tool(agent_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
-@operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,), examples="tools.READ_TOOL")
+@Operation(data="models.Tool", headers=("If-None-Match",), raises=(errors.NotFound,), examples="tools.READ_TOOL")
 def read_tool(tool_id: str) -> Response:
     """Read a tool. The tools of an agent are also in its v3 form."""
     row = store.read(auth.caller().workspace_id, tool_id)
@@ -63,7 +63,7 @@ def read_tool(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.ToolChange",
     data="models.Tool",
     warns=True,
@@ -85,7 +85,7 @@ def change_tool(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}/test", methods=["POST"])
-@operation(
+@Operation(
     body="models.ToolTestIn",
     max_bytes=1_000_000,
     data="models.ToolTest",
@@ -107,7 +107,7 @@ def test_tool(tool_id: str) -> Response:
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_TOOL")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_TOOL")
 def delete_tool(tool_id: str) -> Response:
     """Delete a tool. It is no longer in the v3 form of its agent."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.http import auth, etag, exchange, messages, privileges
-from chalicelib.http.operation import operation
+from chalicelib.http import auth, current_request, etag, messages, privileges
+from chalicelib.http.operation import Operation
 from chalicelib.sending import sender
 from chalicelib.webhooks import endpoints, events, ledger, queue
 
@@ -20,7 +20,7 @@ _RENDERED = ("url", "events", "enabled", "description", "createdAt")
 
 
 @routes.route("/v3/webhooks", methods=["POST"])
-@operation(
+@Operation(
     body="models.WebhookIn",
     data="models.Webhook",
     creates=True,
@@ -43,7 +43,7 @@ def create_webhook() -> Response:
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
-@operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
+@Operation(data="list[models.Webhook]", examples="webhooks.LIST_WEBHOOKS")
 def list_webhooks() -> Response:
     """List the webhook endpoints of the workspace, oldest first. There are at most 50, on one page."""
     rows = endpoints.list_all(auth.caller().workspace_id)
@@ -51,7 +51,7 @@ def list_webhooks() -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
-@operation(
+@Operation(
     data="models.Webhook", headers=("If-None-Match",), raises=(errors.NotFound,), examples="webhooks.READ_WEBHOOK"
 )
 def read_webhook(webhook_id: str) -> Response:
@@ -61,7 +61,7 @@ def read_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.WebhookChangeIn",
     data="models.Webhook",
     warns=True,
@@ -84,7 +84,7 @@ def change_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
-@operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_WEBHOOK")
+@Operation(headers=("If-Match",), raises=(errors.NotFound, errors.Stale), examples="deletions.DELETE_WEBHOOK")
 def delete_webhook(webhook_id: str) -> Response:
     """Delete a webhook endpoint with its list of deliveries. Deliveries that are still queued are not sent."""
     endpoints.delete(_require_match(webhook_id))
@@ -92,7 +92,7 @@ def delete_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
-@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.TEST_WEBHOOK")
+@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.TEST_WEBHOOK")
 def test_webhook(webhook_id: str) -> Response:
     """Send a `webhook_test` event. It is sent even if the endpoint is disabled or does not subscribe to this type."""
     _endpoint(webhook_id)
@@ -103,7 +103,7 @@ def test_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
-@operation(
+@Operation(
     data="models.Webhook",
     headers=("If-Match",),
     warns=True,
@@ -122,7 +122,7 @@ def rotate_webhook(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
-@operation(
+@Operation(
     data="list[models.Delivery]",
     query=("limit", "cursor", "status"),
     raises=(errors.NotFound,),
@@ -135,7 +135,7 @@ def list_deliveries(webhook_id: str) -> Response:
     1,000 deliveries, so it may be short or even empty: continue as long as the answer has a `nextCursor`. A delivery or
     outcome of the last second may be missing.
     """
-    status = exchange.query_value("status")
+    status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
     cursor, limit = messages.cursor(), messages.limit()
@@ -146,7 +146,7 @@ def list_deliveries(webhook_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
-@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.READ_DELIVERY")
+@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.READ_DELIVERY")
 def read_delivery(webhook_id: str, delivery_id: str) -> Response:
     """Read a delivery. It has the `payload` of its event, which is kept for 30 days."""
     row = _read(webhook_id, delivery_id)
@@ -156,7 +156,7 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
-@operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.REDELIVER")
+@Operation(data="models.Delivery", raises=(errors.NotFound,), examples="webhooks.REDELIVER")
 def redeliver(webhook_id: str, delivery_id: str) -> Response:
     """Redeliver an event. This sends the same event again, as a new delivery.
 

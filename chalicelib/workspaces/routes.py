@@ -8,7 +8,7 @@ from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 from chalicelib.http import auth, etag, messages
-from chalicelib.http.operation import operation
+from chalicelib.http.operation import Operation
 from chalicelib.workspaces import store
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 
 @routes.route("/v3/tokens", methods=["POST"])
-@operation(body="models.TokenIn", data="models.Token", examples="workspaces.ISSUE_TOKEN")
+@Operation(body="models.TokenIn", data="models.Token", examples="workspaces.ISSUE_TOKEN")
 def issue_token() -> Response:
     """Issue a v3 access token. Only this response contains `token`; it cannot be read again.
 
@@ -36,7 +36,7 @@ def issue_token() -> Response:
 
 
 @routes.route("/v3/tokens", methods=["GET"])
-@operation(data="list[models.Token]", query=("limit", "cursor"), examples="workspaces.LIST_TOKENS")
+@Operation(data="list[models.Token]", query=("limit", "cursor"), examples="workspaces.LIST_TOKENS")
 def list_tokens() -> Response:
     """List the active access tokens of the workspace, oldest first.
 
@@ -48,7 +48,7 @@ def list_tokens() -> Response:
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
-@operation(raises=(errors.NotFound,), examples="workspaces.REVOKE_TOKEN")
+@Operation(raises=(errors.NotFound,), examples="workspaces.REVOKE_TOKEN")
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token. It stops working within 30 seconds."""
     credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
@@ -56,7 +56,7 @@ def revoke_token(token_id: str) -> Response:
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
-@operation(
+@Operation(
     body="models.Rotation",
     body_optional=True,
     data="models.RotatedKey",
@@ -78,7 +78,7 @@ def rotate_key() -> Response:
 
 
 @routes.route("/v3/workspace", methods=["GET"])
-@operation(data="models.Workspace", headers=("If-None-Match",), examples="workspaces.READ_WORKSPACE")
+@Operation(data="models.Workspace", headers=("If-None-Match",), examples="workspaces.READ_WORKSPACE")
 def read_workspace() -> Response:
     """Read the workspace of the workspace key."""
     row = store.find(auth.caller().workspace_id)
@@ -86,7 +86,7 @@ def read_workspace() -> Response:
 
 
 @routes.route("/v3/workspace", methods=["PATCH"])
-@operation(
+@Operation(
     body="models.WorkspaceIn",
     data="models.Workspace",
     warns=True,

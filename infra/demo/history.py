@@ -18,7 +18,7 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours
 from chalicelib.analytics import store as analytics
 from chalicelib.analytics.hours import Happened
-from chalicelib.conversations import happened, jump, models, state, tallies
+from chalicelib.conversations import counted_changes, models, page_position, state, tallies
 from chalicelib.conversations import store as conversations
 from chalicelib.leads import store as lead_store
 from chalicelib.storage import parent_scoped_ids
@@ -189,7 +189,7 @@ def _lead(workspace_id: str, visit: Visit) -> Happened:
 def _of_conversation(row: conversations.ConversationRow, visit: Visit) -> Iterator[Happened]:
     keys = {"item": {"S": row.item}}
     change = {"eventName": "INSERT", "dynamodb": {"Keys": keys, "NewImage": row.serialize()}}
-    if (counted := happened.in_record(change)) is None:
+    if (counted := counted_changes.in_record(change)) is None:
         return
     yield counted
     asked = _talk(visit).asked
@@ -228,8 +228,8 @@ def _count_conversations(moment: int, created: dict[str, list[str]]) -> None:
     """Store the tallies of months and days, by which `page` of a list finds its place."""
     for agent, ulids in created.items():
         sums: dict[tuple[str, str], list[int]] = {}
-        for quarter in map(jump.quarter_of, ulids):
-            sums.setdefault(("day", quarter.day), [0] * jump.QUARTERS)[quarter.number] += 1
+        for quarter in map(page_position.quarter_of, ulids):
+            sums.setdefault(("day", quarter.day), [0] * page_position.QUARTERS)[quarter.number] += 1
             sums.setdefault(("month", quarter.month), [0] * 31)[quarter.day_number] += 1
         rows = [tallies.TallyRow(agent, storage.key(*period), counts=json.dumps(one)) for period, one in sums.items()]
         for row in rows:

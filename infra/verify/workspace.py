@@ -12,7 +12,7 @@ from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.workspaces import store as workspaces
-from infra.cams import removal
+from infra.operator import removal
 
 _NAME = "Temporary workspace of `make verify`"
 _MARKS = "verify"

@@ -12,7 +12,7 @@ from moto.ses.models import ses_backends
 from chalicelib import clock, queues, storage
 from chalicelib.console.notifications import functions, mail
 from chalicelib.conversations import functions as tallying
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.webhooks.pipeline import Record, Stream
@@ -90,7 +90,7 @@ class Notified:
         """Run the function for one message."""
         return functions.notify_people({"Records": [{"messageId": "one", "body": text}]}, None)
 
-    def happen(self, seconds: int = requested.DELAY_SECONDS) -> None:
+    def happen(self, seconds: int = handoff_notices.DELAY_SECONDS) -> None:
         """Run the stream, and the queue for some seconds."""
         self.feed(*self.records())
         self.run(seconds)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 from tests.api import Api
 from tests.capacity import metered
 from tests.console.notified import Notified, request_person
@@ -27,7 +27,7 @@ def test_a_mail_costs_eleven_requests_and_three_writes(notified: Notified, works
     request_person(workspace_api, "ann")
     notified.feed(*notified.records())
     with metered() as meter:
-        notified.run(requested.DELAY_SECONDS)
+        notified.run(handoff_notices.DELAY_SECONDS)
     assert len(notified.mails) == 1
     assert (dict(meter.requests), meter.reads, meter.writes) == (
         {"Query": 2, "BatchGetItem": 3, "GetItem": 3, "PutItem": 2, "UpdateItem": 1},

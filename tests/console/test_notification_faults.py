@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib import clock, storage
 from chalicelib.console.notifications import allowance, inbox
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.console.notified import Crash, Notified, request_person, take_over, text_of
@@ -47,7 +47,7 @@ def crashing(at: int, after: bool) -> Iterator[list[str]]:
 def calls_of_a_notification(notified: Notified) -> list[str]:
     """The calls between a request and its mail."""
     with crashing(-1, after=False) as calls:
-        notified.run(requested.DELAY_SECONDS)
+        notified.run(handoff_notices.DELAY_SECONDS)
     return calls
 
 
@@ -60,7 +60,7 @@ def test_a_crash_loses_no_mail_and_sends_none_twice_at_once(
     request_person(workspace_api, "ann")
     notified.feed(*notified.records())
     with crashing(at, after) as calls:
-        notified.run(requested.DELAY_SECONDS)
+        notified.run(handoff_notices.DELAY_SECONDS)
     assert notified.failures == 1, calls
     notified.run(3_600)
     # A mail that may not have left is sent again after the interval, if the conversation still waits.
@@ -85,7 +85,7 @@ def test_after_a_mail_of_unknown_outcome_nothing_follows_if_all_are_taken_over(
     request_person(workspace_api, "ann")
     notified.feed(*notified.records())
     with crashing(SEND, after=True) as calls:
-        notified.run(requested.DELAY_SECONDS)
+        notified.run(handoff_notices.DELAY_SECONDS)
     assert calls[-1] == "SendRawEmail"
     take_over(workspace_api, "ann")
     notified.run(3_600)
@@ -107,7 +107,7 @@ def test_a_mail_that_ses_does_not_take(
     notified.feed(*notified.records())
     with monkeypatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", refuse)
-        notified.run(requested.DELAY_SECONDS)
+        notified.run(handoff_notices.DELAY_SECONDS)
     assert notified.failures == failures
     notified.run(900)
     assert len(notified.mails) == failures
@@ -151,7 +151,7 @@ def test_a_conversation_that_cannot_be_read_holds_up_no_mail(
         UpdateExpression="SET summary = :damaged",
         ExpressionAttributeValues={":damaged": {"B": b"\x02damaged"}},
     )
-    notified.run(requested.DELAY_SECONDS)
+    notified.run(handoff_notices.DELAY_SECONDS)
     assert notified.failures == 0
     assert re.findall(r"/convos/support/(\w+)", text_of(notified.mails[0])) == ["ann"]
 
@@ -160,7 +160,7 @@ def test_of_two_processes_at_the_same_mail_one_sends_it(
     notified: Notified, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     request_person(workspace_api, "ann")
-    notified.run(requested.DELAY_SECONDS)
+    notified.run(handoff_notices.DELAY_SECONDS)
     text = json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000])
     find_waiting, others = inbox.find_waiting, [text]
 

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib import clock
 from chalicelib.console.notifications import inbox
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
@@ -50,7 +50,7 @@ def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Notified, wor
 
 
 def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notified, workspace_api: Api) -> None:
-    flooded.happen(requested.DELAY_SECONDS - 1)
+    flooded.happen(handoff_notices.DELAY_SECONDS - 1)
     find_waiting, others = inbox.find_waiting, ["bob"]
 
     def with_another_request(*arguments: Any) -> Any:

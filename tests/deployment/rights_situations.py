@@ -18,7 +18,7 @@ from chalicelib.analytics import store as analytics
 from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
-from chalicelib.conversations.jump import Quarter, quarter_of
+from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
 from chalicelib.erasures import functions as erasing

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from benchmarks.results import PRICES
-from infra.cams import prices
 from infra.deploy import template
 from infra.deploy.functions import FUNCTIONS
+from infra.operator import prices
 from tests.deployment.test_monitoring import ALARMS, metrics
 
 ROOT = Path(__file__).resolve().parents[2]

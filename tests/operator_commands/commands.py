@@ -6,7 +6,7 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from chalicelib.http import auth
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 
 DAY = 24 * 60 * 60

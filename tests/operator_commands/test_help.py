@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.selection import one_of_each
 
 

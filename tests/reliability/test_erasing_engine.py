@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib import clock, storage
 from chalicelib.conversations import functions as tallying
-from chalicelib.conversations import parts
+from chalicelib.conversations import leftovers
 from chalicelib.erasures import functions
 from chalicelib.workspaces import store as workspaces
 from infra import tables
@@ -77,7 +77,7 @@ def test_an_expired_conversation_is_removed_with_its_parts(
     assert {one["userIdentity"]["principalId"] for one in records} == {"dynamodb.amazonaws.com"}
     assert pipeline.events_of(records) == []
     assert all_items(new.workspace_id, "conversations") != []  # its chunks
-    monkeypatch.setattr(parts, "CLEAR_DELAY_SECONDS", 0)
+    monkeypatch.setattr(leftovers, "CLEAR_DELAY_SECONDS", 0)
     tallying.tally_conversations({"Records": records}, None)
     sqs = storage.sdk_client("sqs")
     waiting = sqs.receive_message(

@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import pytest
 
 from chalicelib import ids
-from chalicelib.conversations.jump import quarter_of
+from chalicelib.conversations.page_position import quarter_of
 from chalicelib.storage import layouts
 from infra.local import children
 from tests.builders import lead_body, state_body, webhook_body

@@ -15,7 +15,7 @@ from moto.dynamodbstreams.models import DynamoDBStreamsBackend
 from chalicelib import clock, queues, storage
 from chalicelib.queues import stream_batches
 from chalicelib.webhooks import functions, queue
-from infra.cams import redrive, stream_ranges
+from infra.operator import redrive, stream_ranges
 from tests.api import Api
 from tests.operator_commands.commands import run
 from tests.webhooks import pipeline

@@ -2,7 +2,7 @@
 
 from click.testing import CliRunner, Result
 
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 
 SUSPENDED = (403, "WORKSPACE_SUSPENDED")

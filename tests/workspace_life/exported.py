@@ -4,7 +4,7 @@ from pathlib import Path
 
 from chalicelib import settings, storage
 from chalicelib.storage import keyring
-from infra.cams import exports
+from infra.operator import exports
 from tests.conftest import clear
 from tests.workspace_life.commands import succeed
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from chalicelib.webhooks import events, hosts
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.builders import message, state_body, webhook_body
 from tests.moto_tables import items

@@ -16,8 +16,8 @@ from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import removal
 from infra.deploy.functions import API, FUNCTIONS
+from infra.operator import removal
 from tests.api import Api
 from tests.capacity import metered
 from tests.moto_tables import items

@@ -18,8 +18,8 @@ from chalicelib.analytics.hours import Happened
 from chalicelib.webhooks import hosts
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import exports, records, shapes
-from infra.cams.commands import cams
+from infra.operator import exports, records, shapes
+from infra.operator.commands import cams
 from tests.conftest import clear_caches
 from tests.moto_tables import items, restore, snapshot
 from tests.recorded import path_of, restored

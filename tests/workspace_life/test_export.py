@@ -8,7 +8,7 @@ import pytest
 from chalicelib.credentials import tokens
 from chalicelib.workspaces import store
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import exports
+from infra.operator import exports
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.credentials import DAY

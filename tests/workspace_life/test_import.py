@@ -4,7 +4,7 @@ from pathlib import Path
 
 from chalicelib.http import auth
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams import imports
+from infra.operator import imports
 from tests.api import Api
 from tests.conftest import clear_caches
 from tests.moto_tables import items

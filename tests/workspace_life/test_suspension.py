@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from chalicelib import clock
 from chalicelib.http import auth
 from chalicelib.workspaces.store import NewWorkspace
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
 from tests.moto_tables import items

@@ -13,7 +13,7 @@ import logging
 from chalice.app import Blueprint, SQSEvent
 
 from chalicelib import queues, telemetry
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 
 functions = Blueprint(__name__)
 
@@ -35,7 +35,7 @@ def _is_done(text: str) -> bool:
 
     try:
         kind, workspace_id, *rest = json.loads(text)
-        if kind == requested.KIND:
+        if kind == handoff_notices.KIND:
             notify.request_each(workspace_id, *rest)
         else:
             notify.notify(workspace_id, *rest)

@@ -17,7 +17,7 @@ from chalicelib import clock, errors, queues, storage
 from chalicelib.console.notifications import allowance, inbox, notices, people
 from chalicelib.console.notifications.notices import NoticeRow
 from chalicelib.console.notifications.people import Person
-from chalicelib.conversations import requested
+from chalicelib.conversations import handoff_notices
 from chalicelib.workspaces import store as workspaces
 
 # A message is about the newest request of a batch. The others are a minute older, or more if the stream was late.
@@ -30,7 +30,7 @@ def request_each(workspace_id: str, requested_at: int, agent_ids: list[str], aft
     found, following = people.list_page(workspace_id, agent_ids, after)
     texts = [_message(workspace_id, client_id, requested_at) for client_id in found]
     if following:
-        texts.append(json.dumps([requested.KIND, workspace_id, requested_at, agent_ids, following]))
+        texts.append(json.dumps([handoff_notices.KIND, workspace_id, requested_at, agent_ids, following]))
     queues.send(queues.NOTIFICATIONS, texts, workspace_id)
 
 

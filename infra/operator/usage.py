@@ -12,8 +12,8 @@ from chalicelib import clock
 from chalicelib.analytics import counts, hours
 from chalicelib.http import files
 from chalicelib.workspaces import store as workspaces
-from infra.cams import options, prices, records, request_lines
-from infra.cams.output import Record, print_list
+from infra.operator import options, prices, records, request_lines
+from infra.operator.output import Record, print_list
 
 _COUNTED = ("conversations", "messages", "interactions", "deliveries", "leads")
 _DAY_SECONDS = 24 * 60 * 60

@@ -30,7 +30,7 @@ class ByWorkspace(GlobalSecondaryIndex["PieceRow"]):  # type: ignore[no-untyped-
     request = UnicodeAttribute(range_key=True)
 
 
-class AnswerRow(SealedRow, TaggedRow):
+class StoredResponseRow(SealedRow, TaggedRow):
     """A key and its response: the sealed document `{fingerprint, path?, status, headers, messages}` and sealed body.
 
     `path` has the values in the path of the request, by which an erasure finds a response that does not name its
@@ -67,7 +67,7 @@ class PieceRow(Row):
 
     @property
     def is_answer(self) -> bool:
-        """Whether this is the key of an `AnswerRow`."""
+        """Whether this is the key of an `StoredResponseRow`."""
         return str(self.part) == _ANSWER
 
 
@@ -93,14 +93,14 @@ def list_all(workspace_id: str) -> Iterator[PieceRow]:
         yield from iterate(PieceRow, shard, index=_INDEX)
 
 
-def find_answers(rows: list[PieceRow]) -> dict[str, AnswerRow]:
+def find_answers(rows: list[PieceRow]) -> dict[str, StoredResponseRow]:
     """Return the stored answers to which these items belong, by partition key. One request for 100 answers."""
     requests = dict.fromkeys(row.request for row in rows)
-    found = find_many([Key(AnswerRow, request, _ANSWER) for request in requests])
+    found = find_many([Key(StoredResponseRow, request, _ANSWER) for request in requests])
     return {row.request: row for row in found if row}
 
 
-def piece_rows(row: AnswerRow) -> list[PieceRow]:
+def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
     """Rows with the keys of the pieces of a long body; none for a short one."""
     return [
         PieceRow(row.request, key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
@@ -108,7 +108,7 @@ def piece_rows(row: AnswerRow) -> list[PieceRow]:
     ]
 
 
-def read_body(row: AnswerRow) -> str:
+def read_body(row: StoredResponseRow) -> str:
     """The body of a response. One request if it is long."""
     if row.body is not None:
         return _open(row, row.body)
@@ -116,5 +116,5 @@ def read_body(row: AnswerRow) -> str:
     return _open(row, b"".join(one.piece for one in pieces if one))
 
 
-def _open(row: AnswerRow, sealed: bytes) -> str:
+def _open(row: StoredResponseRow, sealed: bytes) -> str:
     return encryption.unseal(row.workspace_id, row.associated_data("body"), sealed).decode()

@@ -8,11 +8,11 @@ from chalicelib.credentials import scopes, tokens
 from chalicelib.credentials import store as credentials
 from chalicelib.storage import keyring
 from chalicelib.workspaces import store as workspaces
-from infra.cams import options
-from infra.cams.analytics import analytics
-from infra.cams.conversations import conversations
-from infra.cams.leads import leads
-from infra.cams.output import (
+from infra.operator import options
+from infra.operator.analytics import analytics
+from infra.operator.conversations import conversations
+from infra.operator.leads import leads
+from infra.operator.output import (
     Commands,
     agent_key_record,
     credential_record,
@@ -23,10 +23,10 @@ from infra.cams.output import (
     print_secret,
     printable,
 )
-from infra.cams.redrive import redrive_streams
-from infra.cams.tallies import tallies
-from infra.cams.usage import usage
-from infra.cams.workspaces import workspace
+from infra.operator.redrive import redrive_streams
+from infra.operator.tallies import tallies
+from infra.operator.usage import usage
+from infra.operator.workspaces import workspace
 
 _REVOKED = "Revoked; the revocation takes effect within 30 seconds."
 

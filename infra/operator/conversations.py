@@ -17,7 +17,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, tallies
 from chalicelib.conversations import export as exports
 from chalicelib.http import files
-from infra.cams import options
+from infra.operator import options
 
 _PAGE = 100  # conversations
 

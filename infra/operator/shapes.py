@@ -22,7 +22,7 @@ from chalicelib import ids, storage
 from chalicelib.conversations import received
 from chalicelib.credentials import tokens
 from chalicelib.storage import parent_scoped_ids
-from infra.cams import documents, exports, records, rules
+from infra.operator import documents, exports, records, rules
 
 Record = dict[str, Any]
 

@@ -27,8 +27,8 @@ from chalicelib.leads import store as leads
 from chalicelib.storage import keyring
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces import store as workspaces
-from infra.cams import exports, records, shapes
-from infra.cams.exports import Record
+from infra.operator import exports, records, shapes
+from infra.operator.exports import Record
 
 # Lines between two marks of how far the import is. Each may have megabytes.
 _PORTION = 25

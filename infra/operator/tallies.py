@@ -9,7 +9,7 @@ from chalicelib.agents import store as agents
 from chalicelib.analytics import counts
 from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
-from infra.cams import options
+from infra.operator import options
 
 _AGENTS = 100
 

@@ -26,7 +26,7 @@ from chalicelib.conversations import store as conversations
 from chalicelib.credentials import tokens
 from chalicelib.credentials.store import CredentialRow
 from chalicelib.webhooks.endpoints import WebhookRow
-from infra.cams import records
+from infra.operator import records
 
 FORMAT = 1
 _BATCH = 25

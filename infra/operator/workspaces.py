@@ -9,8 +9,8 @@ import click
 from chalicelib import clock
 from chalicelib.credentials import store as credentials
 from chalicelib.workspaces import store as workspaces
-from infra.cams import exports, imports, options, removal
-from infra.cams.output import print_list, print_record, print_secret, printable, workspace_record
+from infra.operator import exports, imports, options, removal
+from infra.operator.output import print_list, print_record, print_secret, printable, workspace_record
 
 # A process accepts a cached credential for 30 seconds, and a request lasts up to 29.
 _LAST_REQUEST_SECONDS = 60

@@ -1,5 +1,5 @@
 """`python -m infra.cams`."""
 
-from infra.cams.commands import cams
+from infra.operator.commands import cams
 
 cams(prog_name="python -m infra.cams")

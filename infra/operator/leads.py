@@ -5,7 +5,7 @@ import click
 from chalicelib import storage
 from chalicelib.leads import store
 from chalicelib.workspaces import store as workspaces
-from infra.cams import options, records
+from infra.operator import options, records
 
 
 @click.group()

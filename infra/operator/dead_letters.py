@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from chalicelib import settings, storage
 from infra import event_filters
-from infra.cams import stream_ranges
-from infra.cams.stream_ranges import Record
 from infra.deploy.functions import FUNCTIONS, Function
+from infra.operator import stream_ranges
+from infra.operator.stream_ranges import Record
 
 
 class Unreadable(Exception):

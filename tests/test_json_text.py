@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.http import spliced
+from chalicelib.http import json_text
 
 
 @pytest.mark.parametrize("document", [{}, {"b": None}, {"b": {}}])
 def test_members_before_a_document_make_one_object(document: dict[str, Any]) -> None:
-    text = spliced.with_members({"a": 1}, storage.encode_json(document).decode())
+    text = json_text.with_members({"a": 1}, storage.encode_json(document).decode())
     assert json.loads(text) == {"a": 1, **document}

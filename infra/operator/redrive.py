@@ -20,10 +20,10 @@ from botocore.session import Session
 
 from chalicelib import clock, queues, settings, storage
 from chalicelib.queues.stream_batches import DEAD_LETTER
-from infra.cams import dead_letters
-from infra.cams.dead_letters import Letter
-from infra.cams.stream_ranges import Record, RecordsExpired, StreamUnavailable
 from infra.deploy.functions import Function
+from infra.operator import dead_letters
+from infra.operator.dead_letters import Letter
+from infra.operator.stream_ranges import Record, RecordsExpired, StreamUnavailable
 
 # Longer than a message takes. After a killed command, its messages stay invisible for this time.
 _HELD_SECONDS = 900

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from chalicelib import ids
-from chalicelib.conversations import jump
-from chalicelib.conversations.jump import Depth, Jump, Quarter
+from chalicelib.conversations import page_position
+from chalicelib.conversations.page_position import Depth, Jump, Quarter
 from tests.jumps import DAY, NOVEMBER, SIZE, tallied, worst_page
 from tests.selection import whole
 
@@ -32,29 +32,29 @@ def test_every_page_is_found_and_reads_at_most_half_of_its_quarter_hour(seed: in
     months, days = tallied(times)
     crowded = max(tally for quarters in days.values() for tally in quarters)
     for depth in range(len(times)):
-        day = jump.find_day(months, depth)
+        day = page_position.find_day(months, depth)
         assert day
-        found = jump.find_jump(day, days[day.day], SIZE)
+        found = page_position.find_jump(day, days[day.day], SIZE)
         page, entries = read(times, found)
         assert page == times[depth : depth + SIZE]
         assert entries <= (crowded + SIZE) / 2 + SIZE
 
 
 def test_months_that_do_not_reach_a_page_lead_nowhere() -> None:
-    assert jump.find_day([("2026-11", [0] * 31)], 0) is None
-    assert jump.find_day([("2026-11", [2, *[0] * 30]), ("2026-10", [1, *[0] * 30])], 3) is None
+    assert page_position.find_day([("2026-11", [0] * 31)], 0) is None
+    assert page_position.find_day([("2026-11", [2, *[0] * 30]), ("2026-10", [1, *[0] * 30])], 3) is None
 
 
 @pytest.mark.parametrize("quarters", [[], [2, *[0] * 95]])
 def test_a_day_with_fewer_conversations_than_its_month_says_leads_to_its_start(quarters: list[int]) -> None:
-    assert jump.find_jump(Depth("2026-11-01", 2), quarters, SIZE) == Jump(NOVEMBER, 0, 0)
+    assert page_position.find_jump(Depth("2026-11-01", 2), quarters, SIZE) == Jump(NOVEMBER, 0, 0)
 
 
 def test_a_quarter_hour_follows_from_the_time_of_a_ulid() -> None:
-    last = jump.quarter_of(ids.id_at(NOVEMBER + DAY - 1, 2**80 - 1))
+    last = page_position.quarter_of(ids.id_at(NOVEMBER + DAY - 1, 2**80 - 1))
     assert (last, last.month, last.day_number) == (Quarter("2026-11-01", 95), "2026-11", 0)
-    assert last.start() == NOVEMBER + DAY - jump.QUARTER_MILLISECONDS
-    assert jump.quarter_of(ids.id_at(NOVEMBER + DAY, 0)) == Quarter("2026-11-02", 0)
+    assert last.start() == NOVEMBER + DAY - page_position.QUARTER_MILLISECONDS
+    assert page_position.quarter_of(ids.id_at(NOVEMBER + DAY, 0)) == Quarter("2026-11-02", 0)
 
 
 @whole

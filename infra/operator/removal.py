@@ -26,11 +26,11 @@ from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
 from chalicelib.history import store as history
-from chalicelib.storage import Key, answers
+from chalicelib.storage import Key, stored_responses
 from chalicelib.storage.history import HistoryRow, deletions
 from chalicelib.webhooks import endpoints, hosts, ledger
 from chalicelib.workspaces import store as workspaces
-from infra.cams import records
+from infra.operator import records
 
 # The timeout of the functions that fan out and deliver: one that began later finds no endpoint, and writes nothing.
 # Then the time for which the stream gathers a batch of deliveries, and its function counts them.
@@ -85,7 +85,7 @@ def finish(workspace_id: str, progress: Callable[[list[str]], AbstractContextMan
         receipt["change"] += len(changes)
     for partition in ledger.event_partitions(workspace_id):
         _delete(receipt, "event", storage.iterate(ledger.EventRow, partition))
-    _delete(receipt, "stored answer", answers.list_all(workspace_id))
+    _delete(receipt, "stored answer", stored_responses.list_all(workspace_id))
     _delete_credentials(receipt, workspace_id)
     _delete(receipt, "erasure", erasures.list_all(workspace_id))
     _delete(receipt, "notice", [*notices.list_all(workspace_id), *allowance.list_all(workspace_id)])

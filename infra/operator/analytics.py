@@ -12,7 +12,7 @@ from chalicelib import clock
 from chalicelib.agents import store as agents
 from chalicelib.analytics import counts, hours, series
 from chalicelib.workspaces import store as workspaces
-from infra.cams import options
+from infra.operator import options
 
 _DAY_SECONDS = 24 * 60 * 60
 _HOURLY_SECONDS = 2 * _DAY_SECONDS
@@ -64,7 +64,7 @@ def analytics(
     Totals with their change, sparklines and bars, by days, or by hours for at most two days. The change is that since
     the period before, which has the same length. Nothing is coloured if the output is no terminal or NO_COLOR is set.
     """
-    from infra.cams import drawing  # the other commands do not wait for the import of Rich
+    from infra.operator import drawing  # the other commands do not wait for the import of Rich
 
     workspace_id = workspace_id or _only_workspace()
     agent = agents.read(workspace_id, agent_id)
