@@ -136,7 +136,7 @@ def tally(to: Tenant, numbers: Iterable[int]) -> None:
         counts[tallies._DAY, quarter.day][quarter.number] += 1
         counts[tallies._MONTH, quarter.month][quarter.day_number] += 1
     lengths = {tallies._DAY: page_position.QUARTERS, tallies._MONTH: tallies._DAYS}
-    storage.delete_many(tallies.batch_to_delete(to.workspace_id, AGENT, 1_000))
+    storage.delete_many(tallies.list_by_creation(to.workspace_id, AGENT, 1_000))
     with storage.unit_of_work() as unit:
         rows = [
             tallies.TallyRow(

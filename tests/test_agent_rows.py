@@ -162,7 +162,7 @@ def test_a_page_reads_only_the_agents_that_it_shows(api: Api) -> None:
 def test_a_page_stops_reading_when_the_answer_is_full(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = create_large(api, 30)
     monkeypatch.setattr(store, "_PORTION", 5)
-    monkeypatch.setattr("chalicelib.http.messages.RESPONSE_LIMIT", 300_000)
+    monkeypatch.setattr("chalicelib.http.responses.RESPONSE_LIMIT", 300_000)
     shown: list[str] = []
     cursor: str | None = ""
     while cursor is not None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from chalicelib.agents import store
-from chalicelib.http import messages
+from chalicelib.http import responses
 from chalicelib.storage import parent_scoped_ids
 from chalicelib.tools.store import ToolRow
 from chalicelib.workspaces.store import NewWorkspace
@@ -69,12 +69,12 @@ def test_tools_that_do_not_fit_the_response_are_left_out_and_the_message_says_so
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = [create(api, description=noise(4_000)) for _ in range(3)]
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages.ENVELOPE + 5_000)
+    monkeypatch.setattr(responses, "RESPONSE_LIMIT", responses.ENVELOPE + 5_000)
     for answer, verb in ((api.get(AGENT), "retrieved"), (api.patch(AGENT, {"agent": {"title": "x"}}), "updated")):
         assert answer.json["message"] == f"Agent {verb} successfully{LISTED}"
         assert "tools" not in answer.data
     assert api.get(AGENT).data["title"] == "x"
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages.ENVELOPE + 50_000)
+    monkeypatch.setattr(responses, "RESPONSE_LIMIT", responses.ENVELOPE + 50_000)
     assert len(api.get(AGENT).data["tools"]) == len(made)
 
 
@@ -90,7 +90,7 @@ def test_a_read_stops_at_the_first_tool_that_does_not_fit(api: Api, monkeypatch:
         return text(row)
 
     monkeypatch.setattr(ToolRow, "text", counting)
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", 1_500_000)
+    monkeypatch.setattr(responses, "RESPONSE_LIMIT", 1_500_000)
     assert "tools" not in api.get(AGENT).data
     assert len(opened) == 2
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from app import app
 from chalicelib import errors
 from chalicelib.agents.record import AgentV3
-from chalicelib.http import messages
+from chalicelib.http import bodies
 from chalicelib.http.projections import without_secrets
 from chalicelib.webhooks import change, events
 from tests.api import Api
@@ -249,9 +249,9 @@ def test_a_deeply_nested_body_is_stored_completely(place: str, brackets: str, ap
 def test_the_numbers_of_every_body_are_finite() -> None:
     """Checked once for the whole body: a type that checks each of its values takes ten times as long."""
     declared = [app.routes[one.path][one.method].view_function.operation for one in operations()]
-    bodies = {one.body for one in declared} - {None}
-    assert len(bodies) > 10
-    for body in bodies:
+    models = {one.body for one in declared} - {None}
+    assert len(models) > 10
+    for model in models:
         for number in ("NaN", "-Infinity", "1e999"):
             with pytest.raises(errors.Invalid, match=r"x\.1\.y must be a finite number"):
-                messages.parse(body, b'{"x": [1, {"y": %s}]}' % number.encode())
+                bodies.parse(model, b'{"x": [1, {"y": %s}]}' % number.encode())

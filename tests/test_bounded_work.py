@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_MESSAGES
-from chalicelib.http import messages
+from chalicelib.http import bodies
 from tests.api import Api
 from tests.selection import one_of_each
 from tests.worst_requests import ACCEPTED, OVERSIZE, STATE, TINY, TURN, Cost, filled
@@ -24,7 +24,7 @@ MOST_UNITS, MOST_MEGABYTES = 40, 100
 def test_an_oversize_body_is_refused_before_it_is_parsed(
     name: str, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "parse", None)
+    monkeypatch.setattr(bodies, "parse", None)
     assert api.post(OVERSIZE[name].path, OVERSIZE[name].body).status == 413
 
 
@@ -45,7 +45,7 @@ def test_an_escaped_backslash_before_a_u_is_no_escape(
     escape: bytes, api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = escape * (MAX_BODY_BYTES // len(escape) + 1)
-    monkeypatch.setattr(messages, "parse", None)
+    monkeypatch.setattr(bodies, "parse", None)
     assert api.post(STATE, b'{"turns":[{"messages":[{"item":{"text":"%s"}}]}]}' % text).status == 413
 
 

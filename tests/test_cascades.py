@@ -118,7 +118,7 @@ def test_conversations_that_the_index_does_not_show_yet_are_deleted_by_the_secon
 ) -> None:
     create(api, 5)
     with monkeypatch.context() as lagging:
-        lagging.setattr(conversations, "batch_to_delete", lambda *_: [])
+        lagging.setattr(conversations, "list_by_creation", lambda *_: [])
         assert api.delete("/v3/agents/support").status == 200
     assert len(items("conversations")) == 5
     second_run(pass_time)

@@ -7,7 +7,7 @@ import pytest
 from chalice.local import LambdaContext
 
 from app import app
-from chalicelib.http import messages
+from chalicelib.http import responses
 from tests.api import Api
 from tests.described import document
 from tests.selection import one_of_each
@@ -69,7 +69,7 @@ def test_the_page_is_served_without_a_token() -> None:
 def test_an_asset_is_served_without_a_token(name: str, media_type: str) -> None:
     asset = Api().get(f"/docs/{name}")
     assert (asset.status, asset.headers["content-type"]) == (200, media_type)
-    assert messages.fits(asset.text)
+    assert responses.fits(asset.text)
 
 
 @pytest.mark.parametrize(

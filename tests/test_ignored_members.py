@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from app import app
-from chalicelib.http.messages import IGNORED
+from chalicelib.http.bodies import IGNORED
 from chalicelib.http.wire import Wire, read_only_members
 from tests.api import Answer, Api
 from tests.builders import lead_body

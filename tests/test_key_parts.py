@@ -8,7 +8,7 @@ import pytest
 from chalicelib import errors, storage
 from chalicelib.console import sessions
 from chalicelib.credentials import sessions as stored
-from chalicelib.http import messages
+from chalicelib.http import parameters
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage.rows import associated_data
 from chalicelib.workspaces.store import NewWorkspace
@@ -26,7 +26,7 @@ def test_an_identifier_contains_no_separator(separator: str) -> None:
         assert IDENTIFIER.fullmatch(text) is None
         for encoded in (text, text.replace("#", "%23").replace("/", "%2F")):
             with pytest.raises(errors.Invalid):
-                messages.identifier("agent_id", encoded)
+                parameters.identifier("agent_id", encoded)
 
 
 def test_keys_and_associated_data_of_other_parts_differ() -> None:

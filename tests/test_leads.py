@@ -5,7 +5,8 @@ from typing import Any, get_args
 import pytest
 
 from chalicelib import clock, storage
-from chalicelib.http import messages
+from chalicelib.http import responses
+from chalicelib.ids import IDENTIFIER
 from chalicelib.leads import store as leads
 from chalicelib.leads.models import LeadChannel
 from chalicelib.workspaces.store import NewWorkspace
@@ -161,7 +162,7 @@ def test_an_agent_may_have_the_longest_id(api: Api) -> None:
 def test_a_lead_id_needs_no_encoding_in_a_path(api: Api, agent_id: str) -> None:
     ids = [capture(api)["id"] for _ in range(3)]
     assert len(set(ids)) == 3
-    assert all(messages.IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
+    assert all(IDENTIFIER.fullmatch(one) and one.isalnum() for one in ids)
 
 
 # ---- changing -------------------------------------------------------------------------------------
@@ -322,7 +323,7 @@ def test_a_cursor_of_another_workspace_s_list_reveals_no_leads_of_it(
 
 def test_a_page_ends_early_if_the_answer_is_full(api: Api, agent_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made = [capture(api, name="n" * 4_000) for _ in range(5)]
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", messages.ENVELOPE + 9_000)
+    monkeypatch.setattr(responses, "RESPONSE_LIMIT", responses.ENVELOPE + 9_000)
     pages = pages_of(api, 5)
     assert [len(page) for page in pages] == [2, 2, 1]
     assert [one for page in pages for one in page] == made[::-1]

@@ -16,7 +16,7 @@ from chalicelib.analytics import reports
 from chalicelib.credentials import store as credentials
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
-from chalicelib.http import auth, messages
+from chalicelib.http import auth, responses
 from chalicelib.openapi.error_responses import EXAMPLES as REFUSALS
 from chalicelib.openapi.examples import EXAMPLES, shared
 from chalicelib.storage.unit import Unit
@@ -236,7 +236,7 @@ def test_413_of_a_record_is_returned_only_where_declared(stage: Stage, monkeypat
 
 
 def test_413_of_a_list_is_returned_only_where_documented(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(messages, "RESPONSE_LIMIT", 10)
+    monkeypatch.setattr(responses, "RESPONSE_LIMIT", 10)
     lists = {name: one for name, one in OPERATIONS.items() if name.startswith(("list_", "search_"))}
     assert operations_answering(413, stage.send, lists) == documented(413) - WITH_BODY.keys() - raising(errors.TooLarge)
 

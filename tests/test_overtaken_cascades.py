@@ -20,7 +20,7 @@ from tests.conftest import PassTime
 
 TABLES = ("agents", "conversations", "leads", "analytics", "credentials")
 # Each resource, with the function that reads its next batch to delete.
-BATCHES = [(agents, "list_keys"), *((one, "batch_to_delete") for one in (tools, leads, analytics, conversations))]
+BATCHES = [(agents, "list_keys"), *((one, "list_by_creation") for one in (tools, leads, analytics, conversations))]
 
 
 def interrupt_deletion(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:

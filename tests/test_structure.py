@@ -85,7 +85,7 @@ HOMES = {
         {"sending.sender", "sending.connection", "sending.lookups", "sending.addresses"},
     ),
     "translation of PynamoDB's errors": (r"pynamodb\.exceptions import(?!.*CancellationReason\n)", {"storage.client"}),
-    "translation of pydantic's errors": (r"\.errors\(", {"http.messages"}),
+    "translation of pydantic's errors": (r"\.errors\(", {"http.bodies"}),
     "CSV, which a spreadsheet may run": (r"^(import|from) csv\b", {"http.files"}),
     "token recognition": (r"cams_\(|fullmatch\(token", {"credentials.tokens"}),
 }

@@ -7,7 +7,7 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.agents import store
-from chalicelib.http import messages
+from chalicelib.http import responses
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.evidence import refused, stored
@@ -125,7 +125,7 @@ def test_the_longest_warnings_fit_in_the_room_for_the_envelope(api: Api, agent_i
     longest = {f"{number:02}" + "😀" * 100: 1 for number in range(30)}
     answer = api.patch(V3, {"agent": {"tools": [], "nodes": [{"id": "start", "childrenNodes": [longest]}]}})
     assert len(answer.json["warnings"]) == 20
-    assert len(json.dumps(storage.encode_json(answer.json["warnings"]).decode())) < messages.ENVELOPE - 1_000
+    assert len(json.dumps(storage.encode_json(answer.json["warnings"]).decode())) < responses.ENVELOPE - 1_000
 
 
 def test_twenty_warnings_are_enough(api: Api, agent_id: str) -> None:

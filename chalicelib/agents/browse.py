@@ -6,26 +6,18 @@ listed are never read.
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple
 
-from chalicelib.agents import store
-from chalicelib.agents.filters import Filters
+from chalicelib.agents import answer, store
+from chalicelib.agents.filters import AgentFilters
 from chalicelib.agents.rows import AgentRow
+from chalicelib.http import pages
 
 # Agents that a request examines at most, and those per query after the first, which reads one page.
 MAX_EXAMINED = 500
 PORTION = 100
 
 
-class Examined(NamedTuple):
-    """An agent: its position, its row if it is listed and exists, and whether another agent follows it."""
-
-    position: str
-    row: AgentRow | None
-    has_more: bool
-
-
-def by_id(workspace_id: str, filters: Filters, after: str | None, limit: int) -> Iterator[Examined]:
+def by_id(workspace_id: str, filters: AgentFilters, after: str | None, limit: int) -> Iterator[pages.Examined]:
     """Yield the agents after the id `after`, by id; the caller stops after `limit` that are listed.
 
     One request for `limit` entries of the index, then one per 100 entries, 500 at most; and one per 20 listed agents.
@@ -33,7 +25,7 @@ def by_id(workspace_id: str, filters: Filters, after: str | None, limit: int) ->
     return _examine(partial(store.list_entries, workspace_id), lambda entry: entry.agent_id, filters, after, limit)
 
 
-def by_change(workspace_id: str, filters: Filters, before: str | None, limit: int) -> Iterator[Examined]:
+def by_change(workspace_id: str, filters: AgentFilters, before: str | None, limit: int) -> Iterator[pages.Examined]:
     """Yield the agents whose version tag is lower than `before`, the latest change first; requests as in `by_id`."""
     return _examine(partial(store.list_changes, workspace_id), lambda entry: entry.version_tag, filters, before, limit)
 
@@ -41,10 +33,10 @@ def by_change(workspace_id: str, filters: Filters, before: str | None, limit: in
 def _examine(
     fetch: Callable[[str | None, int], Iterator[AgentRow]],
     position: Callable[[AgentRow], str],
-    filters: Filters,
+    filters: AgentFilters,
     cursor: str | None,
     limit: int,
-) -> Iterator[Examined]:
+) -> Iterator[pages.Examined]:
     examined, missing, portion = 0, limit, limit
     while True:
         entries = [*fetch(cursor, portion + 1)]
@@ -53,14 +45,14 @@ def _examine(
         for number, (entry, is_listed) in enumerate(taken, start=1):
             row = next(rows)[1] if is_listed else None
             missing -= row is not None
-            yield Examined(position(entry), row, number < len(entries))
+            yield pages.Examined(position(entry), answer.render(row) if row else None, number < len(entries))
         examined += len(taken)
         if len(taken) == len(entries) or examined >= MAX_EXAMINED:
             return
         cursor, portion = position(taken[-1][0]), min(PORTION, MAX_EXAMINED - examined)
 
 
-def _up_to_match(entries: list[AgentRow], filters: Filters, number: int) -> list[tuple[AgentRow, bool]]:
+def _up_to_match(entries: list[AgentRow], filters: AgentFilters, number: int) -> list[tuple[AgentRow, bool]]:
     """Return the entries up to the matching one with this number, and whether each matches."""
     matched = []
     for entry in entries:

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import answer, copies, store
-from chalicelib.http import auth, json_text, messages, privileges
+from chalicelib.http import auth, bodies, json_text, privileges
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import MAX_BODY_BYTES, MAX_BODY_VALUES, Operation
 
@@ -62,9 +62,9 @@ def read_template(agent_id: str) -> Response:
     document, *opened = copies.open_all([store.require_found(found.agent), *found.tools])
     template = templates.of(document, opened, [tool.tool_id for tool in found.tools])
     text = storage.encode_json(template).decode()
-    messages.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
+    bodies.check_size("The template", text.encode(), MAX_BODY_BYTES - _AROUND, MAX_BODY_VALUES - _AROUND)
     omitted = templates.omitted(document) if privileges.sees_secrets() else ()
-    warnings = [errors.Issue(path=messages.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
+    warnings = [errors.Issue(path=bodies.dotted(one), message=_OMITTED) for one in islice(omitted, _MAX_WARNINGS)]
     return json_text.success("Template retrieved successfully", text, warnings)
 
 
@@ -86,7 +86,7 @@ def import_agent() -> Response:
     token. You may add secrets to a template. Members that the service does not know are stored as sent, and `warnings`
     names them.
     """
-    body: record.TemplateIn = messages.body()
+    body: record.TemplateIn = bodies.read()
     document = privileges.guard_agent_key({}, templates.members(body.template), f"template.{privileges.AGENT_KEY}")
     made = templates.create(auth.caller().workspace_id, document, body.template)
     return _created("Agent imported successfully", made)

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from chalicelib import errors, ids
-from chalicelib.http import current_request, messages, queries
+from chalicelib.http import current_request, parameters
 from chalicelib.storage import Document
 
 NAMES = ("q", "starred", "deployed", "sort")
@@ -12,11 +12,17 @@ ORDERS = ("lastModified",)
 _SEARCHED = ("title", "description")
 
 
-class Filters(NamedTuple):
+class AgentFilters(NamedTuple):
     """What the listed agents have in common: members that are set or not, and a case-folded text."""
 
     flags: dict[str, bool]
     text: str
+
+    @classmethod
+    def from_request(cls) -> "AgentFilters":
+        """Return the filters of the query. A filter that it omits matches every agent. Raises Invalid."""
+        flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
+        return cls(flags, parameters.search_text("q"))
 
     @property
     def is_empty(self) -> bool:
@@ -26,14 +32,8 @@ class Filters(NamedTuple):
     def match(self, summary: Document) -> bool:
         """Whether the agent with this summary is listed."""
         return all(bool(summary.get(name)) == value for name, value in self.flags.items()) and (
-            queries.contains(summary, _SEARCHED, self.text)
+            parameters.contains(summary, _SEARCHED, self.text)
         )
-
-
-def requested() -> Filters:
-    """The filters in the query of the request; those that it does not have match everything. Raises Invalid."""
-    flags = {name: value for name in ("starred", "deployed") if (value := queries.flag(name)) is not None}
-    return Filters(flags, queries.folded("q"))
 
 
 def is_sorted() -> bool:
@@ -44,9 +44,9 @@ def is_sorted() -> bool:
     return value is not None
 
 
-def requested_version_tag() -> str | None:
+def version_tag() -> str | None:
     """The query parameter `cursor` of a sorted list, None for the beginning. Raises Invalid."""
-    cursor = messages.cursor()
+    cursor = parameters.cursor()
     if cursor and not ids.ULID.fullmatch(cursor):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response with the same sort")
     return cursor

@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import answer, browse, filters, store
-from chalicelib.http import auth, cors, etag, messages, pages, privileges
+from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -51,13 +51,12 @@ def list_agents() -> Response:
     the description. A request examines up to 500 agents, so a page may be short, or empty: as long as `hasMore` is
     true, continue with `nextCursor` as `cursor`. A new or changed agent may appear in the list a second later.
     """
-    limit, matching, workspace_id = messages.limit(), filters.requested(), auth.caller().workspace_id
+    limit, matching, workspace_id = parameters.limit(), filters.AgentFilters.from_request(), auth.caller().workspace_id
     if filters.is_sorted():
-        agents = browse.by_change(workspace_id, matching, filters.requested_version_tag(), limit)
+        agents = browse.by_change(workspace_id, matching, filters.version_tag(), limit)
     else:
-        agents = browse.by_id(workspace_id, matching, messages.cursor(), limit)
-    listed = (pages.Examined(one.position, answer.render(one.row) if one.row else None, one.has_more) for one in agents)
-    return pages.bounded_page("Agents retrieved successfully", listed, limit)
+        agents = browse.by_id(workspace_id, matching, parameters.cursor(), limit)
+    return pages.bounded_page("Agents retrieved successfully", agents, limit)
 
 
 @routes.route("/v3/agents", methods=["POST"])
@@ -77,7 +76,7 @@ def create_agent() -> Response:
     `warnings` names it to an access token. Members that the service does not know are stored as sent, and `warnings`
     names them.
     """
-    body: record.NewAgentIn = messages.body()
+    body: record.NewAgentIn = bodies.read()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
     given = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent), _KEY)
     given.pop("tools", None)
@@ -104,7 +103,7 @@ def change_agent(agent_id: str) -> Response:
     know replace what is stored under their name, and `warnings` names them. Only the workspace key sets
     `SECRET_API_KEY`.
     """
-    change: record.AgentIn = messages.body()
+    change: record.AgentIn = bodies.read()
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(found.agent, "agent")
     before = row.open()
@@ -121,7 +120,7 @@ def change_agent(agent_id: str) -> Response:
 def read_agent_v2(agent_id: str) -> Response:
     """Read an agent in the v2 form. The response is the agent itself, without envelope."""
     row = store.read(auth.caller().workspace_id, agent_id)
-    return etag.tagged(messages.json_response(_v2_form(row.open())), row)
+    return etag.tagged(responses.json_response(_v2_form(row.open())), row)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["POST"], cors=cors.CORS)
@@ -139,7 +138,7 @@ def save_agent(agent_id: str) -> Response:
     Only the workspace key sets `SECRET_API_KEY`. Members that the service does not know are stored as sent, and
     `warnings` names them.
     """
-    change: record.AgentV2 = messages.body()
+    change: record.AgentV2 = bodies.read()
     workspace_id = auth.caller().workspace_id
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
@@ -150,7 +149,7 @@ def save_agent(agent_id: str) -> Response:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, forms.merge_v2(before, change))
         document = store.save(row, keys.without_unusable(row, before, change), after)
-    success = messages.success(f"Agent {verb} successfully", _v2_form(document))
+    success = responses.success(f"Agent {verb} successfully", _v2_form(document))
     return etag.tagged(success, row)
 
 

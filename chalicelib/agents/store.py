@@ -126,7 +126,7 @@ def key(workspace_id: str, agent_id: str) -> storage.Key:
     return storage.Key(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
 
 
-def keyed(workspace_id: str, agent_id: str) -> AgentRow:
+def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
     """A row with the key of an agent, for `read_entries`."""
     return AgentRow(*rows.key(workspace_id, agent_id), agent_id=agent_id)
 

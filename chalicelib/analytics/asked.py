@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from chalicelib import clock, errors
 from chalicelib.analytics import hours, series
-from chalicelib.http import current_request, queries
+from chalicelib.http import current_request, parameters
 
 if TYPE_CHECKING:
     from zoneinfo import ZoneInfo
@@ -57,9 +57,9 @@ def bounds(unit: int) -> tuple[int, int]:
 
 
 def _edges() -> tuple[int, int]:
-    until = queries.seconds("to")
+    until = parameters.seconds("to")
     until = clock.seconds() if until is None else until
-    since = queries.seconds("from")
+    since = parameters.seconds("from")
     return max(until - _DEFAULT_SECONDS, 0) if since is None else since, until
 
 

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors
 from chalicelib.agents import store as agents
 from chalicelib.analytics import records
-from chalicelib.http import auth, cors, messages, pages
+from chalicelib.http import auth, cors, pages, parameters
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ def list_analytics(agent_id: str) -> Response:
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`.
     """
-    workspace_id, period = auth.caller().workspace_id, records.requested(*_V2)
+    workspace_id, period = auth.caller().workspace_id, records.Period.from_request(*_V2)
     agents.read_eventually(workspace_id, agent_id)
     examined = records.examine(workspace_id, agent_id, period)
-    return pages.bounded_page("Analytics retrieved successfully", examined, messages.limit())
+    return pages.bounded_page("Analytics retrieved successfully", examined, parameters.limit())
 
 
 @routes.route("/v2/agents/{agent_id}/analytics", methods=["DELETE"], cors=cors.CORS)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from chalicelib import errors, ids
 from chalicelib.analytics import store
-from chalicelib.http import messages, pages, queries
+from chalicelib.http import pages, parameters
 from chalicelib.storage import Document
 
 # DynamoDB's limits of a transaction: items, and bytes with room for the keys.
@@ -24,20 +24,20 @@ class Period(NamedTuple):
     since: int | None
     until: int | None
 
+    @classmethod
+    def from_request(cls, since: str, until: str) -> "Period":
+        """Return the period in the query parameters with these names. Raises Invalid."""
+        return cls(parameters.seconds(since), parameters.seconds(until))
+
     def has(self, row: store.AnalyticsRow) -> bool:
         """Whether the records of a conversation were last written in the period."""
         written = _written(row)
         return (self.since is None or written >= self.since) and (self.until is None or written < self.until)
 
 
-def requested(since: str, until: str) -> Period:
-    """The period in the query parameters with these names. Raises Invalid."""
-    return Period(queries.seconds(since), queries.seconds(until))
-
-
 def required(since: str, until: str) -> Period:
     """The same, both required: a deletion of everything must be explicit. Raises Invalid."""
-    period = requested(since, until)
+    period = Period.from_request(since, until)
     for name, value in zip((since, until), period, strict=True):
         if value is None:
             raise errors.Invalid.member(name, "is required")
@@ -46,7 +46,7 @@ def required(since: str, until: str) -> Period:
 
 def examine(workspace_id: str, agent_id: str, period: Period) -> Iterator[pages.Examined]:
     """What the request examines of the records after its cursor: up to 500 conversations."""
-    found = pages.in_portions(partial(store.list_page, workspace_id, agent_id), messages.cursor(), messages.limit())
+    found = pages.in_portions(partial(store.list_page, workspace_id, agent_id), parameters.cursor(), parameters.limit())
     return pages.examine(found, lambda row, stored: _render(row, stored) if period.has(row) else None)
 
 
@@ -57,7 +57,7 @@ def delete(workspace_id: str, agent_id: str, period: Period) -> tuple[int, str |
     request continues, None at the end. The commit raises ConditionFailed if one was written since it was read.
     """
     deleted = size = 0
-    for examined, row in enumerate(store.list_page(workspace_id, agent_id, messages.cursor(), pages.MAX_EXAMINED), 1):
+    for examined, row in enumerate(store.list_page(workspace_id, agent_id, parameters.cursor(), pages.MAX_EXAMINED), 1):
         size += store.stored_bytes(row)
         if period.has(row):
             store.delete(row)

@@ -8,7 +8,7 @@ from chalicelib import clock, errors
 from chalicelib.analytics import counts, hours, series
 from chalicelib.analytics.asked import Asked
 from chalicelib.analytics.hours import Hour
-from chalicelib.http import files, messages
+from chalicelib.http import files, responses
 from chalicelib.storage import Document
 
 MAX_AGENTS = 500
@@ -32,7 +32,7 @@ def respond(workspace_id: str, agent_ids: Sequence[str], asked: Asked) -> Respon
     """
     data = report(read(workspace_id, agent_ids, asked), asked)
     if not files.csv_is_preferred():
-        return messages.success("Analytics retrieved successfully", data, asked.warnings())
+        return responses.success("Analytics retrieved successfully", data, asked.warnings())
     response = files.response(files.CSV, table(data, asked.by), None)
     response.headers |= files.warning(asked.warnings())
     return response

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import store
-from chalicelib.http import auth, cors, etag, messages
+from chalicelib.http import auth, bodies, cors, etag, responses
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ routes = Blueprint(__name__)
 )
 def write_analytics(agent_id: str, convo_id: str) -> Response:
     """Write a page load (`load`) or conversation (`convo`) record. It replaces the previous record of its kind."""
-    record: models.AnalyticsRecord = messages.body()
+    record: models.AnalyticsRecord = bodies.read()
     identity = (auth.caller().workspace_id, agent_id, convo_id)
     agents.require_known(*identity[:2])
     row, condition = store.new(*identity), None
@@ -33,7 +33,7 @@ def write_analytics(agent_id: str, convo_id: str) -> Response:
         row = etag.check_preconditions(store.find(*identity)) or row
         condition = store.unchanged_since_read(row)
     store.write(row, record.merge_into({}), condition)
-    return etag.tagged(messages.success("Analytics added successfully"), row)
+    return etag.tagged(responses.success("Analytics added successfully"), row)
 
 
 @routes.route("/v2/agents/{agent_id}/analytics/{convo_id}", methods=["GET"], cors=cors.CORS)
@@ -54,4 +54,4 @@ def read_analytics(agent_id: str, convo_id: str) -> Response:
     if row is None:
         raise errors.NotFound.of("analytics record")
     merged = {name: value for record in store.records(row) for name, value in record.items()}
-    return etag.tagged(messages.success("Analytics retrieved successfully", merged), row)
+    return etag.tagged(responses.success("Analytics retrieved successfully", merged), row)

@@ -90,6 +90,6 @@ def list_page(workspace_id: str, agent_id: str, after: str | None, limit: int) -
     return storage.iterate(AnalyticsRow, storage.key(workspace_id, agent_id), condition, limit=limit)
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
+def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[AnalyticsRow]:
     """Up to `limit` items of an agent, for the cascading delete."""
     return storage.query(AnalyticsRow, storage.key(workspace_id, agent_id), limit=limit)

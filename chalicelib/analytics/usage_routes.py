@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib.analytics import asked, usage
-from chalicelib.http import auth, files, messages, pages
+from chalicelib.http import auth, files, pages, parameters
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def list_usage() -> Response:
     A page has at most 20 agents, also with a higher `limit`: as long as `hasMore` is true, continue with `nextCursor`
     as `cursor`. A change is counted about 17 minutes later.
     """
-    limit, cursor, (start, end) = messages.limit(), messages.cursor(), asked.bounds(usage.DAY_SECONDS)
+    limit, cursor, (start, end) = parameters.limit(), parameters.cursor(), asked.bounds(usage.DAY_SECONDS)
     limit = min(limit, usage.MAX_AGENTS)
     examined = usage.examine(auth.caller().workspace_id, start, end, cursor, limit)
     if not files.csv_is_preferred():

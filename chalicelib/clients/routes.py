@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.clients import store
-from chalicelib.http import auth, etag, messages, pages, privileges, queries, references
+from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.operation import Operation
 
 # Upward, because a client names its organisation: its warning and a list need to know whether that exists.
@@ -49,7 +49,7 @@ def put_client() -> Response:
 
     `warnings` says if `orgId` names no organisation.
     """
-    return _create(messages.body(), "")
+    return _create(bodies.read(), "")
 
 
 @routes.route("/v2/clients/{client_id}", methods=["GET"])
@@ -57,7 +57,7 @@ def put_client() -> Response:
 def read_client(client_id: str) -> Response:
     """Read a client. The response contains `dashboardPassword` as it was sent."""
     row = store.read(auth.caller().workspace_id, client_id)
-    return etag.tagged(messages.success("Client retrieved successfully", _render(row, row.open())), row)
+    return etag.tagged(responses.success("Client retrieved successfully", _render(row, row.open())), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["POST"])
@@ -73,12 +73,12 @@ def save_client(client_id: str) -> Response:
 
     An email address can belong to only one client of a workspace. `warnings` says if `orgId` names no organisation.
     """
-    change: models.Client = messages.body()
+    change: models.Client = bodies.read()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, client_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, client_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Client updated successfully", None, _warnings(change)), row)
+    return etag.tagged(responses.success("Client updated successfully", None, _warnings(change)), row)
 
 
 @routes.route("/v2/clients/{client_id}", methods=["DELETE"])
@@ -101,8 +101,7 @@ def list_clients_v3() -> Response:
     `q` is found in the name and the email. A request examines up to 500 clients. So a page may be short, or empty: as
     long as `hasMore` is true, continue with `nextCursor` as `cursor`.
     """
-    limit, cursor, organisation, text = messages.limit(), messages.cursor(), queries.text("orgId"), queries.folded("q")
-    return _search(limit, cursor, organisation, text)
+    return _search(parameters.limit(), parameters.cursor(), parameters.text("orgId"), parameters.search_text("q"))
 
 
 @routes.route("/v3/orgs/{org_id}/clients", methods=["GET"])
@@ -119,7 +118,7 @@ def list_organisation_clients(org_id: str) -> Response:
     A request examines up to 500 clients. So a page may be short, or empty: as long as `hasMore` is true, continue with
     `nextCursor` as `cursor`.
     """
-    limit, cursor = messages.limit(), messages.cursor()
+    limit, cursor = parameters.limit(), parameters.cursor()
     organisations.read(auth.caller().workspace_id, org_id)
     return _search(limit, cursor, org_id, "")
 
@@ -139,7 +138,7 @@ def create_client() -> Response:
     `warnings` says if `orgId` names no organisation. With `dashboardPassword` a client can sign in to the console, so
     `warnings` names it to an access token.
     """
-    body: models.ClientIn = messages.body()
+    body: models.ClientIn = bodies.read()
     return _create(body.client, "client.")
 
 
@@ -154,7 +153,7 @@ def _search(limit: int, cursor: str | None, organisation: str | None, text: str)
     """A page of the clients of an organisation with a text, None and empty for all."""
 
     def show(row: store.ClientRow, document: Document) -> Document | None:
-        is_listed = organisation in (None, document.get("orgId")) and queries.contains(document, _SEARCHED, text)
+        is_listed = organisation in (None, document.get("orgId")) and parameters.contains(document, _SEARCHED, text)
         return _render(row, document) if is_listed else None
 
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
@@ -167,7 +166,7 @@ def _create(given: "models.Client", path: str) -> Response:
     warnings = _warnings(given, path)
     if given.dashboardPassword:
         warnings = [*warnings, *privileges.warn_of_lasting(f"{path}dashboardPassword")]
-    return etag.tagged(messages.success("Client created successfully", _render(row, document), warnings), row)
+    return etag.tagged(responses.success("Client created successfully", _render(row, document), warnings), row)
 
 
 def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
@@ -180,7 +179,7 @@ def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
 
 def _delete(client_id: str) -> Response:
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, client_id), "client"))
-    return messages.success("Client deleted successfully")
+    return responses.success("Client deleted successfully")
 
 
 def _render(row: store.ClientRow, document: Document) -> Document:

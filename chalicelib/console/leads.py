@@ -13,9 +13,10 @@ from chalicelib.console import guard, overview, pages, periods
 from chalicelib.console.calls import query_string
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.http import current_request, files, queries
+from chalicelib.http import current_request, files, parameters
 from chalicelib.http.pages import examine, take_bounded
 from chalicelib.leads import browse, export
+from chalicelib.leads.browse import LeadQuery
 from chalicelib.leads.store import LeadRow
 from chalicelib.storage import Document
 
@@ -64,12 +65,12 @@ def download(session: Session) -> Response:
     return pages.download("leads.csv", files.MEDIA[files.CSV], text)
 
 
-def _asked(titles: dict[str, str]) -> browse.Asked:
+def _asked(titles: dict[str, str]) -> LeadQuery:
     """The query of the page: days are those of UTC. Raises Problem, and Invalid for a cursor that is not ours."""
     since, until = periods.requested_bounds()
     agent_id, (after, _) = current_request.query_value("agent"), _cursor()
-    text = (current_request.query_value("q") or "")[: queries.MAX_TEXT].casefold()
-    return browse.Asked(agent_id if agent_id in titles else None, since, until, text, after)
+    text = (current_request.query_value("q") or "")[: parameters.MAX_TEXT].casefold()
+    return LeadQuery(agent_id if agent_id in titles else None, since, until, text, after)
 
 
 def _cursor() -> tuple[str | None, str]:
@@ -83,14 +84,14 @@ def _cursor() -> tuple[str | None, str]:
     return parts[1], parts[2] or ""
 
 
-def _page(session: Session, titles: dict[str, str], asked: browse.Asked, first: str) -> tuple[list[Any], str | None]:
+def _page(session: Session, titles: dict[str, str], asked: LeadQuery, first: str) -> tuple[list[Any], str | None]:
     """The leads of a page, and where it continues, as a cursor."""
     examined = examine(_rows(session, titles, asked, first), lambda row, lead: _shown(row, lead, asked))
     records, position = take_bounded(examined, SHOWN)
     return [json.loads(one) for one in records], position
 
 
-def _all(session: Session, titles: dict[str, str], asked: browse.Asked) -> Iterator[Document]:
+def _all(session: Session, titles: dict[str, str], asked: LeadQuery) -> Iterator[Document]:
     for _, row in islice(_rows(session, titles, asked, ""), _MAX_EXAMINED):
         lead = _shown(row, row.open(), asked) if row else None
         if lead is not None:
@@ -98,7 +99,7 @@ def _all(session: Session, titles: dict[str, str], asked: browse.Asked) -> Itera
 
 
 def _rows(
-    session: Session, titles: dict[str, str], asked: browse.Asked, first: str
+    session: Session, titles: dict[str, str], asked: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
     if asked.agent_id is not None:
         return browse.of_agent(session.workspace_id, asked.agent_id, asked, SHOWN)
@@ -108,7 +109,7 @@ def _rows(
 
 
 def _of_agents(
-    session: Session, agent_ids: list[str], asked: browse.Asked, first: str
+    session: Session, agent_ids: list[str], asked: LeadQuery, first: str
 ) -> Iterator[tuple[str, LeadRow | None]]:
     """Yield the leads of each agent, and each agent's end as a position without a row.
 
@@ -123,5 +124,5 @@ def _of_agents(
                 yield _END + agent_id, None
 
 
-def _shown(row: LeadRow, lead: Document, asked: browse.Asked) -> Document | None:
+def _shown(row: LeadRow, lead: Document, asked: LeadQuery) -> Document | None:
     return {"id": row.lead_id, **lead} if asked.lists(lead) else None

@@ -70,7 +70,7 @@ def shown_agents(session: Session) -> Agents:
         titles = [(one.agent_id, _title(one, agents.summary_of(one))) for one in entries]
         return Agents(dict(titles[:MAX_AGENTS]), len(titles) > MAX_AGENTS)
     ids = session.agent_ids
-    keyed = [agents.keyed(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
+    keyed = [agents.row_for_key(session.workspace_id, one) for one in ids[:MAX_AGENTS] if IDENTIFIER.fullmatch(one)]
     found = [row for _, row in agents.read_entries(keyed) if row is not None]
     return Agents({row.agent_id: _title(row, row.open()) for row in found}, len(ids) > MAX_AGENTS)
 

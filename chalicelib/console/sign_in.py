@@ -7,7 +7,7 @@ from chalicelib.console import guard, pages, sessions
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.credentials import sessions as stored
-from chalicelib.http import current_request, messages
+from chalicelib.http import current_request, parameters
 
 
 def read_entrance() -> Response:
@@ -67,7 +67,7 @@ def _sign_in_page(workspace: str, error: errors.ApiError | None = None) -> Respo
 
 
 def _workspace() -> str:
-    return messages.identifier("workspace", guard.form().get("workspace", "").strip())
+    return parameters.identifier("workspace", guard.form().get("workspace", "").strip())
 
 
 def _cookie(workspace: str, token: str, seconds: int) -> str:

@@ -7,7 +7,7 @@ from chalice.app import Response
 from chalicelib import errors, storage
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.conversations.state import State
-from chalicelib.http import messages, privileges
+from chalicelib.http import bodies, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document, encode_json
 
@@ -40,19 +40,19 @@ def state_answer(agent_id: str, user_id: str, agent: Document, before: State, af
         "origin": after.metadata.get("origin"),
         "userID": user_id,
         "agentID": agent_id,
-        "warnings": messages.warnings() or None,
+        "warnings": bodies.warnings() or None,
     }
     turns = after.turns.decode()
-    if after is not before and not messages.fits(turns, RESERVED):
+    if after is not before and not responses.fits(turns, RESERVED):
         raise errors.TooLarge("turns do not fit into an answer; send fewer turns or shorter messages.")
     start = _open_object(members)
     complete = f'{start},"turns":{turns},"oldTurns":{before.turns.decode()}}}'
-    if messages.fits(complete):
-        return messages.text_response(complete)
+    if responses.fits(complete):
+        return responses.text_response(complete)
     without_old_turns = f'{start},"turns":{turns}}}'
-    if messages.fits(without_old_turns):
-        return messages.text_response(without_old_turns)
-    return messages.text_response(f'{_open_object({**members, "agentData": None})},"turns":{turns}}}')
+    if responses.fits(without_old_turns):
+        return responses.text_response(without_old_turns)
+    return responses.text_response(f'{_open_object({**members, "agentData": None})},"turns":{turns}}}')
 
 
 def render_metadata(metadata: Document) -> Document:

@@ -5,11 +5,11 @@ does a bounded amount of work; the next one continues after the last entry that 
 """
 
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from chalicelib import ids, storage
 from chalicelib.conversations import listing
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.http import pages
 
 # Entries that a request examines at most, and those per query after the first, which reads one page.
 MAX_EXAMINED = 500
@@ -19,21 +19,13 @@ MAX_LONG = 20
 _LOWEST = "0"  # no ULID is lower
 
 
-class Examined(NamedTuple):
-    """An entry of an index: its position, its row unless it was deleted, and whether another entry follows it."""
-
-    position: str
-    row: ConversationRow | None
-    has_more: bool
-
-
 def of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, cursor: str | None, limit: int
-) -> Iterator[Examined]:
+) -> Iterator[pages.Examined]:
     """Yield an agent's conversations that were created from `since` on and before `until`, newest first.
 
-    Both are Unix seconds; None is no bound. One request for `limit` entries, then one per 100 entries, and for each
-    another one if there are long ones among them.
+    The record of an entry is its row, None if it was deleted. Both times are Unix seconds; None is no bound. One
+    request for `limit` entries, then one per 100 entries, and for each another one if there are long ones among them.
     """
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -49,7 +41,7 @@ def entries_of_agent(
     return _created(storage.key(workspace_id, agent_id), since, _latest(until, cursor), limit)
 
 
-def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[Examined]:
+def inbox(workspace_id: str, cursor: str | None, limit: int) -> Iterator[pages.Examined]:
     """Yield the conversations of a workspace that wait for a person, latest activity first; requests as above."""
 
     def fetch(before: str, limit: int) -> list[ConversationRow]:
@@ -78,14 +70,14 @@ def _examine(
     position: Callable[[ConversationRow], str],
     start: str,
     portion: int,
-) -> Iterator[Examined]:
+) -> Iterator[pages.Examined]:
     """Yield the entries up to the position `start`, until the bounds of a request are reached."""
     examined = long = 0
     while True:
         entries = fetch(start, portion + 1)
         taken = _affordable(entries[:portion], MAX_LONG - long)
         for number, (entry, row) in enumerate(zip(taken, listing.read_long(taken), strict=True), start=1):
-            yield Examined(position(entry), row, number < len(entries))
+            yield pages.Examined(position(entry), row, number < len(entries))
         examined += len(taken)
         long += sum(entry.summary is None for entry in taken)
         if len(taken) < portion or len(taken) == len(entries) or examined >= MAX_EXAMINED:

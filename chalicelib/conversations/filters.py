@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from chalicelib import ids
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.http import queries
+from chalicelib.http import parameters
 from chalicelib.storage import Document
 
 NAMES = ("from", "to", "state", "tag", "origin", "assignedTo", "userID", "activeSince", "q")
@@ -34,19 +34,19 @@ class Filters(NamedTuple):
             and all(metadata.get(name) == value for name, value in self.equal.items())
             and (self.tag is None or self.tag in (metadata.get("tags") or ()))
             and metadata["lastModified"] >= self.active_since
-            and queries.contains(metadata, _SEARCHED, self.text)
+            and parameters.contains(metadata, _SEARCHED, self.text)
         )
 
 
 def requested() -> Filters:
     """The filters in the query of the request; those that it does not have match everything. Raises Invalid."""
     members = {"state": "state", "origin": "origin", "assignedTo": "chatAssignedTo", "userID": "userID"}
-    given = {member: queries.text(name) for name, member in members.items()}
+    given = {member: parameters.text(name) for name, member in members.items()}
     equal = {member: value for member, value in given.items() if value is not None}
-    active, text = queries.seconds("activeSince") or 0, queries.folded("q")
-    return Filters(queries.seconds("from"), queries.seconds("to"), equal, queries.text("tag"), active, text)
+    active, text = parameters.seconds("activeSince") or 0, parameters.search_text("q")
+    return Filters(parameters.seconds("from"), parameters.seconds("to"), equal, parameters.text("tag"), active, text)
 
 
 def is_inbox() -> bool:
     """Whether the query has `inbox=true`. Raises Invalid for a value other than true and false."""
-    return bool(queries.flag("inbox"))
+    return bool(parameters.flag("inbox"))

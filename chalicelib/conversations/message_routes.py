@@ -20,7 +20,7 @@ from chalicelib.conversations.state import (
     empty,
     prepare,
 )
-from chalicelib.http import auth, cors, etag, messages
+from chalicelib.http import auth, bodies, cors, etag, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -88,7 +88,7 @@ def add_conversation_messages(agent_id: str, convo_id: str) -> Response:
 )
 def replace_messages(agent_id: str, convo_id: str) -> Response:
     """Replace all messages of a conversation. A message without `mid` gets one that follows from its content."""
-    asked: models.Messages = messages.body()
+    asked: models.Messages = bodies.read()
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
     now = clock.seconds()
@@ -97,7 +97,7 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     after = apply(before, change, now)
     shown = transcript.all_messages(after.turns)
     _save_changed(row, agent, before, after)
-    return etag.tagged(messages.success("Messages replaced successfully", shown), row)
+    return etag.tagged(responses.success("Messages replaced successfully", shown), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["PATCH"])
@@ -114,14 +114,14 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
 
     `mid` is ignored, and `warnings` lists it. A changed message is not a new one.
     """
-    change: models.MessageChange = messages.body()
+    change: models.MessageChange = bodies.read()
     agent, row = _read(agent_id, convo_id)
     before = store.read_state(row)
     after = editing.edit(before, message_id, {**change.message}, clock.seconds())
     _save_changed(row, agent, before, after)
     changed = append.by_mid(json.loads(after.turns))[message_id]
-    ignored = [errors.Issue(path="message.mid", message=messages.IGNORED)] if "mid" in change.message else []
-    return etag.tagged(messages.success("Message updated successfully", transcript.flat(changed), ignored), row)
+    ignored = [errors.Issue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
+    return etag.tagged(responses.success("Message updated successfully", transcript.flat(changed), ignored), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
@@ -135,7 +135,7 @@ def delete_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     if after is before:
         raise errors.NotFound.of("message")
     _save_changed(row, agent, before, after)
-    return messages.success("Message deleted successfully")
+    return responses.success("Message deleted successfully")
 
 
 def _read(agent_id: str, conversation_id: str) -> tuple[Document, store.ConversationRow]:
@@ -170,7 +170,7 @@ class _Loaded(NamedTuple):
 
 def _load(agent_id: str, conversation_id: str) -> _Loaded:
     """Read the agent eventually and the others strongly consistently, in one request. Raises NotFound."""
-    asked: models.NewMessages = visitors.restrict_messages(messages.body())
+    asked: models.NewMessages = visitors.restrict_messages(bodies.read())
     workspace_id = auth.caller().workspace_id
     mids = list(dict.fromkeys(mid for message in asked.messages if (mid := message.get("mid"))))
     key = store.key(workspace_id, agent_id, conversation_id)
@@ -184,7 +184,7 @@ def _load(agent_id: str, conversation_id: str) -> _Loaded:
 
 def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
     """Stage the new messages, in a new conversation if there is no row; answer the whole request as it is stored."""
-    asked: models.NewMessages = messages.body()
+    asked: models.NewMessages = bodies.read()
     agent, row, _, places = loaded
     now = clock.seconds()
     new = append.prepare(asked.messages, now)
@@ -195,7 +195,7 @@ def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
         check_limits(agent, before, after)
         row = _save(agent_id, conversation_id, loaded, before, after)
     shown = [transcript.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
-    return etag.tagged(messages.success(_ADDED, shown), row)
+    return etag.tagged(responses.success(_ADDED, shown), row)
 
 
 def _find_stored(row: store.ConversationRow, before: State, places: message_index.Places) -> dict[str, Document]:
@@ -232,5 +232,5 @@ def _require_room(row: store.ConversationRow, state: State) -> None:
 
 def _require_answerable(text: str, escaped: int = 0) -> None:
     """Raise TooLarge for turns that the state route cannot answer; `escaped` is the length of others in an answer."""
-    if not messages.fits(text, RESERVED + escaped):
+    if not responses.fits(text, RESERVED + escaped):
         raise errors.TooLarge("The turns of a conversation must fit into an answer.")

@@ -9,7 +9,7 @@ from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, retention, store, visitors
 from chalicelib.conversations.answer import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
-from chalicelib.http import auth, cors, current_request, etag, messages, privileges
+from chalicelib.http import auth, bodies, cors, current_request, etag, parameters, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -49,7 +49,7 @@ def exchange_state(agent_id: str, user_id: str) -> Response:
     The answer has the new state, and the previous turns as `oldTurns`. If the answer is too large, it omits `oldTurns`,
     and then `agentData`.
     """
-    asked: models.StateIn = visitors.restrict_change(messages.body())
+    asked: models.StateIn = visitors.restrict_change(bodies.read())
     agent, stored = _load(agent_id, user_id)
     row = store.unless_expired(stored)
     etag.check_preconditions(row)
@@ -98,7 +98,7 @@ def _load(agent_id: str, user_id: str) -> tuple[Document, store.ConversationRow 
 )
 def create_conversation(agent_id: str) -> Response:
     """Create a conversation of an agent, with any of its metadata. The service assigns its id."""
-    body: models.ConversationIn = messages.body()
+    body: models.ConversationIn = bodies.read()
     given = body.conversation.merge_into({})
     workspace_id, conversation_id, now = auth.caller().workspace_id, ids.new_id(), clock.seconds()
     counts = {"ts": now, "messagesNum": 0, "interactionsNum": 0, "lastModified": now}
@@ -107,7 +107,7 @@ def create_conversation(agent_id: str) -> Response:
     days = retention.days_of(workspace_id, agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, conversation_id, state, days=days)
     created = {"id": conversation_id, "title": given.get("title"), "createdAt": clock.iso(now)}
-    return etag.tagged(messages.success("Conversation created successfully", created), row)
+    return etag.tagged(responses.success("Conversation created successfully", created), row)
 
 
 @routes.route("/v2/agents/{agent_id}/convos", methods=["GET"], cors=cors.CORS)
@@ -126,7 +126,7 @@ def list_conversations(agent_id: str) -> Response:
     After the fourth page, `page` counts what was created or deleted up to two minutes ago. Pages may overlap or leave a
     gap by later changes; use the cursor to get every conversation.
     """
-    workspace_id, cursor, number = auth.caller().workspace_id, messages.cursor(), messages.page()
+    workspace_id, cursor, number = auth.caller().workspace_id, parameters.cursor(), parameters.page()
     key = agents.key(workspace_id, agent_id)
     if cursor is None:
         agent, entries = listing.list_page(key, workspace_id, agent_id, number)
@@ -137,7 +137,7 @@ def list_conversations(agent_id: str) -> Response:
     found = [store.read_metadata(row) for row in listing.with_metadata(page)]
     shown = [render_metadata(metadata) for metadata in found if not store.has_expired(metadata)]
     more = page[-1].created if len(entries) > len(page) else None
-    return messages.listing("Agent conversations retrieved successfully", shown, more)
+    return responses.listing("Agent conversations retrieved successfully", shown, more)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}", methods=["DELETE"])
@@ -150,4 +150,4 @@ def delete_conversation(agent_id: str, convo_id: str) -> Response:
     agents.confirm(agent, workspace_id, agent_id)
     found = etag.require_match(store.unless_expired(row), "conversation")
     store.delete(found)
-    return messages.success("Conversation deleted successfully")
+    return responses.success("Conversation deleted successfully")

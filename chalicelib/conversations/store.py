@@ -153,7 +153,7 @@ def delete(row: ConversationRow) -> None:
         storage.delete(chunk)
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
+def list_by_creation(workspace_id: str, agent_id: str, after: str | None, limit: int) -> list[ConversationRow]:
     """Return up to `limit` entries of the index, oldest first, that were created after `after`; for `read_all`."""
     condition = ConversationRow.created > after if after else None
     agent = storage.key(workspace_id, agent_id)

@@ -81,7 +81,7 @@ def list_quarters(workspace_id: str, agent_id: str) -> list[Quarter]:
     ]
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
+def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[TallyRow]:
     """Up to `limit` rows of an agent, for the cascading delete."""
     return storage.query(TallyRow, storage.key(workspace_id, agent_id), limit=limit)
 

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.conversations import browse, export, filters, search
-from chalicelib.http import auth, files, messages, pages
+from chalicelib.http import auth, files, pages, parameters
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def search_conversations(agent_id: str) -> Response:
     transcripts. Those created after `searchedUntil` (Unix seconds) have been searched; continue with `nextCursor` as
     `cursor` while `hasMore` is true.
     """
-    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
     if not wanted.text:
         raise errors.Invalid.member("q", "is required")
     workspace_id = auth.caller().workspace_id
@@ -63,7 +63,7 @@ def export_conversations(agent_id: str) -> Response:
     row has the metadata of a conversation, and of its transcript up to 32,000 characters. The header `Link` has the
     next page.
     """
-    limit, cursor, wanted, form = messages.limit(), messages.cursor(), filters.requested(), files.requested_format()
+    limit, cursor, wanted, form = parameters.limit(), parameters.cursor(), filters.requested(), files.requested_format()
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)

@@ -12,7 +12,7 @@ from chalicelib.clients import store as clients
 from chalicelib.conversations import browse, filters, store, transcript, turns
 from chalicelib.conversations.answer import render_v3
 from chalicelib.conversations.state import stamped
-from chalicelib.http import auth, etag, messages, pages
+from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 
@@ -44,7 +44,7 @@ def list_agent_conversations(agent_id: str) -> Response:
     A request examines up to 500 conversations. So a page may be short, or empty: as long as `hasMore` is true, continue
     with `nextCursor` as `cursor`. A change may appear in the list a second later.
     """
-    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
     workspace_id = auth.caller().workspace_id
     if filters.is_inbox():
         found = browse.inbox(workspace_id, cursor, limit)
@@ -67,7 +67,7 @@ def list_inbox() -> Response:
 
     Only with `inbox=true`: there is no list of all conversations. Pages and filters are as in the list of an agent.
     """
-    limit, cursor, wanted = messages.limit(), messages.cursor(), filters.requested()
+    limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
     if not filters.is_inbox():
         raise errors.Invalid.member("inbox", "must be true")
     found = browse.inbox(auth.caller().workspace_id, cursor, limit)
@@ -87,9 +87,9 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     `GET …/messages` has all messages.
     """
     row = _read(agent_id, convo_id)
-    newest = islice(transcript.newest_messages([turns.read_last(row)]), messages.PAGE_SIZE)
+    newest = islice(transcript.newest_messages([turns.read_last(row)]), parameters.PAGE_SIZE)
     data = {"conversation": render_v3(row, store.read_metadata(row)), "messages": [*newest]}
-    return etag.tagged(messages.success("Conversation retrieved successfully", data), row)
+    return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages", methods=["GET"])
@@ -106,7 +106,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 
     `from` and `ts` are those of the turn where the message has none.
     """
-    limit, before = messages.limit(), _position()
+    limit, before = parameters.limit(), _position()
     return storage.retry_on_conflict(lambda: _messages_page(agent_id, convo_id, before, limit))
 
 
@@ -121,7 +121,7 @@ def list_messages(agent_id: str, convo_id: str) -> Response:
 )
 def change_conversation(agent_id: str, convo_id: str) -> Response:
     """Change the metadata of a conversation: lists replace, and `null` clears a member. The turns stay as they are."""
-    body: models.ConversationChange = messages.body()
+    body: models.ConversationChange = bodies.read()
     (row,) = _load(agent_id, convo_id)
     found = etag.require_match(row, "conversation")
     return _save("Conversation updated successfully", found, body.conversation.merge_into)
@@ -142,7 +142,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
     conversation is `ai-chatting`, then `requested_chat` when the user asks for a person, `human-chatting` once it is
     assigned, and `ended_chat`. No transition is enforced, and any other string is stored, too.
     """
-    body: models.AssignmentIn = messages.body()
+    body: models.AssignmentIn = bodies.read()
     to, state = body.assign.to, body.assign.state or (_WITHOUT_PERSON if body.assign.to is None else _WITH_PERSON)
     named = [clients.key(auth.caller().workspace_id, to)] if to else []
     row, *found = _load(agent_id, convo_id, *named)
@@ -154,7 +154,7 @@ def assign_conversation(agent_id: str, convo_id: str) -> Response:
 
 
 def _matching(
-    found: Iterator[browse.Examined], wanted: filters.Filters, agent: str | None = None
+    found: Iterator[pages.Examined], wanted: filters.Filters, agent: str | None = None
 ) -> Iterator[pages.Examined]:
     """What a list has examined, with the records of those that match, and belong to the agent if one is named."""
     for position, row, has_more in found:
@@ -179,7 +179,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
 
 def _position() -> int | None:
     """The position that the cursor names. Raises Invalid."""
-    cursor = messages.cursor()
+    cursor = parameters.cursor()
     return int(cursor) if cursor else None
 
 
@@ -211,4 +211,4 @@ def _save(message: str, row: store.ConversationRow, change: Callable[[Document],
     if not storage.json_equal(before, after):
         after = stamped(after, clock.seconds())
         store.save_metadata(row, after)
-    return etag.tagged(messages.success(message, render_v3(row, after)), row)
+    return etag.tagged(responses.success(message, render_v3(row, after)), row)

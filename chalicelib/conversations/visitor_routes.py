@@ -9,7 +9,7 @@ from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import store
 from chalicelib.credentials import visitors as credentials
-from chalicelib.http import auth, cors, messages
+from chalicelib.http import auth, bodies, cors, responses
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def issue_visitor_token(agent_id: str, convo_id: str) -> Response:
     A visitor token is safe in a browser: it opens one conversation, through the state route. It expires after a day by
     default, and never works longer than the credential that issued it. It ends when the conversation is deleted.
     """
-    body: models.VisitorTokenIn = messages.body()
+    body: models.VisitorTokenIn = bodies.read()
     agent, row = _find(agent_id, convo_id)
     if row is None:
         raise errors.NotFound.of("conversation")
@@ -51,7 +51,7 @@ def issue_visitor_token_at_edge(agent_id: str, user_id: str) -> Response:
     As `POST /v3/agents/{agent_id}/convos/{convo_id}/visitor-tokens`, with an agent key. The first change with the token
     creates the conversation.
     """
-    body: models.VisitorTokenIn = messages.body()
+    body: models.VisitorTokenIn = bodies.read()
     agent, row = _find(agent_id, user_id)
     return _issue(agent, user_id, row.created if row else None, body.token.expiresInSeconds)
 
@@ -79,4 +79,4 @@ def _issue(agent: agents.AgentRow, conversation_id: str, created: str | None, as
         issuer_id=caller.credential_id,
     )
     shown = {"token": issued.token, "expiresAt": clock.iso(int(ends_at)), "createdAt": clock.iso(now)}
-    return messages.success("Visitor token created successfully", shown)
+    return responses.success("Visitor token created successfully", shown)

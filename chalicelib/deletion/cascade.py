@@ -115,18 +115,18 @@ def _batches(tombstone: AgentRow) -> Iterator[Callable[[], None]]:
     keys = store.list_keys(workspace_id, agent_id)
     for start in range(0, len(keys), _BATCH):
         yield partial(_delete_each, keys[start : start + _BATCH], credentials.revoke)
-    while rows := tools.batch_to_delete(workspace_id, agent_id, _BATCH):
+    while rows := tools.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(_delete_tools, tombstone, rows)
-    while captured := leads.batch_to_delete(workspace_id, agent_id, _BATCH):
+    while captured := leads.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(storage.delete_many, captured)
-    while records := analytics.batch_to_delete(workspace_id, agent_id, _BATCH):
+    while records := analytics.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, records, analytics.delete)
     while changes := analytics.changes_to_delete(workspace_id, agent_id, _BATCH):
         yield partial(storage.delete_many, changes)
-    while counts := tallies.batch_to_delete(workspace_id, agent_id, _BATCH):
+    while counts := tallies.list_by_creation(workspace_id, agent_id, _BATCH):
         yield partial(_delete_each, counts, tallies.delete)
     after = None
-    while entries := conversations.batch_to_delete(workspace_id, agent_id, after, _CONVERSATIONS):
+    while entries := conversations.list_by_creation(workspace_id, agent_id, after, _CONVERSATIONS):
         # The index may still contain conversations that were deleted.
         yield partial(_delete_each, conversations.read_all(entries), conversations.delete)
         after = entries[-1].created

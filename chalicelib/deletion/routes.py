@@ -4,7 +4,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors
 from chalicelib.deletion import cascade
-from chalicelib.http import auth, etag, messages
+from chalicelib.http import auth, etag, responses
 from chalicelib.http.operation import Operation
 
 routes = Blueprint(__name__)
@@ -27,6 +27,6 @@ def delete_agent(agent_id: str) -> Response:
     The id cannot be used again for two minutes, or until the deletion is complete.
     """
     done = cascade.delete(auth.caller().workspace_id, agent_id, _CASCADE_SECONDS, etag.check_preconditions)
-    return messages.success(
+    return responses.success(
         "Agent deleted successfully" if done else "Agent deleted; its records are still being deleted"
     )

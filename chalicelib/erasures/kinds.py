@@ -91,7 +91,7 @@ def _one_part(_: str, after: str | None) -> str | None:
 
 
 def _find_conversations(target: Target, agent_id: str, after: str | None) -> Page:
-    entries = conversations.batch_to_delete(target.workspace_id, agent_id, after, _PAGE)
+    entries = conversations.list_by_creation(target.workspace_id, agent_id, after, _PAGE)
     found = [
         store.Conversation(agent_id, conversation_id, row.created)
         for row in listing.with_metadata(entries)
@@ -145,7 +145,7 @@ def _find_leads(target: Target, agent_id: str, after: str | None) -> Page:
 
 
 def _delete_leads(workspace_id: str, found: Collection[str]) -> None:
-    storage.delete_many([leads.keyed(workspace_id, one) for one in found])
+    storage.delete_many([leads.row_for_key(workspace_id, one) for one in found])
 
 
 def _find_events(target: Target, partition: str, after: str | None) -> Page:
@@ -179,7 +179,7 @@ def _has(target: Target, row: HistoryRow, version: VersionRow | None) -> bool:
 
 
 def _delete_changes(_: str, found: Collection[list[str]]) -> None:
-    history.delete([history.keyed(*one) for one in found])
+    history.delete([history.row_for_key(*one) for one in found])
 
 
 def _find_answers(target: Target, shard: str, after: Any) -> Page:

@@ -47,7 +47,7 @@ def _apply_page(workspace_id: str, agent_id: str, after: str | None, default: in
         return None
     own = retention.own_days(agent.open())
     days = default if own is None else own
-    entries = conversations.batch_to_delete(workspace_id, agent_id, after, _PAGE)
+    entries = conversations.list_by_creation(workspace_id, agent_id, after, _PAGE)
     for row in conversations.read_all(entries):
         if not conversations.is_kept_for(row, days):
             storage.retry_on_conflict(partial(_apply, row.conversation, days))

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, queues
 from chalicelib.erasures import store
-from chalicelib.http import auth, etag, messages
+from chalicelib.http import auth, bodies, etag, responses
 from chalicelib.http.operation import Operation
 
 if TYPE_CHECKING:
@@ -34,13 +34,13 @@ def create_erasure() -> Response:
     of idempotent requests. It starts after 30 seconds and takes at least two minutes; read it for progress and receipt.
     A workspace may have five running erasures; one more is 429.
     """
-    body: models.ErasureIn = messages.body()
+    body: models.ErasureIn = bodies.read()
     person = body.erasure.merge_into({})
     if not person:
         raise errors.Invalid.member("erasure", "must have userID, email or phone")
     row = store.new(auth.caller().workspace_id, person)
     queues.send(queues.ERASURES, [json.dumps(["erase", row.workspace, row.erasure_id])], row.workspace, _START_SECONDS)
-    return etag.tagged(messages.success("Erasure created successfully", _render(row)), row)
+    return etag.tagged(responses.success("Erasure created successfully", _render(row)), row)
 
 
 @routes.route("/v3/erasures/{erasure_id}", methods=["GET"])
@@ -50,7 +50,7 @@ def create_erasure() -> Response:
 def read_erasure(erasure_id: str) -> Response:
     """Read the progress of an erasure and, when it is complete, its receipt. Neither has what was searched for."""
     row = store.read(auth.caller().workspace_id, erasure_id)
-    return etag.tagged(messages.success("Erasure retrieved successfully", _render(row)), row)
+    return etag.tagged(responses.success("Erasure retrieved successfully", _render(row)), row)
 
 
 def _render(row: store.ErasureRow) -> dict[str, Any]:

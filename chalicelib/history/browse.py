@@ -8,7 +8,7 @@ from chalice.app import Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.history import changes, store
-from chalicelib.http import auth, current_request, messages, pages, queries
+from chalicelib.http import auth, current_request, pages, parameters
 from chalicelib.storage.history import DELETE, HistoryRow
 
 RESOURCES = ("agents", "tools", "clients", "orgs", "webhooks", "tokens", "keys")
@@ -20,11 +20,11 @@ _Fetch = Callable[[tuple[str, str], int], Iterator[HistoryRow]]
 
 def changes_requested() -> Response:
     """The page of changes that the query requests. Raises Invalid."""
-    workspace_id, by = auth.caller().workspace_id, queries.text("by")
+    workspace_id, by = auth.caller().workspace_id, parameters.text("by")
     fetch: _Fetch = partial(store.list_of_workspace, workspace_id)
     if record := _resource():
         fetch = partial(store.list_of_record, workspace_id, *record)
-    since, until = queries.seconds("from") or 0, queries.seconds("to")
+    since, until = parameters.seconds("from") or 0, parameters.seconds("to")
     last = _MAX_MILLISECONDS if until is None else min(until * 1000, _MAX_MILLISECONDS) - 1
     span = store.span(min(since * 1000, _MAX_MILLISECONDS), max(last, 0))
 
@@ -49,19 +49,19 @@ def versions_requested(resource: str, record_id: str, require: Callable[[], obje
 def _page(
     message: str, fetch: _Fetch, span: tuple[str, str], show: Callable[[HistoryRow], dict[str, Any] | None]
 ) -> Response:
-    limit = messages.limit()
+    limit = parameters.limit()
     first, last = span
 
     def fetch_after(after: str | None, portion: int) -> Iterator[HistoryRow]:
         end = min(last, ids.highest_before(after)) if after else last
         return fetch((first, end), portion) if first <= end else iter(())
 
-    found = pages.in_portions(fetch_after, messages.cursor(), limit)
+    found = pages.in_portions(fetch_after, parameters.cursor(), limit)
     return pages.bounded_page(message, _examined(found, show), limit)
 
 
 def _examined(
-    found: pages.Found[HistoryRow], show: Callable[[HistoryRow], dict[str, Any] | None]
+    found: pages.PositionedRows[HistoryRow], show: Callable[[HistoryRow], dict[str, Any] | None]
 ) -> Iterator[pages.Examined]:
     following = next(found, None)
     for _ in range(pages.MAX_EXAMINED):

@@ -8,7 +8,7 @@ from chalicelib import errors
 from chalicelib.agents import answer
 from chalicelib.agents import store as agents
 from chalicelib.history import browse, versions
-from chalicelib.http import auth, etag, messages, privileges
+from chalicelib.http import auth, etag, privileges, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
@@ -59,7 +59,7 @@ def read_agent_version(agent_id: str, number: str) -> Response:
     """Read a version of an agent: the agent as it was, in the v3 form without its tools, also of a deleted agent."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("agents", agent_id, number, lambda: agents.find(workspace_id, agent_id))
-    return messages.success("Version retrieved successfully", answer.v3_form(workspace_id, agent_id, document))
+    return responses.success("Version retrieved successfully", answer.v3_form(workspace_id, agent_id, document))
 
 
 @routes.route("/v3/agents/{agent_id}/versions/{number}/restore", methods=["POST"])
@@ -104,7 +104,7 @@ def read_tool_version(tool_id: str, number: str) -> Response:
     """Read a version of a tool: the tool as it was, also of a deleted tool."""
     workspace_id = auth.caller().workspace_id
     document = versions.read("tools", tool_id, number, lambda: tools.find(workspace_id, tool_id))
-    return messages.success("Version retrieved successfully", _tool(tool_id, document))
+    return responses.success("Version retrieved successfully", _tool(tool_id, document))
 
 
 @routes.route("/v3/tools/{tool_id}/versions/{number}/restore", methods=["POST"])
@@ -124,7 +124,7 @@ def restore_tool(tool_id: str, number: str) -> Response:
     before = row.open()
     version = versions.read("tools", tool_id, number, lambda: row)
     after = tools.save(row, before, versions.restored(version, before))
-    return etag.tagged(messages.success("Version restored successfully", _tool(tool_id, after)), row)
+    return etag.tagged(responses.success("Version restored successfully", _tool(tool_id, after)), row)
 
 
 def _tool(tool_id: str, document: Document) -> Document:

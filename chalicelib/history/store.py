@@ -63,7 +63,7 @@ def delete(rows: Sequence[HistoryRow]) -> None:
     storage.delete_many(rows)
 
 
-def keyed(record: str, change: str) -> HistoryRow:
+def row_for_key(record: str, change: str) -> HistoryRow:
     """A row with the key of a change, for `delete`."""
     return HistoryRow(record, change)
 

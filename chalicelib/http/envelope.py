@@ -10,7 +10,7 @@ from collections.abc import Callable
 from chalice.app import Request, Response
 
 from chalicelib import errors, storage
-from chalicelib.http import current_request, messages
+from chalicelib.http import current_request, parameters
 
 GetResponse = Callable[[Request], Response]
 
@@ -39,7 +39,7 @@ def decode_path(request: Request, get_response: GetResponse) -> Response:
     """Middleware: decode each path value. Raises Invalid if a value is neither an identifier nor a sealed token."""
     values = request.uri_params or {}
     for name in values:
-        values[name] = (messages.sealed_id if name == _SEALED else messages.identifier)(name, values[name])
+        values[name] = (parameters.sealed_id if name == _SEALED else parameters.identifier)(name, values[name])
     return get_response(request)
 
 

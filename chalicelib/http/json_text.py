@@ -7,13 +7,13 @@ from typing import Any
 from chalice.app import Response
 
 from chalicelib import errors, storage
-from chalicelib.http import messages
+from chalicelib.http import responses
 
 
 def success(message: str, text: str, further: Sequence[errors.Issue] = ()) -> Response:
     """The success envelope of a record with this JSON text, which is not parsed; `further` are added to `warnings`."""
-    opening = storage.encode_json(messages.opening(message, further)).decode().removesuffix("}")
-    return messages.text_response(f'{opening},"data":{text}}}')
+    opening = storage.encode_json(responses.success_members(message, further)).decode().removesuffix("}")
+    return responses.text_response(f'{opening},"data":{text}}}')
 
 
 def list_response(message: str, records: list[str], next_cursor: str | None, **members: Any) -> Response:
@@ -23,7 +23,7 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
     """
     start = storage.encode_json({"success": True, "message": message, **members}).decode()[:-1]
     end = f',"nextCursor":{json.dumps(next_cursor)}' if next_cursor else ""
-    return messages.text_response(f'{start},"data":[{",".join(records)}]{end}}}')
+    return responses.text_response(f'{start},"data":[{",".join(records)}]{end}}}')
 
 
 def with_members(members: dict[str, Any], text: str) -> str:
@@ -45,10 +45,10 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
     for item in items:
         taken.append(item)
         size += len(item)
-        if size > messages.RESPONSE_LIMIT:
+        if size > responses.RESPONSE_LIMIT:
             return None
     whole = f'{text.removesuffix("}")},"{name}":[{",".join(taken)}]}}'
-    return whole if messages.fits(whole, messages.ENVELOPE) else None
+    return whole if responses.fits(whole, responses.ENVELOPE) else None
 
 
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
@@ -60,6 +60,6 @@ def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
     for number, record in enumerate(records):
         text = storage.encode_json(record).decode()
         size += len(json.dumps(text))
-        if number and size > messages.RESPONSE_LIMIT - messages.ENVELOPE:
+        if number and size > responses.RESPONSE_LIMIT - responses.ENVELOPE:
             return
         yield text

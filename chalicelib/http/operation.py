@@ -4,7 +4,7 @@
     @Operation(body="models.ToolIn", data="models.Tool", creates=True, raises=(errors.NotFound, errors.TooLarge))
     def create_tool(agent_id: str) -> Response: ...
 
-`messages.body()` parses the body with the declared model, and the OpenAPI document is built from the declarations.
+`bodies.read()` parses the body with the declared model, and the OpenAPI document is built from the declarations.
 Models are named relative to the view's package and imported at first use, so requests only load the models they need.
 """
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from chalice.app import Response
 
-from chalicelib.http import current_request, json_text, messages
+from chalicelib.http import current_request, json_text, parameters, responses
 from chalicelib.storage import AnyRow, Document
 
 # What a request examines at most: records, and characters of their JSON, which the last record may exceed.
@@ -22,7 +22,7 @@ _PORTION = 100  # records per query after the first one
 _PARTITION = 25
 
 Render = Callable[[AnyRow], dict[str, Any]]
-Found = Iterator[tuple[str, AnyRow | None]]
+PositionedRows = Iterator[tuple[str, AnyRow | None]]
 
 
 class Sealed(Protocol):
@@ -35,7 +35,7 @@ class Sealed(Protocol):
 AnySealed = TypeVar("AnySealed", bound=Sealed)
 
 
-def _as_read(rows: Iterable[AnyRow]) -> Found[AnyRow]:
+def _as_read(rows: Iterable[AnyRow]) -> PositionedRows[AnyRow]:
     return ((row.position, row) for row in rows)
 
 
@@ -43,21 +43,21 @@ def page(
     message: str,
     fetch: Callable[[str | None, int], Iterator[AnyRow]],
     render: Render[AnyRow],
-    read: Callable[[Iterable[AnyRow]], Found[AnyRow]] = _as_read,
+    read: Callable[[Iterable[AnyRow]], PositionedRows[AnyRow]] = _as_read,
 ) -> Response:
     """The page that `limit` and `cursor` request, shorter if the response would be too large. Raises Invalid."""
-    limit = messages.limit()
-    rows = fetch(messages.cursor(), limit + 1)
+    limit = parameters.limit()
+    rows = fetch(parameters.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
     has_more = taken.is_full or next(rows, None) is not None
     return json_text.list_response(message, taken.records, taken.last if has_more else None)
 
 
 class Examined(NamedTuple):
-    """What a bounded list has examined: a position, its record if it is listed, and whether another one follows."""
+    """An examined entry of a bounded list: its position, its record if it is listed, and whether an entry follows."""
 
     position: str
-    record: dict[str, Any] | None
+    record: Any
     has_more: bool
 
 
@@ -87,7 +87,7 @@ def in_portions(
     after: str | None,
     limit: int,
     position: Callable[[AnyRow], str] = lambda row: row.position,
-) -> Found[AnyRow]:
+) -> PositionedRows[AnyRow]:
     """The rows of `fetch` after a position, with theirs: a page and one more row at first, then 100 at a time."""
     portion = limit + 1
     while True:
@@ -118,14 +118,14 @@ def bounded_page(
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
     """The envelope of a change that examines a bounded number of entries: it continues after `position`, if any."""
     body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
-    return messages.json_response(body if position is None else {**body, "nextCursor": position})
+    return responses.json_response(body if position is None else {**body, "nextCursor": position})
 
 
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
     """The records of a bounded list as JSON texts, and the position where it continues, None at its end."""
     last = Examined("", None, False)
 
-    def until_full() -> Found[Any]:
+    def until_full() -> PositionedRows[Any]:
         nonlocal last
         listed = 0
         for last in examined:
@@ -148,7 +148,7 @@ def all_or_page(
     if current_request.query_value("limit") is None and current_request.query_value("cursor") is None:
         taken = _take(_as_read(fetch(None, None)), render)
         if taken.is_full:
-            raise messages.response_too_large()
+            raise responses.too_large()
         return json_text.list_response(message, taken.records, None)
     return page(message, fetch, render)
 
@@ -171,7 +171,7 @@ class _Taken(NamedTuple):
     is_full: bool
 
 
-def _take(found: Found[AnyRow], render: Render[AnyRow]) -> _Taken:
+def _take(found: PositionedRows[AnyRow], render: Render[AnyRow]) -> _Taken:
     positions, rendered = [""], 0
 
     def records() -> Iterator[dict[str, Any]]:

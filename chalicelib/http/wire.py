@@ -57,7 +57,7 @@ INTEGRAL_FLOAT_AS_INT = BeforeValidator(_integral_float_to_int)
 Identifier = Annotated[str, Field(pattern=f"^{IDENTIFIER.pattern}$")]
 
 # Members that may be absent or null. `Open` is `any` in the specification: any JSON value, stored as sent. Its numbers
-# are finite because `messages.parse` checks the whole body: a type that checks each value takes ten times as long.
+# are finite because `bodies.parse` checks the whole body: a type that checks each value takes ten times as long.
 OptionalText = str | None
 OptionalNumber = Number | None
 OptionalFlag = bool | None

@@ -6,7 +6,7 @@ A position is the ULID of a lead: the list continues with the leads before it.
 from functools import partial
 from typing import NamedTuple
 
-from chalicelib.http import messages, pages, queries
+from chalicelib.http import pages, parameters
 from chalicelib.leads import store
 from chalicelib.storage import Document
 
@@ -14,8 +14,8 @@ NAMES = ("agentId", "from", "to", "q")
 _SEARCHED = ("name", "email", "phone", "agentName")
 
 
-class Asked(NamedTuple):
-    """The query of a list: filters, in Unix seconds and case-folded, and the ULID before which it continues."""
+class LeadQuery(NamedTuple):
+    """The filters of a list: Unix seconds and case-folded text. The list continues before the ULID `after`."""
 
     agent_id: str | None
     since: int | None
@@ -23,25 +23,25 @@ class Asked(NamedTuple):
     text: str
     after: str | None
 
+    @classmethod
+    def from_request(cls) -> "LeadQuery":
+        """Return the query of the request. Raises Invalid."""
+        cursor, agent_id = parameters.cursor(), parameters.text("agentId")
+        since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
+        return cls(agent_id, since, until, text, cursor)
+
     def lists(self, document: Document) -> bool:
         """Whether a lead of this agent and time is listed."""
-        return queries.contains(document, _SEARCHED, self.text)
+        return parameters.contains(document, _SEARCHED, self.text)
 
 
-def requested() -> Asked:
-    """The query of the request. Raises Invalid."""
-    cursor, agent_id = messages.cursor(), queries.text("agentId")
-    since, until, text = queries.seconds("from"), queries.seconds("to"), queries.folded("q")
-    return Asked(agent_id, since, until, text, cursor)
-
-
-def of_agent(workspace_id: str, agent_id: str, asked: Asked, limit: int) -> pages.Found[store.LeadRow]:
+def of_agent(workspace_id: str, agent_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
     """The leads of an agent with their positions, newest first. One request for a page, then one per 100 leads."""
-    fetch = partial(store.list_of_agent, workspace_id, agent_id, asked.since, asked.until)
-    return pages.in_portions(fetch, asked.after, limit, store.ulid_of)
+    fetch = partial(store.list_of_agent, workspace_id, agent_id, query.since, query.until)
+    return pages.in_portions(fetch, query.after, limit, store.ulid_of)
 
 
-def of_workspace(workspace_id: str, asked: Asked, limit: int) -> pages.Found[store.LeadRow]:
+def of_workspace(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
     """The leads of all agents with their positions, newest first; requests as in `of_agent`."""
-    fetch = partial(store.list_of_workspace, workspace_id, asked.since, asked.until)
-    return pages.in_portions(fetch, asked.after, limit, store.ulid_of)
+    fetch = partial(store.list_of_workspace, workspace_id, query.since, query.until)
+    return pages.in_portions(fetch, query.after, limit, store.ulid_of)

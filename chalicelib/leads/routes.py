@@ -8,7 +8,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, etag, files, messages, pages
+from chalicelib.http import auth, bodies, etag, files, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.leads import browse, export, store
 from chalicelib.storage import Document
@@ -32,12 +32,12 @@ _DEFAULTS = {"channel": "web-chat"}
 )
 def create_lead() -> Response:
     """Create a lead of an agent. Webhooks receive it as `lead_captured`."""
-    body: models.LeadIn = messages.body()
+    body: models.LeadIn = bodies.read()
     lead = {**_DEFAULTS, **body.lead.merge_into({})}
     workspace_id, agent_id = auth.caller().workspace_id, lead["agentId"]
     name = agents.display_name(agents.read_eventually(workspace_id, agent_id).open())
     row = store.create(workspace_id, agent_id, {**lead, "agentName": name} if name else lead)
-    return etag.tagged(messages.success("Lead created successfully", _render(row)), row)
+    return etag.tagged(responses.success("Lead created successfully", _render(row)), row)
 
 
 @routes.route("/v3/agents/{agent_id}/leads", methods=["GET"])
@@ -62,8 +62,8 @@ def list_all_leads() -> Response:
     page may be short, or empty: as long as `hasMore` is true, continue with `nextCursor` as `cursor`. Without
     `agentId`, a new or changed lead may appear in the list a second later.
     """
-    limit, asked = messages.limit(), browse.requested()
-    return pages.bounded_page("Leads retrieved successfully", _examine(asked, limit), limit)
+    limit, query = parameters.limit(), browse.LeadQuery.from_request()
+    return pages.bounded_page("Leads retrieved successfully", _examine(query, limit), limit)
 
 
 @routes.route("/v3/leads/export", methods=["GET"])
@@ -80,9 +80,9 @@ def export_leads() -> Response:
     As `ndjson`, each line is a lead. As `csv`, each row is one, with `createdAt` in ISO 8601. The header `Link` has the
     next page; a page may be short, or empty.
     """
-    limit, asked, form = messages.limit(), browse.requested(), files.requested_format()
-    records, position = pages.take_bounded(_examine(asked, limit), limit)
-    heading = files.heading(form, export.COLUMNS) if asked.after is None else ""
+    limit, query, form = parameters.limit(), browse.LeadQuery.from_request(), files.requested_format()
+    records, position = pages.take_bounded(_examine(query, limit), limit)
+    heading = files.heading(form, export.COLUMNS) if query.after is None else ""
     return files.response(form, heading + export.text(records, form), position)
 
 
@@ -91,7 +91,7 @@ def export_leads() -> Response:
 def read_lead(lead_id: str) -> Response:
     """Read a lead. `agentName` is the title of the agent when the lead was captured."""
     row = store.read(auth.caller().workspace_id, lead_id)
-    return etag.tagged(messages.success("Lead retrieved successfully", _render(row)), row)
+    return etag.tagged(responses.success("Lead retrieved successfully", _render(row)), row)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["PATCH"])
@@ -105,12 +105,12 @@ def read_lead(lead_id: str) -> Response:
 )
 def change_lead(lead_id: str) -> Response:
     """Change a lead: members that you leave out keep their values, and `null` clears a member. It sends no webhook."""
-    body: models.LeadChangeIn = messages.body()
+    body: models.LeadChangeIn = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead")
     before = row.open()
     after = {**_DEFAULTS, **body.lead.merge_into(before)}
     store.save(row, before, after)
-    return etag.tagged(messages.success("Lead updated successfully", _render(row, after)), row)
+    return etag.tagged(responses.success("Lead updated successfully", _render(row, after)), row)
 
 
 @routes.route("/v3/leads/{lead_id}", methods=["DELETE"])
@@ -118,7 +118,7 @@ def change_lead(lead_id: str) -> Response:
 def delete_lead(lead_id: str) -> Response:
     """Delete a lead. The deletion of its agent deletes it, too."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, lead_id), "lead"))
-    return messages.success("Lead deleted successfully")
+    return responses.success("Lead deleted successfully")
 
 
 def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.LeadRow]:
@@ -127,14 +127,14 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
     return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
 
 
-def _examine(asked: browse.Asked, limit: int) -> Iterator[pages.Examined]:
+def _examine(query: browse.LeadQuery, limit: int) -> Iterator[pages.Examined]:
     """What a request examines of the leads of one agent, or of all."""
     workspace_id = auth.caller().workspace_id
-    if asked.agent_id is not None:
-        found = browse.of_agent(workspace_id, asked.agent_id, asked, limit)
+    if query.agent_id is not None:
+        found = browse.of_agent(workspace_id, query.agent_id, query, limit)
     else:
-        found = browse.of_workspace(workspace_id, asked, limit)
-    return pages.examine(found, lambda row, lead: _render(row, lead) if asked.lists(lead) else None)
+        found = browse.of_workspace(workspace_id, query, limit)
+    return pages.examine(found, lambda row, lead: _render(row, lead) if query.lists(lead) else None)
 
 
 def _render(row: store.LeadRow, document: Document | None = None) -> Document:

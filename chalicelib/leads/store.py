@@ -131,11 +131,11 @@ def delete(row: LeadRow) -> None:
     storage.delete(row)
 
 
-def keyed(workspace_id: str, lead_id: str) -> LeadRow:
+def row_for_key(workspace_id: str, lead_id: str) -> LeadRow:
     """A row with the key of a lead, to delete it."""
     return LeadRow(parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
+def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
     """Up to `limit` leads of an agent, for the cascading delete."""
     return storage.query(LeadRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

@@ -8,7 +8,7 @@ from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
 from chalicelib.history.browse import RESOURCES
-from chalicelib.http import etag, files, idempotency, messages, queries
+from chalicelib.http import etag, files, idempotency, parameters
 from chalicelib.ids import IDENTIFIER, IDENTIFIER_RULE, ULID
 from chalicelib.openapi.examples import shared
 from chalicelib.openapi.schemas import Schema, reference
@@ -50,7 +50,7 @@ _PATH: dict[str, Schema] = {
     "webhook_id": {"description": "The webhook endpoint id."},
 }
 
-_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": queries.MAX_TEXT}
+_TEXT: Schema = {"type": "string", "minLength": 1, "maxLength": parameters.MAX_TEXT}
 _FLAG: Schema = {"type": "boolean"}
 _SECONDS: Schema = {"type": "integer", "format": "int64", "minimum": 0, "maximum": 99_999_999_999}
 
@@ -78,9 +78,9 @@ _QUERY: dict[str, Schema] = {
     },
     "boundedLimit": {
         "name": "limit",
-        "description": f"The maximum number of records. More than {messages.MAX_PAGE_SIZE} is taken as "
-        f"{messages.MAX_PAGE_SIZE}.",
-        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": messages.PAGE_SIZE},
+        "description": f"The maximum number of records. More than {parameters.MAX_PAGE_SIZE} is taken as "
+        f"{parameters.MAX_PAGE_SIZE}.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999, "default": parameters.PAGE_SIZE},
     },
     "by": {
         "description": "Also `groups`: the same for each value of this dimension.",
@@ -105,8 +105,8 @@ _QUERY: dict[str, Schema] = {
         "schema": {
             "type": "integer",
             "minimum": 1,
-            "maximum": messages.MAX_PAGE_SIZE,
-            "default": messages.PAGE_SIZE,
+            "maximum": parameters.MAX_PAGE_SIZE,
+            "default": parameters.PAGE_SIZE,
         },
     },
     "messageCursor": _cursor(transcript.POSITION),

@@ -10,7 +10,7 @@ from chalicelib import errors, ids
 # Upward, because an organisation names agents: only its warnings need to know whether they exist.
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
-from chalicelib.http import auth, etag, messages, pages, privileges, references
+from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.operation import Operation
 from chalicelib.organisations import store
 from chalicelib.storage import Document
@@ -49,7 +49,7 @@ def put_organisation() -> Response:
 
     `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
-    return _create(messages.body(), "")
+    return _create(bodies.read(), "")
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["GET"])
@@ -62,7 +62,7 @@ def put_organisation() -> Response:
 def read_organisation(org_id: str) -> Response:
     """Read an organisation. `userId` is the id of the workspace."""
     row = store.read(auth.caller().workspace_id, org_id)
-    return etag.tagged(messages.success("Organization retrieved successfully", _render(row, row.open())), row)
+    return etag.tagged(responses.success("Organization retrieved successfully", _render(row, row.open())), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["POST"])
@@ -78,12 +78,12 @@ def save_organisation(org_id: str) -> Response:
 
     `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
-    change: models.Organisation = messages.body()
+    change: models.Organisation = bodies.read()
     workspace_id = auth.caller().workspace_id
     stored = etag.check_preconditions(store.find(workspace_id, org_id))
     row, before = (stored, stored.open()) if stored else (store.new(workspace_id, org_id), {})
     store.save(row, before, change.merge_into(before))
-    return etag.tagged(messages.success("Organization updated successfully", None, _warnings(change, before)), row)
+    return etag.tagged(responses.success("Organization updated successfully", None, _warnings(change, before)), row)
 
 
 @routes.route("/v2/orgs/{org_id}", methods=["DELETE"])
@@ -105,7 +105,7 @@ def list_organisations_v3() -> Response:
 
     `hasMore` says whether there are more; continue with `nextCursor` as `cursor`.
     """
-    limit, cursor = messages.limit(), messages.cursor()
+    limit, cursor = parameters.limit(), parameters.cursor()
     rows = pages.in_portions(partial(store.list_page, auth.caller().workspace_id), cursor, limit)
     return pages.bounded_page(_LISTED, pages.examine(rows, _render), limit)
 
@@ -124,7 +124,7 @@ def create_organisation() -> Response:
 
     `warnings` names up to 20 of the `widgetIDs` and `adminIDs` that do not exist. They are stored as sent.
     """
-    body: models.OrganisationIn = messages.body()
+    body: models.OrganisationIn = bodies.read()
     return _create(body.organisation, "organisation.")
 
 
@@ -139,7 +139,7 @@ def _create(given: "models.Organisation", path: str) -> Response:
     row = store.new(auth.caller().workspace_id, ids.new_id())
     document = store.save(row, {}, given.merge_into({}))
     warnings = _warnings(given, {}, path)
-    return etag.tagged(messages.success("Organization created successfully", _render(row, document), warnings), row)
+    return etag.tagged(responses.success("Organization created successfully", _render(row, document), warnings), row)
 
 
 def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.Issue]:
@@ -164,7 +164,7 @@ def _warnings(change: "models.Organisation", before: Document, path: str = "") -
 
 def _delete(org_id: str) -> Response:
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, org_id), "organisation"))
-    return messages.success("Organization deleted successfully")
+    return responses.success("Organization deleted successfully")
 
 
 def _render(row: store.OrganisationRow, document: Document) -> Document:

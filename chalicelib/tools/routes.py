@@ -10,7 +10,7 @@ from chalicelib import errors
 
 # Upward, because an agent contains tools: only these routes need to know whether their agent exists.
 from chalicelib.agents import store as agents
-from chalicelib.http import auth, etag, messages, pages, privileges
+from chalicelib.http import auth, bodies, etag, pages, privileges, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -47,11 +47,11 @@ def list_tools(agent_id: str) -> Response:
 )
 def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
-    body: models.ToolIn = messages.body()
+    body: models.ToolIn = bodies.read()
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     (row,) = store.create(workspace_id, agent_id, [body.tool.merge_into(store.DEFAULTS)])
-    return etag.tagged(messages.success("Tool created successfully", _render(row.tool_id, row.open())), row)
+    return etag.tagged(responses.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["GET"])
@@ -59,7 +59,7 @@ def create_tool(agent_id: str) -> Response:
 def read_tool(tool_id: str) -> Response:
     """Read a tool. The tools of an agent are also in its v3 form."""
     row = store.read(auth.caller().workspace_id, tool_id)
-    return etag.tagged(messages.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
+    return etag.tagged(responses.success("Tool retrieved successfully", _render(tool_id, row.open())), row)
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["PATCH"])
@@ -77,11 +77,11 @@ def change_tool(tool_id: str) -> Response:
     `fields` is replaced as a whole. Sent by a token that is not shown secrets, a field with the id of a stored one
     keeps its `value` and `defaultValue`.
     """
-    change: models.ToolChange = messages.body()
+    change: models.ToolChange = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
     after = store.save(row, before, privileges.keep_hidden("fields", before, change.tool.merge_into(before)))
-    return etag.tagged(messages.success("Tool updated successfully", _render(tool_id, after)), row)
+    return etag.tagged(responses.success("Tool updated successfully", _render(tool_id, after)), row)
 
 
 @routes.route("/v3/tools/{tool_id}/test", methods=["POST"])
@@ -99,11 +99,11 @@ def test_tool(tool_id: str) -> Response:
     tool has a secret, a token that is not shown secrets gets 403: it could change the URL to receive them.
     Nothing is stored, so each request calls the server, even with an `Idempotency-Key` that was used before.
     """
-    body: models.ToolTestIn = messages.body()
+    body: models.ToolTestIn = bodies.read()
     tool = store.read(auth.caller().workspace_id, tool_id).open()
     # Otherwise the caller could change the URL and receive secrets that it is not shown.
     privileges.require_shown(tool, models.Tool, "A test of a tool with secrets")
-    return messages.success("Tool called successfully", calls.call(tool, body.arguments))
+    return responses.success("Tool called successfully", calls.call(tool, body.arguments))
 
 
 @routes.route("/v3/tools/{tool_id}", methods=["DELETE"])
@@ -111,7 +111,7 @@ def test_tool(tool_id: str) -> Response:
 def delete_tool(tool_id: str) -> Response:
     """Delete a tool. It is no longer in the v3 form of its agent."""
     store.delete(etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool"))
-    return messages.success("Tool deleted successfully")
+    return responses.success("Tool deleted successfully")
 
 
 def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[store.ToolRow]:

@@ -90,7 +90,7 @@ def delete(row: ToolRow) -> None:
     history.stage_deletion(row.workspace_id, "tools", row.tool_id)
 
 
-def batch_to_delete(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
+def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
     """Up to `limit` tools of an agent, for the cascading delete."""
     return [*list_page(workspace_id, agent_id, limit=limit)]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.http import auth, current_request, etag, messages, privileges
+from chalicelib.http import auth, bodies, current_request, etag, parameters, privileges, responses
 from chalicelib.http.operation import Operation
 from chalicelib.sending import sender
 from chalicelib.webhooks import endpoints, events, ledger, queue
@@ -34,12 +34,12 @@ def create_webhook() -> Response:
     A token with scopes is not shown it; the workspace key rotates it. `warnings` tells an access token that the
     endpoint remains after the token ends.
     """
-    given: models.WebhookIn = messages.body()
+    given: models.WebhookIn = bodies.read()
     _require_valid_url(given.webhook)
     row, secret = endpoints.create(auth.caller().workspace_id, _merged(given.webhook, _DEFAULTS))
     made = privileges.visible({**_render(row), "signingSecret": secret})
     warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
-    return etag.tagged(messages.success("Webhook created successfully", made, warnings), row)
+    return etag.tagged(responses.success("Webhook created successfully", made, warnings), row)
 
 
 @routes.route("/v3/webhooks", methods=["GET"])
@@ -47,7 +47,7 @@ def create_webhook() -> Response:
 def list_webhooks() -> Response:
     """List the webhook endpoints of the workspace, oldest first. There are at most 50, on one page."""
     rows = endpoints.list_all(auth.caller().workspace_id)
-    return messages.success("Webhooks retrieved successfully", [_render(row) for row in rows])
+    return responses.success("Webhooks retrieved successfully", [_render(row) for row in rows])
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["GET"])
@@ -57,7 +57,7 @@ def list_webhooks() -> Response:
 def read_webhook(webhook_id: str) -> Response:
     """Read a webhook endpoint. Its signing secret cannot be read again."""
     row = _endpoint(webhook_id)
-    return etag.tagged(messages.success("Webhook retrieved successfully", _render(row)), row)
+    return etag.tagged(responses.success("Webhook retrieved successfully", _render(row)), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["PATCH"])
@@ -74,13 +74,13 @@ def change_webhook(webhook_id: str) -> Response:
 
     `warnings` tells an access token that the endpoint remains after the token ends.
     """
-    change: models.WebhookChangeIn = messages.body()
+    change: models.WebhookChangeIn = bodies.read()
     _require_valid_url(change.webhook)
     row = _require_match(webhook_id)
     before = row.open()
     endpoints.save(row, before, _merged(change.webhook, before))
     warnings = privileges.warn_of_lasting("webhook")
-    return etag.tagged(messages.success("Webhook updated successfully", _render(row), warnings), row)
+    return etag.tagged(responses.success("Webhook updated successfully", _render(row), warnings), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}", methods=["DELETE"])
@@ -88,7 +88,7 @@ def change_webhook(webhook_id: str) -> Response:
 def delete_webhook(webhook_id: str) -> Response:
     """Delete a webhook endpoint with its list of deliveries. Deliveries that are still queued are not sent."""
     endpoints.delete(_require_match(webhook_id))
-    return messages.success("Webhook deleted successfully")
+    return responses.success("Webhook deleted successfully")
 
 
 @routes.route("/v3/webhooks/{webhook_id}/test", methods=["POST"])
@@ -99,7 +99,7 @@ def test_webhook(webhook_id: str) -> Response:
     payload = {"message": "A test of this webhook endpoint.", "createdAt": clock.milliseconds()}
     event = events.Event(ids.new_id(), auth.caller().workspace_id, events.TEST, payload)
     ledger.stage_event(event)
-    return messages.success("Webhook test queued successfully", _stage_delivery(webhook_id, event.id, event.type))
+    return responses.success("Webhook test queued successfully", _stage_delivery(webhook_id, event.id, event.type))
 
 
 @routes.route("/v3/webhooks/{webhook_id}/rotate", methods=["POST"])
@@ -118,7 +118,7 @@ def rotate_webhook(webhook_id: str) -> Response:
     row = _require_match(webhook_id)
     rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)})
     warnings = privileges.warn_of_lasting("webhook.signingSecret")
-    return etag.tagged(messages.success("Webhook secret rotated successfully", rotated, warnings), row)
+    return etag.tagged(responses.success("Webhook secret rotated successfully", rotated, warnings), row)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries", methods=["GET"])
@@ -138,11 +138,11 @@ def list_deliveries(webhook_id: str) -> Response:
     status = current_request.query_value("status")
     if status not in (None, *ledger.STATUSES):
         raise errors.Invalid.member("status", f"must be one of {', '.join(ledger.STATUSES)}")
-    cursor, limit = messages.cursor(), messages.limit()
+    cursor, limit = parameters.cursor(), parameters.limit()
     _endpoint(webhook_id)
     rows, last = ledger.list_page(auth.caller().workspace_id, webhook_id, cursor, limit, status)
     deliveries = [_render_delivery(row) for row in rows]
-    return messages.listing("Deliveries retrieved successfully", deliveries, last)
+    return responses.listing("Deliveries retrieved successfully", deliveries, last)
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}", methods=["GET"])
@@ -152,7 +152,7 @@ def read_delivery(webhook_id: str, delivery_id: str) -> Response:
     row = _read(webhook_id, delivery_id)
     event = ledger.find_event(auth.caller().workspace_id, row.event_id)
     payload = {"payload": event["payload"]} if event else {}
-    return messages.success("Delivery retrieved successfully", {**_render_delivery(row), **payload})
+    return responses.success("Delivery retrieved successfully", {**_render_delivery(row), **payload})
 
 
 @routes.route("/v3/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver", methods=["POST"])
@@ -165,7 +165,7 @@ def redeliver(webhook_id: str, delivery_id: str) -> Response:
     row = _read(webhook_id, delivery_id)
     if ledger.find_event(auth.caller().workspace_id, row.event_id) is None:
         raise errors.NotFound.of("event")
-    return messages.success("Delivery queued successfully", _stage_delivery(webhook_id, row.event_id, row.type))
+    return responses.success("Delivery queued successfully", _stage_delivery(webhook_id, row.event_id, row.type))
 
 
 def _endpoint(webhook_id: str) -> endpoints.WebhookRow:

@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
-from chalicelib.http import auth, etag, messages
+from chalicelib.http import auth, bodies, etag, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.workspaces import store
 
@@ -24,7 +24,7 @@ def issue_token() -> Response:
 
     Without `scopes` and `readOnly`, the token opens all v3 routes except those of tokens, keys and the workspace.
     """
-    body: models.TokenIn = messages.body()
+    body: models.TokenIn = bodies.read()
     settings = body.token
     lifetime = settings.expiresInSeconds or credentials.TOKEN_LIFETIME
     workspace_id = auth.caller().workspace_id
@@ -32,7 +32,7 @@ def issue_token() -> Response:
     if settings.readOnly and settings.scopes:
         raise errors.Invalid.member("token.readOnly", "must be left out with scopes; it stands for all read scopes")
     issued = store.issue(workspace_id, tokens.ACCESS, settings.name, lifetime, **rights)
-    return messages.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
+    return responses.success("Token created successfully", {**_render(issued.credential), "token": issued.token})
 
 
 @routes.route("/v3/tokens", methods=["GET"])
@@ -42,9 +42,11 @@ def list_tokens() -> Response:
 
     The response has `nextCursor` unless this is the last page. Tokens that have just expired may make a page shorter.
     """
-    rows, more = credentials.list_page(auth.caller().workspace_id, tokens.ACCESS, messages.cursor(), messages.limit())
+    rows, more = credentials.list_page(
+        auth.caller().workspace_id, tokens.ACCESS, parameters.cursor(), parameters.limit()
+    )
     rendered = [_render(row) for row in rows]
-    return messages.listing("Tokens retrieved successfully", rendered, more)
+    return responses.listing("Tokens retrieved successfully", rendered, more)
 
 
 @routes.route("/v3/tokens/{token_id}", methods=["DELETE"])
@@ -52,7 +54,7 @@ def list_tokens() -> Response:
 def revoke_token(token_id: str) -> Response:
     """Revoke an access token. It stops working within 30 seconds."""
     credentials.revoke(credentials.credential(auth.caller().workspace_id, token_id, tokens.ACCESS))
-    return messages.success("Token deleted successfully")
+    return responses.success("Token deleted successfully")
 
 
 @routes.route("/v3/workspace/key/rotate", methods=["POST"])
@@ -68,13 +70,13 @@ def rotate_key() -> Response:
 
     After a leak, ask the operator to revoke the key instead: a rotated key keeps working during its overlap.
     """
-    body: models.Rotation = messages.body()
+    body: models.Rotation = bodies.read()
     overlap = credentials.OVERLAP if body.overlapSeconds is None else body.overlapSeconds
     caller = auth.caller()
     old = credentials.credential(caller.workspace_id, caller.credential_id, tokens.WORKSPACE)
     issued = credentials.rotate(old, overlap)
     rendered = {**_times(issued.credential), "id": issued.credential.credential_id, "key": issued.token}
-    return messages.success("Key rotated successfully", {**rendered, "previousKeyExpiresAt": _times(old)["expiresAt"]})
+    return responses.success("Key rotated successfully", {**rendered, "previousKeyExpiresAt": _times(old)["expiresAt"]})
 
 
 @routes.route("/v3/workspace", methods=["GET"])
@@ -82,7 +84,7 @@ def rotate_key() -> Response:
 def read_workspace() -> Response:
     """Read the workspace of the workspace key."""
     row = store.find(auth.caller().workspace_id)
-    return etag.tagged(messages.success("Workspace retrieved successfully", _render_workspace(row)), row)
+    return etag.tagged(responses.success("Workspace retrieved successfully", _render_workspace(row)), row)
 
 
 @routes.route("/v3/workspace", methods=["PATCH"])
@@ -100,11 +102,11 @@ def change_workspace() -> Response:
     Conversations expire `retentionDays` after their last change, unless their agent has `retention` of its own; `null`
     keeps them. A change reaches existing conversations in the background, two minutes later and after.
     """
-    body: models.WorkspaceIn = messages.body()
+    body: models.WorkspaceIn = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id), "workspace")
     before = row.open()
     store.save(row, before, body.workspace.merge_into(before))
-    return etag.tagged(messages.success("Workspace updated successfully", _render_workspace(row)), row)
+    return etag.tagged(responses.success("Workspace updated successfully", _render_workspace(row)), row)
 
 
 def _render_workspace(row: store.WorkspaceRow) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from chalicelib.agents.record import AgentV3
 from chalicelib.analytics.models import AnalyticsRecord
 from chalicelib.clients.models import Client
 from chalicelib.conversations.models import ConvoMetaV3, TurnOut
-from chalicelib.http import messages
+from chalicelib.http import bodies
 from chalicelib.leads.models import Lead
 from chalicelib.organisations.models import Organisation
 from chalicelib.tools.models import Tool
@@ -53,7 +53,7 @@ def _problems(kind: str, record: dict[str, Any]) -> Iterator[str]:
                 _adapter(model).validate_python(_shown(kind, record[member]))
             except ValidationError as error:
                 details = error.errors(include_url=False, include_context=False, include_input=False)
-                yield from (_sentence(member, messages.issue_of(one)) for one in details if one["type"] not in _LIMITS)
+                yield from (_sentence(member, bodies.issue_of(one)) for one in details if one["type"] not in _LIMITS)
 
 
 def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
@@ -66,7 +66,7 @@ def _nulls(member: str, model: Any, value: Any) -> Iterator[str]:
 
 def _sentence(member: str, issue: errors.Issue) -> str:
     steps = ["record", member, *issue["path"].split(".")] if issue["path"] else ["record", member]
-    if issue["message"] == messages.UNKNOWN:  # its name is text of the file
+    if issue["message"] == bodies.UNKNOWN:  # its name is text of the file
         return f"{'.'.join(steps[:-1])} has a member that is not in its model"
     return f"{'.'.join(steps)} {issue['message']}"
 

@@ -91,5 +91,5 @@ def test_tallies_of_numbers_equal_those_counted_from_the_index() -> None:
 
 def tallies_of(tenant: populate.Tenant) -> dict[str, list[int]]:
     """Return the stored tallies by period."""
-    rows = tallies.batch_to_delete(tenant.workspace_id, populate.AGENT, 100)
+    rows = tallies.list_by_creation(tenant.workspace_id, populate.AGENT, 100)
     return {row.period: row.tallies() for row in rows}

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from chalicelib.agents import nodes, options, record, voice
 from chalicelib.clients import models as clients
 from chalicelib.console import rendering
-from chalicelib.http import messages
+from chalicelib.http import bodies
 from chalicelib.http.wire import Wire
 from chalicelib.organisations import models as organisations
 from chalicelib.workspaces import models as workspaces
@@ -59,7 +59,7 @@ def broken_rules(module: ModuleType) -> Iterator[str]:
             try:
                 model.model_validate({name: value}, extra="forbid")
             except ValidationError as error:
-                yield from (messages._rule(detail) for detail in error.errors(include_input=False))
+                yield from (bodies._rule(detail) for detail in error.errors(include_input=False))
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)

@@ -5,7 +5,7 @@ import os
 from itertools import count
 
 from chalicelib.conversations.state import LIMIT
-from chalicelib.http import messages
+from chalicelib.http import responses
 from chalicelib.storage import encode_json
 from tests.api import Api
 from tests.conversations.turns import STATE, items, long_turns, message, turns
@@ -17,7 +17,7 @@ def test_two_mebibytes_are_stored_replaced_and_read_back(api: Api) -> None:
         assert api.post(STATE, {"turns": sent}).status == 200
         read = api.post(STATE)
         assert [turn["messages"] for turn in read.json["turns"]] == sent[0]["messages"]
-        assert messages.fits(read.text)
+        assert responses.fits(read.text)
 
 
 def test_one_byte_more_is_too_large_and_nothing_is_written(api: Api) -> None:
@@ -34,7 +34,7 @@ def test_old_turns_are_omitted_if_the_answer_would_be_too_large(api: Api) -> Non
     answer = api.post(STATE, {"turns": turns(message("b", text='"' * (LIMIT // 2 - 1000)))})
     assert answer.status == 200
     assert "oldTurns" not in answer.json
-    assert len(json.dumps(answer.text)) < messages.RESPONSE_LIMIT
+    assert len(json.dumps(answer.text)) < responses.RESPONSE_LIMIT
 
 
 def test_a_state_too_large_for_an_answer_is_refused_and_not_stored(api: Api) -> None:

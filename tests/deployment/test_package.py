@@ -143,7 +143,7 @@ def test_functions_on_streams_and_queues_load_neither_wire_models_nor_the_http_e
         "pydantic",
         "pydantic_core",
         "chalicelib.http.wire",
-        "chalicelib.http.messages",
+        "chalicelib.http.bodies",
         "chalicelib.http.auth",
         "app",
     }

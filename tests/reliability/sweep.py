@@ -297,7 +297,7 @@ def conversations_(world: World) -> Any:
     if listed == [None]:
         return None
     workspace_id = world.workspace.workspace_id
-    indexed = conversations.batch_to_delete(workspace_id, "support", None, 100)
+    indexed = conversations.list_by_creation(workspace_id, "support", None, 100)
     names = [storage.split_key(row.conversation)[2] for row in reversed(indexed)]
     assert [one["ID"] for one in listed] == names, "the list and the index do not agree"
     states = {name: world.api.post(f"/agents/support/interact/{name}/state", {}) for name in names}
@@ -354,7 +354,7 @@ def _items(table: str, attribute: str, world: World, *parts: str) -> list[dict[s
 def remaining_items(world: World) -> list[Any]:
     """The remaining items of a deleted agent in all tables."""
     owner = (world.workspace.workspace_id, "support")
-    children = [*tool_rows.batch_to_delete(*owner, 1), *lead_rows.batch_to_delete(*owner, 1)]
+    children = [*tool_rows.list_by_creation(*owner, 1), *lead_rows.list_by_creation(*owner, 1)]
     items = [
         item for more in ([], ["ann"]) for item in _items("conversations", "conversation", world, "support", *more)
     ]

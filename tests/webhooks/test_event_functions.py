@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 IMPORTED = """
 import sys
 from chalicelib.webhooks import functions
-edge = {"app", "pydantic", "chalicelib.http.wire", "chalicelib.http.messages", "chalicelib.http.auth"}
+edge = {"app", "pydantic", "chalicelib.http.wire", "chalicelib.http.bodies", "chalicelib.http.auth"}
 print(sorted(edge & set(sys.modules)))
 """
 RUN = """

@@ -1,0 +1,154 @@
+"""Parsing of request bodies. An error names the path of the invalid member, never the value.
+
+Models are imported only to parse a body, because they add half as much again to a cold start.
+"""
+
+import re
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from chalicelib import errors
+from chalicelib.http import current_request, operation
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from chalicelib.http.wire import Location, Wire
+
+Model = TypeVar("Model", bound="Wire")
+
+_MAX_ISSUES = 20
+UNKNOWN = "is not a member of this object"
+# The warning about a member that the caller may send back as it was read.
+IGNORED = "is ignored; this operation does not set it"
+# Pydantic describes all its errors, or none. Each takes about half a kilobyte.
+_MAX_ERRORS = 1_000
+
+
+def read() -> Any:
+    """The JSON body as the model that `@Operation` declares. It is parsed once, even if the view runs again.
+
+    Raises Invalid and UnsupportedMediaType.
+    """
+    current = current_request.current()
+    if current.body is None:
+        current.body = _read_body(operation.current())
+    return current.body
+
+
+def warnings() -> list[errors.Issue]:
+    """The members of the body that are not known or have no effect, up to 20; none before `body`.
+
+    `success` lists them.
+    """
+    return current_request.current().warnings
+
+
+def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
+    """Raise TooLarge for a JSON text with more bytes, members or elements; `name` begins the message."""
+    if len(raw) > max_bytes and _size(raw) > max_bytes:
+        raise errors.TooLarge(f"{name} must be at most {max_bytes:,} bytes.")
+    if len(raw) > max_values and _most_values(raw) > max_values:  # each takes a byte or more
+        raise errors.TooLarge(f"{name} must have at most {max_values:,} members and elements.")
+
+
+def parse(model: type[Model], raw: bytes) -> Model:
+    """Parse JSON bytes into a `model`. Raises Invalid with an issue for each violated rule, up to 20."""
+    from pydantic import ValidationError
+
+    from chalicelib.http.wire import find_non_finite
+
+    if not raw.strip():
+        raise errors.Invalid("The body is empty; send a JSON object.")
+    # Here, because a member that accepts any JSON accepts them.
+    for location in find_non_finite(raw):
+        raise errors.Invalid.member(dotted(location), "must be a finite number")
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        if error.error_count() > _MAX_ERRORS:
+            raise errors.Invalid(f"The body violates {error.error_count():,} rules.") from None
+        details = error.errors(include_url=False, include_context=False, include_input=False)[:_MAX_ISSUES]
+    issues = [issue_of(detail) for detail in details]
+    raise errors.Invalid(f"{issues[0]['path'] or 'The body'} {issues[0]['message']}.", issues)
+
+
+def issue_of(detail: "ErrorDetails") -> errors.Issue:
+    """A violated rule of a model, without a value."""
+    return errors.Issue(path=dotted(detail["loc"]), message=_rule(detail))
+
+
+def dotted(location: "Location") -> str:
+    """The path of a member in an issue or a warning."""
+    return ".".join(str(step)[:64] or '""' for step in location)
+
+
+def _read_body(declared: "operation.Operation") -> Any:
+    raw = _raw_body()
+    if not raw and declared.body_optional:
+        return declared.body()
+    check_size("The body", raw, declared.max_bytes, declared.max_values)
+    if not _is_json(current_request.request().headers.get("content-type", "")):
+        raise errors.UnsupportedMediaType()
+    parsed = parse(declared.body, raw)
+    if declared.warns:
+        current_request.current().warnings = [*_unknown_members(parsed), *_ignored_members(parsed)][:_MAX_ISSUES]
+    return parsed
+
+
+def _ignored_members(body: Any) -> list[errors.Issue]:
+    """An issue for each member that has no effect, up to 20."""
+    from chalicelib.http.wire import find_ignored_members
+
+    found = islice(find_ignored_members(body), _MAX_ISSUES)
+    return [{"path": dotted(location), "message": IGNORED} for location in found]
+
+
+def _unknown_members(body: Any) -> list[errors.Issue]:
+    """An issue for each unknown member, up to 20. Raises Invalid instead if the caller prefers that."""
+    from chalicelib.http.wire import find_unknown_members
+
+    found = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
+    if found and current_request.is_strict():
+        raise errors.Invalid(f"{found[0][0]} {UNKNOWN}.", [{"path": path, "message": UNKNOWN} for path, _ in found])
+    effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
+    return [{"path": path, "message": f"{UNKNOWN}; {effect}"} for path, effect in effects]
+
+
+def _raw_body() -> bytes:
+    raw = current_request.request().raw_body
+    return raw if isinstance(raw, bytes) else raw.encode()
+
+
+def _size(raw: bytes) -> int:
+    """The bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
+
+    After another backslash, a \\u counts in full, because most such are no escapes. A malformed escape counts too
+    little, but the parser stops there.
+    """
+    return len(raw) - 4 * (raw.count(b"\\u") - raw.count(b"\\\\u"))
+
+
+def _most_values(raw: bytes) -> int:
+    """The most values that a JSON text can have: each follows one of these characters. Those in strings count, too."""
+    return sum(map(raw.count, (b",", b"[", b"{")))
+
+
+def _is_json(content_type: str) -> bool:
+    return content_type.split(";", 1)[0].strip().lower() == "application/json"
+
+
+def _rule(detail: "ErrorDetails") -> str:
+    known = {
+        "extra_forbidden": UNKNOWN,
+        "missing": "is required",
+        "model_type": "must be an object",
+        "dict_type": "must be an object",
+        "list_type": "must be an array",
+        "string_type": "must be a string",
+        "bool_type": "must be a boolean",
+    }
+    message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
+    # Pydantic ends the rule for the length of a list so.
+    message = re.sub(r" after validation, not \d+$", "", message)
+    return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

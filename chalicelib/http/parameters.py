@@ -1,0 +1,107 @@
+"""The values of a path and of a query. An error names the parameter, never its value."""
+
+import re
+from urllib.parse import unquote_to_bytes
+
+from chalicelib import errors
+from chalicelib.http import current_request, operation
+from chalicelib.ids import DOT_SEGMENTS, IDENTIFIER, IDENTIFIER_RULE, SEALED_ID, SEALED_ID_RULE
+from chalicelib.storage import Document
+
+# Records per page: by default, and at most. The list of conversations has its own size (`conversations.listing`).
+PAGE_SIZE = 20
+MAX_PAGE_SIZE = 100
+MAX_TEXT = 200
+_PAGE = re.compile(r"[1-9][0-9]{0,8}")
+_MAX_NUMBER = 999_999_999
+_SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
+
+
+def identifier(name: str, encoded: str) -> str:
+    """Decode a percent-encoded identifier. Raises Invalid if it is not one; `name` is the path in the error."""
+    try:
+        value = unquote_to_bytes(encoded).decode()
+    except UnicodeDecodeError:
+        raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}") from None
+    if not IDENTIFIER.fullmatch(value):
+        raise errors.Invalid.member(name, f"must be {IDENTIFIER_RULE}")
+    if value in DOT_SEGMENTS:
+        raise errors.Invalid.member(name, 'must not be "." or ".."')
+    return value
+
+
+def sealed_id(name: str, encoded: str) -> str:
+    """Decode a percent-encoded token that contains a sealed identifier. Raises Invalid for any other text."""
+    value = unquote_to_bytes(encoded).decode(errors="replace")
+    if not SEALED_ID.fullmatch(value):
+        raise errors.Invalid.member(name, f"must be {SEALED_ID_RULE}")
+    return value
+
+
+def page() -> int:
+    """The query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raises Invalid."""
+    value = current_request.query_value("page")
+    if value is None:
+        return 1
+    if not _PAGE.fullmatch(value):
+        raise errors.Invalid.member("page", "must be a whole number from 1 to 999999999")
+    return int(value)
+
+
+def limit() -> int:
+    """The query parameter `limit`, from 1 to 100; 20 by default. A bounded list takes more as 100. Raises Invalid."""
+    value = current_request.query_value("limit")
+    if value is None:
+        return PAGE_SIZE
+    most = _MAX_NUMBER if operation.current().bounded else MAX_PAGE_SIZE
+    if not _PAGE.fullmatch(value) or int(value) > most:
+        raise errors.Invalid.member("limit", f"must be a whole number from 1 to {most}")
+    return min(int(value), MAX_PAGE_SIZE)
+
+
+def cursor() -> str | None:
+    """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid.
+
+    A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
+    form.
+    """
+    value = current_request.query_value("cursor")
+    if value and not operation.current().position.fullmatch(value):
+        raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response")
+    return value or None
+
+
+def text(name: str) -> str | None:
+    """The query parameter `name`, 1 to 200 characters; None without it. Raises Invalid."""
+    value = current_request.query_value(name)
+    if value is not None and not 1 <= len(value) <= MAX_TEXT:
+        raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
+    return value
+
+
+def flag(name: str) -> bool | None:
+    """The query parameter `name`, true or false; None without it. Raises Invalid."""
+    value = current_request.query_value(name)
+    if value not in (None, "true", "false"):
+        raise errors.Invalid.member(name, "must be true or false")
+    return None if value is None else value == "true"
+
+
+def seconds(name: str) -> int | None:
+    """The query parameter `name` as Unix seconds, None without it. Raises Invalid."""
+    value = current_request.query_value(name)
+    if value is None:
+        return None
+    if not _SECONDS.fullmatch(value):
+        raise errors.Invalid.member(name, "must be Unix seconds, a whole number from 0 to 99999999999")
+    return int(value)
+
+
+def search_text(name: str) -> str:
+    """The query parameter `name` without case, for `contains`; empty without it. Raises Invalid as `text` does."""
+    return (text(name) or "").casefold()
+
+
+def contains(document: Document, names: tuple[str, ...], text: str) -> bool:
+    """Whether one of these members of a document contains a text, which is `folded`."""
+    return not text or any(text in (document.get(name) or "").casefold() for name in names)
