@@ -14,7 +14,7 @@ if "chalice.cli" in sys.modules:  # never in a function; before the packages, wh
 
 from functools import partial
 
-from chalicelib import telemetry
+from chalicelib import extensions, followers, telemetry
 from chalicelib.agents.copy_routes import routes as agent_copies
 from chalicelib.agents.organisation_routes import routes as organisation_agents
 from chalicelib.agents.routes import routes as agents
@@ -57,6 +57,7 @@ for middleware in (
     caching.forbid_storing,
     cors.allow_pages,
     console_routes.show_errors,
+    *extensions.hooks("middleware"),
     envelope.envelope,
     auth.authenticate,
     privileges.require_scope(app.routes),
@@ -101,6 +102,9 @@ for blueprint in (
     keeping,
     erasing,
     notifying,
+    *extensions.routes(),
+    followers.functions,
+    *extensions.functions(),
 ):
     app.register_blueprint(blueprint)
 

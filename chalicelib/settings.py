@@ -28,6 +28,12 @@ def webhook_allow_private() -> bool:
     return os.environ.get("CAMS_WEBHOOK_ALLOW_PRIVATE") == "1"
 
 
+def extensions() -> frozenset[str] | None:
+    """CAMS_EXTENSIONS: the names of the extensions that are on, with commas; empty none, unset (None) all."""
+    names = os.environ.get("CAMS_EXTENSIONS")
+    return None if names is None else frozenset(name for name in names.split(",") if name)
+
+
 def cors_origin() -> str:
     """CAMS_CORS_ORIGIN: the origin allowed to call an agent's routes; `*` allows all, empty none (default)."""
     return os.environ.get("CAMS_CORS_ORIGIN", "")

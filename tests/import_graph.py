@@ -1,4 +1,4 @@
-"""The import graph of `chalicelib`, one node per package: `python -m tests.import_graph` prints its figures.
+"""The import graph of `chalicelib`, a node per package or extension: `python -m tests.import_graph` prints its figures.
 
 Imports inside functions and under `TYPE_CHECKING` count. An upward edge closes a cycle: in any order of layers, it
 leads from a lower layer to a higher one.
@@ -20,8 +20,9 @@ def name_of(module: Path, package: Path = PACKAGE) -> str:
 
 
 def node_of(module: str) -> str:
-    """The node of a module."""
-    return module.partition(".")[0]
+    """The node of a module: its package, or its extension. The registry of extensions is a node of its own."""
+    package, _, below = module.partition(".")
+    return f"{package}.{below.partition('.')[0]}" if package == "extensions" and below else package
 
 
 def imported_by(module: Path, package: Path = PACKAGE) -> set[str]:

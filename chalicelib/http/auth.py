@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from chalice.app import Request, Response
 
-from chalicelib import clock, errors, storage
+from chalicelib import clock, errors, extensions, storage
 from chalicelib.credentials import store as credentials
 from chalicelib.credentials import tokens
 
@@ -28,12 +28,20 @@ VISITOR_ROUTES = frozenset(
 # The public documentation, see `openapi`.
 OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 
+# The extensions check the credentials of these paths themselves.
+_OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
+
 # The console checks its sessions itself (`console.sessions`).
 CONSOLE = "/console"
 
 # The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
 # issues credentials; otherwise a token that expires could issue one that does not.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
+    *(
+        (prefix, frozenset({tokens.WORKSPACE}))
+        for extension in extensions.enabled()
+        for prefix in extension.workspace_key_prefixes
+    ),
     ("/v3/tokens", frozenset({tokens.WORKSPACE})),
     ("/v3/workspace", frozenset({tokens.WORKSPACE})),
     ("/v3/erasures", frozenset({tokens.WORKSPACE})),
@@ -130,7 +138,7 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
 @cache
 def is_open(path: str) -> bool:
     """Whether a route takes no bearer token."""
-    return path in OPEN_ROUTES or path.startswith(CONSOLE)
+    return path in OPEN_ROUTES or path.startswith((CONSOLE, *_OPEN_PREFIXES))
 
 
 @contextmanager

@@ -51,7 +51,8 @@ class Operation:
     - `creates`: the endpoint creates a record and returns it.
     - `warns`: the response can have `warnings`, which name members that are unknown, are ignored, name no record,
       or outlive the token.
-    - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`.
+    - `examples`: a constant in `chalicelib.openapi.examples`, such as `"tools.CREATE_TOOL"`, or one in the folder of
+      the view's extension, such as `"examples.READ_ERASURE"`.
     - `tag`: the resource, by default the view's package.
     """
 
@@ -85,8 +86,8 @@ class Operation:
 
     def __call__(self, view: Callable[Parameters, Answer]) -> Callable[Parameters, Answer]:
         """Wrap the view; `current()` returns this declaration while it runs."""
-        self._package = view.__module__.rpartition(".")[0]
-        self.tag = self.tag or self._package.rpartition(".")[2]
+        self.package = view.__module__.rpartition(".")[0]
+        self.tag = self.tag or self.package.rpartition(".")[2]
 
         @wraps(view)
         def run(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Answer:
@@ -99,6 +100,12 @@ class Operation:
 
         run.operation = self  # type: ignore[attr-defined]
         return run
+
+    @property
+    def extension(self) -> str:
+        """The name of the extension that the endpoint belongs to, empty for core."""
+        _, _, below = self.package.partition("chalicelib.extensions.")
+        return below.partition(".")[0]
 
     @cached_property
     def body(self) -> Any:
@@ -118,7 +125,7 @@ class Operation:
     def _resolve(self, named: str | None) -> Any:
         if named is None:
             return None
-        modules = {name: import_module(f"{self._package}.{name}") for name in re.findall(r"(\w+)\.", named)}
+        modules = {name: import_module(f"{self.package}.{name}") for name in re.findall(r"(\w+)\.", named)}
         return get_type_hints(SimpleNamespace(__annotations__={"type": named}), modules, include_extras=True)["type"]
 
 

@@ -111,6 +111,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
     summary, description = summary_and_description(view.function)
     possible = error_responses.statuses(view.path, view.operation, repeatable=view.is_repeatable)
     described: dict[str, Any] = {"operationId": view.name, "tags": [view.tag], "summary": summary}
+    described |= {"x-extension": view.operation.extension} if view.operation.extension else {}
     described["description"] = "\n\n".join(filter(None, (description, _opened_by(view))))
     headers = (*view.operation.headers, *((idempotency.HEADER,) if view.is_repeatable else ()))
     described |= parameters.references(view.path, _query(view.operation), headers)
@@ -144,7 +145,8 @@ def _examples_of(declared: Operation) -> Examples:
     if declared.examples is None:
         return {}
     page, _, name = declared.examples.partition(".")
-    found: Examples = getattr(import_module(f"chalicelib.openapi.examples.{page}"), name)
+    package = declared.package if declared.extension else "chalicelib.openapi.examples"
+    found: Examples = getattr(import_module(f"{package}.{page}"), name)
     return found
 
 

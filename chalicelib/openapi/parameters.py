@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from chalicelib import extensions
 from chalicelib.agents import filters as agents
 from chalicelib.analytics import hours, series
 from chalicelib.conversations import transcript
@@ -205,6 +206,11 @@ _QUERY: dict[str, Schema] = {
     "ulidCursor": _cursor(ULID),
     "userID": {"description": "Only conversations of this user.", "schema": _TEXT},
 }
+
+for _module in extensions.hooks("parameters"):
+    SCHEMAS |= _module.SCHEMAS
+    _PATH |= _module.PATH
+    _QUERY |= _module.QUERY
 
 _TAG = r'(W/)?"[!#-~]*"'
 _TAGS: Schema = {"type": "string", "pattern": rf"^(\*|{etag.BARE.pattern}|{_TAG}(, ?{_TAG})*)$"}

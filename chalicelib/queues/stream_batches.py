@@ -28,6 +28,13 @@ _GROUP = "unreadable"
 _MAX_MESSAGE = 250_000
 
 
+class Follower(NamedTuple, Generic[Item]):
+    """What a follower of a stream does with its records: arguments of `process`."""
+
+    read: Callable[[Record], Item | None]
+    write: Callable[[list[Item]], None]
+
+
 class _Read(NamedTuple, Generic[Item]):
     """What a record says, and the position of the record in its batch."""
 
@@ -69,6 +76,11 @@ def process_or_raise(
     if outage is not None:
         raise outage
     _bury(function, records, dead)
+
+
+def give_up(function: str, records: Sequence[Record], error: Exception) -> None:
+    """Send a dead letter for each record of a batch. Raises Unavailable."""
+    _bury(function, records, dict.fromkeys(range(len(records)), error))
 
 
 def _process(

@@ -1,5 +1,6 @@
 """Examples of every operation. A test runs them all, in the order of `_PAGES` (`tests/test_openapi.py`)."""
 
+from chalicelib import extensions
 from chalicelib.openapi.examples import (
     agent_copies,
     agents,
@@ -37,6 +38,7 @@ _PAGES = (
     webhooks,
     workspaces,
     erasures,
+    *extensions.hooks("examples"),
     deletions,
 )
 

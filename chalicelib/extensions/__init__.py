@@ -1,0 +1,117 @@
+"""The registry of extensions: what CAMS does beyond its specification, each in a folder of its own that can be deleted.
+
+`extension.py` of a folder declares what the extension adds. An extension is on if its folder exists and its stage lists
+it (`settings.extensions`). Core asks this module, and imports no extension; extensions do not import each other.
+
+What is declared as `"module:attribute"`, relative to the folder, is imported when core first asks for it. So a function
+loads no code of an extension that it does not use, and functions that never import `app.py` get the hooks as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from chalicelib import settings
+
+HOOKS = {
+    "agent_rows": "(workspace id, agent id, limit) -> rows to delete with an agent, empty if none is left",
+    "deletion": "(workspace id, resource, record id) -> None; stages what is kept of a record, beside its deletion",
+    "deletions": "(workspace id, resource, record ids, Unix milliseconds, author) -> rows that are kept of records",
+    "erasable": "the kinds of records that an erasure searches, by name",
+    "examples": "a module with the examples of the operations (`openapi.examples`)",
+    "middleware": "(request, get_response) -> response; runs around the envelope",
+    "parameters": "a module with `PATH`, `QUERY` and `SCHEMAS` of the operations' parameters (`openapi.parameters`)",
+    "removal": "(workspace id) -> None; deletes what a workspace has, for the operator's command",
+}
+"""What core asks of extensions, with the arguments and the result."""
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The declaration of an extension.
+
+    `routes` and `functions` are blueprints. `follows` maps a table to a `stream_batches.Follower` of its stream. Core
+    calls `hooks` at the points that `HOOKS` lists. Other extensions may ask for `services` by name. Paths below
+    `open_prefixes` take no bearer token, because the extension checks its own credentials; the OpenAPI document omits
+    them. Only the workspace key opens paths below `workspace_key_prefixes`.
+    """
+
+    name: str
+    routes: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+    follows: Mapping[str, str] = field(default_factory=dict)
+    hooks: Mapping[str, str] = field(default_factory=dict)
+    services: Mapping[str, str] = field(default_factory=dict)
+    open_prefixes: tuple[str, ...] = ()
+    workspace_key_prefixes: tuple[str, ...] = ()
+
+    def load(self, reference: str) -> Any:
+        """Return what `"module:attribute"` of this extension's folder refers to; `"module"` alone is the module."""
+        module, _, attribute = reference.partition(":")
+        loaded = import_module(f"{__name__}.{self.name}.{module}")
+        return getattr(loaded, attribute) if attribute else loaded
+
+
+@cache
+def present() -> tuple[str, ...]:
+    """Return the names of the extensions whose folders exist, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in Path(__file__).parent.glob("*/extension.py")))
+
+
+@cache
+def enabled() -> tuple[Extension, ...]:
+    """Return the declarations of the extensions that are on.
+
+    A listed extension without a folder is off and no error, because a function gets its code before its environment.
+    """
+    listed = settings.extensions()
+    names = [name for name in present() if listed is None or name in listed]
+    return tuple(import_module(f"{__name__}.{name}.extension").EXTENSION for name in names)
+
+
+def has(name: str) -> bool:
+    """Return whether an extension is on."""
+    return any(extension.name == name for extension in enabled())
+
+
+def routes() -> Iterator[Any]:
+    """Yield the blueprints of the routes of all extensions."""
+    return (extension.load(reference) for extension in enabled() for reference in extension.routes)
+
+
+def functions() -> Iterator[Any]:
+    """Yield the blueprints of the functions of all extensions, without those that follow streams (`followers`)."""
+    return (extension.load(reference) for extension in enabled() for reference in extension.functions)
+
+
+@cache
+def followers(table: str) -> tuple[str, ...]:
+    """Return the names of the extensions that follow the stream of a table."""
+    return tuple(extension.name for extension in enabled() if table in extension.follows)
+
+
+@cache
+def follower(name: str, table: str) -> Any:
+    """Return the `stream_batches.Follower` of an extension for a table."""
+    (extension,) = (one for one in enabled() if one.name == name)
+    return extension.load(extension.follows[table])
+
+
+@cache
+def hooks(name: str) -> tuple[Any, ...]:
+    """Return what the extensions have at a point of `HOOKS`. Raises ValueError for a point that is not listed."""
+    if name not in HOOKS:
+        raise ValueError(f"no hook {name}")
+    return tuple(extension.load(extension.hooks[name]) for extension in enabled() if name in extension.hooks)
+
+
+@cache
+def service(name: str) -> Any:
+    """Return the service that an extension offers under a name, None if that extension is off."""
+    offers = (extension.load(extension.services[name]) for extension in enabled() if name in extension.services)
+    return next(offers, None)

@@ -1,0 +1,101 @@
+"""The Lambda entry points `follow_<table>`: each hands the records of a table's stream to all that follow the table.
+
+A table's stream has at most two readers, which is what DynamoDB serves without throttling: the fan-out of webhooks, and
+one of these. Followers are parts of core (`CORE`) and of the extensions that are on (`Extension.follows`). All of them
+get each batch; then the first error is raised, and the stream repeats the batch for all. A follower must therefore be
+idempotent.
+
+It imports neither `app.py` nor wire models.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from chalice.app import Blueprint, DynamoDBEvent
+
+from chalicelib import clock, extensions, settings, telemetry
+from chalicelib.queues import stream_batches
+
+functions = Blueprint(__name__)
+
+CORE: Mapping[str, str] = {}
+"""By table: the module and name of core's follower."""
+
+# An extension that shares a stream with core may hold core up for so long. Then its records become dead letters.
+PATIENCE_SECONDS = 60 * 60
+_START = "TRIM_HORIZON"  # Chalice's default, LATEST, loses changes made while the trigger is being created
+
+
+class _Batch(NamedTuple):
+    """The most records of a batch, and how long Lambda waits for them."""
+
+    records: int
+    window_seconds: int
+
+
+_BATCHES = {
+    "agents": _Batch(100, 0),
+    "clients": _Batch(100, 0),
+    "organisations": _Batch(100, 0),
+    "webhooks": _Batch(100, 0),
+    "credentials": _Batch(100, 0),
+    # Counts are requested once per batch, so large batches make few requests.
+    "conversations": _Batch(10_000, 60),
+    "leads": _Batch(1_000, 60),
+    "analytics": _Batch(1_000, 60),
+    "deliveries": _Batch(1_000, 60),
+}
+
+
+def follow(table: str, event: DynamoDBEvent) -> None:
+    """Hand a batch to every follower of a table. Raises the first outage that one of them met."""
+    telemetry.begin_invocation(event)
+    records = event.to_dict()["Records"]
+    outages = []
+    for extension, follower in _followers(table):
+        function = f"follow_{table}"
+        try:
+            stream_batches.process_or_raise(function, records, follower.read, follower.write)
+        except Exception as error:
+            if extension and table in CORE and _age(records) > PATIENCE_SECONDS:
+                stream_batches.give_up(function, records, error)
+                telemetry.log_metrics({"abandonedRecords": "Count"}, extension=extension, abandonedRecords=len(records))
+            else:
+                outages.append(error)
+    if outages:
+        raise outages[0]
+
+
+def _followers(table: str) -> Iterator[tuple[str, stream_batches.Follower[Any]]]:
+    """Yield the followers of a table, each with its extension, which is empty for core."""
+    if table in CORE:
+        module, _, name = CORE[table].partition(":")
+        yield "", getattr(import_module(module), name)
+    for extension in extensions.followers(table):
+        yield extension, extensions.follower(extension, table)
+
+
+def _age(records: list[dict[str, Any]]) -> float:
+    """Return the seconds since the newest record of a batch was written."""
+    written = max(float(record["dynamodb"]["ApproximateCreationDateTime"]) for record in records)
+    return clock.milliseconds() / 1000 - written
+
+
+def _entry_point(table: str) -> Callable[[DynamoDBEvent], None]:
+    def entry_point(event: DynamoDBEvent) -> None:
+        follow(table, event)
+
+    entry_point.__name__ = f"follow_{table}"  # Lambda finds the function by it, in this module
+    return entry_point
+
+
+for _table, _batch in _BATCHES.items():
+    if _table in CORE or extensions.followers(_table):
+        globals()[f"follow_{_table}"] = functions.on_dynamodb_record(
+            settings.stream(_table),
+            _batch.records,
+            _START,
+            f"follow_{_table}",
+            maximum_batching_window_in_seconds=_batch.window_seconds,
+        )(_entry_point(_table))
