@@ -17,7 +17,7 @@ from chalicelib.analytics import hours
 from chalicelib.analytics import store as analytics
 from chalicelib.conversations import functions as conversations
 from chalicelib.conversations import store
-from chalicelib.conversations.received import Seen
+from chalicelib.conversations.new_messages import Seen
 from chalicelib.conversations.state import State
 from chalicelib.leads import functions as leads
 from chalicelib.leads.store import LeadRow

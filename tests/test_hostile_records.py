@@ -23,7 +23,7 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations.received import Seen
+from chalicelib.conversations.new_messages import Seen
 from chalicelib.conversations.state import State
 from chalicelib.leads.store import LeadRow
 from chalicelib.queues import stream_batches

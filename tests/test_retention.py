@@ -9,8 +9,9 @@ from moto.sqs.models import sqs_backends
 from chalicelib import clock, ids, storage
 from chalicelib.conversations import functions as tallying
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import tallies, turns
+from chalicelib.conversations import tallies
 from chalicelib.conversations.rows import HEAD, PlaceRow
+from chalicelib.conversations.transcript import turns
 from chalicelib.erasures import functions, retention
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace

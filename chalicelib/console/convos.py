@@ -16,8 +16,8 @@ from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
 from chalicelib.console.shown import called, cut
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations import transcript, turns
-from chalicelib.conversations.answer import render_v3
+from chalicelib.conversations.rendering import render_v3
+from chalicelib.conversations.transcript import parser, turns
 from chalicelib.http import current_request
 from chalicelib.storage import Document
 
@@ -144,9 +144,7 @@ def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
     One request, and one for each further chunk. Raises NotFound.
     """
     agent, row = find(session, agent_id, convo_id)
-    newest = bubbles.fitting(
-        islice(transcript.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN)
-    )
+    newest = bubbles.fitting(islice(parser.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN))
     metadata, until = metadata_of(row), _before() + len(newest)
     return {
         "meta": metadata,

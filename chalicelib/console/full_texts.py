@@ -8,7 +8,7 @@ from chalicelib import errors
 from chalicelib.console import bubbles, calls, convos, pages, settings, shown
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.conversations import transcript, turns
+from chalicelib.conversations.transcript import parser, turns
 from chalicelib.http import current_request
 
 _MEDIA = "text/plain; charset=utf-8"
@@ -23,7 +23,7 @@ def read_conversation(session: Session, agent_id: str, convo_id: str) -> Respons
     _, row = convos.find(session, agent_id, convo_id)
     if not digest:
         return _record("conversation", convos.metadata_of(row))
-    for message in transcript.newest_messages(turns.read_backwards(row)):
+    for message in parser.newest_messages(turns.read_backwards(row)):
         if bubbles.digest(message) == digest:
             return pages.download("message.txt", _MEDIA, bubbles.full_text(message))
     raise errors.NotFound.of("message")

@@ -12,7 +12,7 @@ from chalicelib.analytics.hours import Hour
 from chalicelib.console import guard, periods, shown
 from chalicelib.console.guard import signed_in
 from chalicelib.console.sessions import Session
-from chalicelib.conversations import browse, store
+from chalicelib.conversations import filtered_lists, store
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage import Document, split_key
 
@@ -82,7 +82,7 @@ def _title(row: agents.AgentRow, agent: Document) -> str:
 def waiting(session: Session, limit: int) -> list[Document]:
     """Up to `limit` conversations that wait for a person, latest activity first: metadata, with `ID` and `agentId`."""
     found: list[Document] = []
-    for _, row, _ in browse.inbox(session.workspace_id, None, limit):
+    for _, row, _ in filtered_lists.inbox(session.workspace_id, None, limit):
         if row is None:
             continue
         agent_id = split_key(row.agent)[1]

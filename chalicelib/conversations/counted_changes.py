@@ -8,8 +8,9 @@ them. Deleting any of it counts nothing, and takes nothing back.
 from typing import Any
 
 from chalicelib.analytics.store import Happened
-from chalicelib.conversations import store, turns
+from chalicelib.conversations import store
 from chalicelib.conversations.rows import HEAD, ConversationRow
+from chalicelib.conversations.transcript import turns
 from chalicelib.storage import Document, images
 
 _HANDOFF = "requested_chat"

@@ -7,9 +7,10 @@ import json
 from typing import NamedTuple
 
 from chalicelib import clock, ids, storage
-from chalicelib.conversations import received, transcript, transcripts
+from chalicelib.conversations import new_messages
 from chalicelib.conversations.rows import ConversationRow
-from chalicelib.conversations.transcripts import Transcript
+from chalicelib.conversations.transcript import parser, reader
+from chalicelib.conversations.transcript.reader import Transcript
 from chalicelib.http import files
 
 # Bytes of a page as an escaped JSON string, in which Lambda sends it. One conversation always fits.
@@ -37,7 +38,7 @@ def page(entries: list[ConversationRow], form: str) -> Page:
     texts: list[str] = []
     size = read = 0
     position = ""
-    for one in transcripts.read(entries):
+    for one in reader.read(entries):
         text = _WRITERS[form](one) if one.conversation else ""
         size += len(json.dumps(text))
         if texts and size > _MAX_PAGE:
@@ -57,15 +58,15 @@ def heading(form: str) -> str:
 
 def _line(one: Transcript) -> str:
     return (
-        storage.encode_json({"conversation": one.conversation, "messages": transcript.all_messages(one.turns)}).decode()
+        storage.encode_json({"conversation": one.conversation, "messages": parser.all_messages(one.turns)}).decode()
         + "\n"
     )
 
 
 def _row(one: Transcript) -> str:
-    messages = transcript.all_messages(one.turns)
+    messages = parser.all_messages(one.turns)
     tags = (one.conversation or {}).get("tags")
-    spoken = (f"{said.get('from', '')}: {received.text_of(said.get('item'))}" for said in messages)
+    spoken = (f"{said.get('from', '')}: {new_messages.text_of(said.get('item'))}" for said in messages)
     conversation = one.conversation or {}
     cells = {
         **conversation,

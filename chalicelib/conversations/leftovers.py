@@ -11,8 +11,8 @@ from itertools import islice
 from pynamodb.attributes import UnicodeAttribute
 
 from chalicelib import ids, storage
-from chalicelib.conversations import turns
 from chalicelib.conversations.rows import HEAD, ChunkRow, ConversationRow
+from chalicelib.conversations.transcript import turns
 
 CLEAR = "clear"
 CLEAR_DELAY_SECONDS = 90  # longer than a request lasts

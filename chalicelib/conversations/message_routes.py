@@ -7,8 +7,8 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import append, editing, message_index, retention, store, transcript, turns, visitors
-from chalicelib.conversations.answer import RESERVED
+from chalicelib.conversations import retention, store, visitors
+from chalicelib.conversations.rendering import RESERVED
 from chalicelib.conversations.state import (
     LIMIT,
     MAX_BODY_BYTES,
@@ -20,6 +20,7 @@ from chalicelib.conversations.state import (
     empty,
     prepare,
 )
+from chalicelib.conversations.transcript import append, edit, message_index, parser, turns
 from chalicelib.http import auth, bodies, cors, etag, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
@@ -92,10 +93,10 @@ def replace_messages(agent_id: str, convo_id: str) -> Response:
     agent, row = _read(agent_id, convo_id)
     etag.pin(row)  # a retry must not replace messages that the caller has not read
     now = clock.seconds()
-    change = prepare(models.StateIn.model_construct(turns=editing.as_turns(asked.messages)), now)
+    change = prepare(models.StateIn.model_construct(turns=edit.as_turns(asked.messages)), now)
     before = store.read_state(row, change.text)
     after = apply(before, change, now)
-    shown = transcript.all_messages(after.turns)
+    shown = parser.all_messages(after.turns)
     _save_changed(row, agent, before, after)
     return etag.tagged(responses.success("Messages replaced successfully", shown), row)
 
@@ -117,11 +118,11 @@ def change_message(agent_id: str, convo_id: str, message_id: str) -> Response:
     change: models.MessageChange = bodies.read()
     agent, row = _read(agent_id, convo_id)
     before = store.read_state(row)
-    after = editing.edit(before, message_id, {**change.message}, clock.seconds())
+    after = edit.edit(before, message_id, {**change.message}, clock.seconds())
     _save_changed(row, agent, before, after)
     changed = append.by_mid(json.loads(after.turns))[message_id]
     ignored = [errors.Issue(path="message.mid", message=bodies.IGNORED)] if "mid" in change.message else []
-    return etag.tagged(responses.success("Message updated successfully", transcript.flat(changed), ignored), row)
+    return etag.tagged(responses.success("Message updated successfully", parser.flat(changed), ignored), row)
 
 
 @routes.route("/v3/agents/{agent_id}/convos/{convo_id}/messages/{message_id}", methods=["DELETE"])
@@ -194,7 +195,7 @@ def _append(agent_id: str, conversation_id: str, loaded: _Loaded) -> Response:
     if after is not before:
         check_limits(agent, before, after)
         row = _save(agent_id, conversation_id, loaded, before, after)
-    shown = [transcript.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
+    shown = [parser.flat(stored.get(turn["messages"]["mid"], turn)) for turn in new]
     return etag.tagged(responses.success(_ADDED, shown), row)
 
 

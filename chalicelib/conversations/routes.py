@@ -7,7 +7,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, ids, storage
 from chalicelib.agents import store as agents
 from chalicelib.conversations import listing, retention, store, visitors
-from chalicelib.conversations.answer import render_metadata, state_answer
+from chalicelib.conversations.rendering import render_metadata, state_answer
 from chalicelib.conversations.state import MAX_BODY_BYTES, MAX_BODY_VALUES, State, apply, check_limits, empty, prepare
 from chalicelib.http import auth, bodies, cors, current_request, etag, parameters, privileges, responses
 from chalicelib.http.lazy import LazyModule

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from chalicelib.conversations import transcript, transcripts
 from chalicelib.conversations.rows import ConversationRow
+from chalicelib.conversations.transcript import parser, reader
 from chalicelib.http import pages
 from chalicelib.storage import Document
 
@@ -28,7 +28,7 @@ def search(entries: Sequence[ConversationRow], text: str) -> Iterator[pages.Exam
     one.
     """
     wanted, size = text.casefold(), 0
-    for number, one in enumerate(transcripts.read(entries[:MAX_EXAMINED]), start=1):
+    for number, one in enumerate(reader.read(entries[:MAX_EXAMINED]), start=1):
         size += len(one.turns)
         found = _matching(one.turns, wanted)
         record = {"conversation": one.conversation, "messages": found} if found else None
@@ -42,7 +42,7 @@ def _matching(turns: bytes, wanted: str) -> list[Document]:
     # Most transcripts do not have the text at all, and then need not be parsed. The JSON escapes these in its own way.
     if not {'"', "\\", "/"} & {*wanted} and wanted.isprintable() and wanted not in turns.decode().casefold():
         return []
-    newest_first = reversed(transcript.all_messages(turns))
+    newest_first = reversed(parser.all_messages(turns))
     matching = (one for one in newest_first if any(wanted in text.casefold() for text in _texts(one.get("item"))))
     return [*islice(matching, _MAX_MESSAGES)]
 

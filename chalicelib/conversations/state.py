@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from chalicelib import errors, storage
-from chalicelib.conversations import received
-from chalicelib.conversations.received import Seen
+from chalicelib.conversations import new_messages
+from chalicelib.conversations.new_messages import Seen
 from chalicelib.storage import Document, json_equal
 
 if TYPE_CHECKING:  # event functions import this module and must not load pydantic
@@ -99,7 +99,7 @@ def empty(conversation_id: str) -> State:
 
 def last_message(message: Document) -> str:
     """Return the `lastMessage` of a conversation whose newest message this is: its first 200 characters."""
-    return received.text_of(message.get("item"))[:_LAST_MESSAGE]
+    return new_messages.text_of(message.get("item"))[:_LAST_MESSAGE]
 
 
 def check_limits(agent: Document, before: State, after: State) -> None:
@@ -129,8 +129,8 @@ def _receive(before: State, turns: list[Document], text: bytes) -> tuple[tuple[D
     if text.startswith(before.turns[:-1]):
         stored = 0 if before.turns == NO_TURNS else before.metadata["messagesNum"]
         added = islice((turn for turn in turns if "messages" in turn), stored, None)
-        return received.find_new_messages(added, (), before.seen)
-    return received.find_new_messages(turns, json.loads(before.turns), before.seen)
+        return new_messages.find_new_messages(added, (), before.seen)
+    return new_messages.find_new_messages(turns, json.loads(before.turns), before.seen)
 
 
 def answer_form(turns: list[Any], now: int) -> list[Document]:
@@ -228,7 +228,7 @@ def _counts(turns: list[Document]) -> Document:
     With them, the beginning of the newest message.
     """
     newest = next((turn["messages"] for turn in reversed(turns) if "messages" in turn), None)
-    times = [turn["ts"] for turn in turns if received.is_of_user(turn)]
+    times = [turn["ts"] for turn in turns if new_messages.is_of_user(turn)]
     return {
         "messagesNum": sum(["messages" in turn for turn in turns]),
         "interactionsNum": len(times),

@@ -14,12 +14,13 @@ import json
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.conversations import message_index, received, turns
+from chalicelib.conversations import new_messages
 from chalicelib.conversations.rows import HEAD
 from chalicelib.conversations.rows import ChunkRow as ChunkRow
 from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
 from chalicelib.conversations.state import NO_TURNS, State
+from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.storage import Document, encryption, json_equal, layouts
 
 # Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
@@ -33,7 +34,7 @@ WAITING_STATES = ("requested_chat", "human-chatting")
 _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
 # In one write, because a transaction has at most 100 items.
-_MAX_NEW_MESSAGES = 60 * received.MAX_MESSAGES
+_MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
 # Since this layout, the last turns are the dictionary of the new messages in the conversation's own item.
 _WITH_DICTIONARY = 3
 _RECEIVED = "received"  # begins the sort keys of these items
@@ -255,12 +256,12 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
     sealed = _seal_received(row, state, {**metadata, "messages": state.received})
-    if len(sealed) <= _MAX_RECEIVED and len(state.received) <= received.MAX_MESSAGES:
+    if len(sealed) <= _MAX_RECEIVED and len(state.received) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
     row.has_received_items = True
     first, write_id = 0, ids.new_id()
-    for part in received.split(state.received, _MAX_RECEIVED_JSON):
+    for part in new_messages.split(state.received, _MAX_RECEIVED_JSON):
         storage.put(_received_row(row, write_id, {**metadata, "messages": part, "first": first}))
         first += len(part)
 

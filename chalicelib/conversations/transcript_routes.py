@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import store as agents
-from chalicelib.conversations import browse, export, filters, search
+from chalicelib.conversations import export, filtered_lists, filters, search
 from chalicelib.http import auth, files, pages, parameters
 from chalicelib.http.operation import Operation
 
@@ -39,7 +39,7 @@ def search_conversations(agent_id: str) -> Response:
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
     most = search.MAX_EXAMINED + 1  # one more shows that another one follows
-    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most)
+    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, most)
 
     def searched(position: str | None) -> dict[str, Any]:
         return {"searchedUntil": ids.timestamp_of(position) // 1000 if position else wanted.since or 0}
@@ -66,7 +66,7 @@ def export_conversations(agent_id: str) -> Response:
     limit, cursor, wanted, form = parameters.limit(), parameters.cursor(), filters.requested(), files.requested_format()
     workspace_id = auth.caller().workspace_id
     agents.read_eventually(workspace_id, agent_id)
-    entries = browse.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)
+    entries = filtered_lists.entries_of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit + 1)
     page = export.page(entries[:limit], form)
     text = page.text if cursor else export.heading(form) + page.text
     return files.response(form, text, page.position if page.conversations < len(entries) else None)

@@ -9,9 +9,10 @@ from chalice.app import Blueprint, Response
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
-from chalicelib.conversations import browse, filters, store, transcript, turns
-from chalicelib.conversations.answer import render_v3
+from chalicelib.conversations import filtered_lists, filters, store
+from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.state import stamped
+from chalicelib.conversations.transcript import parser, turns
 from chalicelib.http import auth, bodies, etag, pages, parameters, responses
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -47,9 +48,9 @@ def list_agent_conversations(agent_id: str) -> Response:
     limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
     workspace_id = auth.caller().workspace_id
     if filters.is_inbox():
-        found = browse.inbox(workspace_id, cursor, limit)
+        found = filtered_lists.inbox(workspace_id, cursor, limit)
     else:
-        found = browse.of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit)
+        found = filtered_lists.of_agent(workspace_id, agent_id, wanted.since, wanted.until, cursor, limit)
     agents.read_eventually(workspace_id, agent_id)
     return pages.bounded_page(_LISTED, _matching(found, wanted, storage.key(workspace_id, agent_id)), limit)
 
@@ -70,7 +71,7 @@ def list_inbox() -> Response:
     limit, cursor, wanted = parameters.limit(), parameters.cursor(), filters.requested()
     if not filters.is_inbox():
         raise errors.Invalid.member("inbox", "must be true")
-    found = browse.inbox(auth.caller().workspace_id, cursor, limit)
+    found = filtered_lists.inbox(auth.caller().workspace_id, cursor, limit)
     return pages.bounded_page(_LISTED, _matching(found, wanted), limit)
 
 
@@ -87,7 +88,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
     `GET …/messages` has all messages.
     """
     row = _read(agent_id, convo_id)
-    newest = islice(transcript.newest_messages([turns.read_last(row)]), parameters.PAGE_SIZE)
+    newest = islice(parser.newest_messages([turns.read_last(row)]), parameters.PAGE_SIZE)
     data = {"conversation": render_v3(row, store.read_metadata(row)), "messages": [*newest]}
     return etag.tagged(responses.success("Conversation retrieved successfully", data), row)
 
@@ -96,7 +97,7 @@ def read_conversation(agent_id: str, convo_id: str) -> Response:
 @Operation(
     data="list[models.Message]",
     query=("limit", "cursor"),
-    position=transcript.POSITION,
+    position=parser.POSITION,
     bounded=True,
     raises=(errors.NotFound,),
     examples="conversations_v3.LIST_MESSAGES",
@@ -171,7 +172,7 @@ def _messages_page(agent_id: str, convo_id: str, before: int | None, limit: int)
     row = _read(agent_id, convo_id)
     # Without messages, this number may be any that a caller has set. `count` accepts each.
     numbers = count(store.read_metadata(row)["messagesNum"], -1)
-    numbered = zip(numbers, transcript.newest_messages(turns.read_backwards(row)), strict=False)
+    numbered = zip(numbers, parser.newest_messages(turns.read_backwards(row)), strict=False)
     earlier = ((number, message) for number, message in numbered if before is None or number < before)
     examined = (pages.Examined(str(number), message, number > 1) for number, message in earlier)
     return pages.bounded_page("Messages retrieved successfully", examined, limit)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from chalicelib import clock, errors, storage
 from chalicelib.agents import store as agents
-from chalicelib.conversations import received
+from chalicelib.conversations import new_messages
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.credentials import tokens
 from chalicelib.credentials import visitors as credentials
@@ -44,9 +44,9 @@ def restrict_messages(asked: "models.NewMessages") -> "models.NewMessages":
     """
     if _is_visitor():
         for index, message in enumerate(asked.messages):
-            if message.get("from") not in (None, received.HUMAN):
+            if message.get("from") not in (None, new_messages.HUMAN):
                 raise errors.Forbidden(f"messages.{index}.from must be human, or be left out, with a visitor token.")
-            message["from"] = received.HUMAN
+            message["from"] = new_messages.HUMAN
             # Receivers of webhooks and readers of reports trust both.
             message.pop("ts", None)
             cast("Document", message).pop("channel", None)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
-from chalicelib.conversations.received import Channel
+from chalicelib.conversations.new_messages import Channel
 from chalicelib.http.wire import Platform, omitted
 from chalicelib.leads.models import LeadChannel
 from chalicelib.openapi.schemas import Schema, inline

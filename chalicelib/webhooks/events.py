@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from chalicelib.agents.rows import AgentRow, is_agent
 from chalicelib.clients.store import ClientRow
 from chalicelib.conversations import store as conversations
-from chalicelib.conversations.received import Channel
+from chalicelib.conversations.new_messages import Channel
 from chalicelib.leads.store import LeadRow
 from chalicelib.organisations.store import OrganisationRow
 from chalicelib.storage import Document, DocumentRow, json_equal

@@ -14,8 +14,8 @@ import click
 
 from chalicelib import errors
 from chalicelib.agents import store as agents
-from chalicelib.conversations import browse, tallies
 from chalicelib.conversations import export as exports
+from chalicelib.conversations import filtered_lists, tallies
 from chalicelib.http import files
 from infra.operator import options
 
@@ -89,7 +89,9 @@ def _pages(progress: Progress) -> Iterator[exports.Page]:
     form, cursor = progress["format"], progress["cursor"]
     if cursor is None:
         yield exports.Page(exports.heading(form), 0, "")
-    while entries := browse.entries_of_agent(progress["workspace"], progress["agent"], None, None, cursor, _PAGE):
+    while entries := filtered_lists.entries_of_agent(
+        progress["workspace"], progress["agent"], None, None, cursor, _PAGE
+    ):
         page = exports.page(entries, form)
         yield page
         cursor = page.position

@@ -19,7 +19,7 @@ from pydantic_core import to_json
 from pynamodb.attributes import BinaryAttribute, TTLAttribute, UnicodeSetAttribute
 
 from chalicelib import clock, errors, ids, storage
-from chalicelib.conversations import received
+from chalicelib.conversations import new_messages
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.state import State
 from chalicelib.credentials import store as credentials
@@ -153,7 +153,7 @@ def _conversation(workspace_id: str, agent_id: str, created: str, record: Record
     row.version_tag = record["version_tag"]
     seen = {**record["seen"], "gone": bytes.fromhex(record["seen"]["gone"])}
     # The encoder that wrote them first: the stored text is the same.
-    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), received.Seen(**seen)))
+    return conversations.restore(row, State(record["metadata"], to_json(record["turns"]), new_messages.Seen(**seen)))
 
 
 def _save_credential(workspace_id: str, record: Record) -> None:

@@ -19,7 +19,7 @@ from pynamodb.attributes import (
 )
 
 from chalicelib import ids, storage
-from chalicelib.conversations import received
+from chalicelib.conversations import new_messages
 from chalicelib.credentials import tokens
 from chalicelib.storage import parent_scoped_ids
 from infra.operator import documents, exports, records, rules
@@ -95,7 +95,7 @@ _MEMBERS: dict[str, dict[str, Shape]] = {
             "lastModified": rules.SECONDS,
             "retentionDays?": rules.DAYS,
         },
-        "seen": Only(zip(received.Seen._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
+        "seen": Only(zip(new_messages.Seen._fields, (rules.COUNT, rules.COUNT, rules.DIGESTS), strict=True)),
         "turns": [{"ts": rules.NUMBER, "messages?": {"mid": rules.ANY_TEXT}}],
     },
 }

@@ -19,7 +19,7 @@ from tests.console.notified import Notified, request_person, take_over, text_of
 def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
     """Let Ann request a person, then more visitors of another organisation than a request examines."""
     monkeypatch.setattr(inbox, "_PORTION", 2)
-    monkeypatch.setattr("chalicelib.conversations.browse.MAX_EXAMINED", 4)
+    monkeypatch.setattr("chalicelib.conversations.filtered_lists.MAX_EXAMINED", 4)
     request_person(workspace_api, "ann")
     pass_time(1)
     for number in range(11):

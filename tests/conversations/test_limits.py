@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.conversations import received, store
+from chalicelib.conversations import new_messages, store
 from tests.api import Api
 from tests.conversations.turns import STATE, items, message, turns
 
@@ -28,7 +28,7 @@ def test_the_initial_message_count_of_a_new_conversation_does_not_lift_a_limit(a
 
 
 def test_only_the_last_removed_messages_are_remembered(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(received, "_MAX_DIGESTS", 20)
+    monkeypatch.setattr(new_messages, "_MAX_DIGESTS", 20)
     brought: list[list[str]] = []
     stage = store._stage_received
 

@@ -9,8 +9,8 @@ import pytest
 
 from chalicelib import storage
 from chalicelib.conversations import store
-from chalicelib.conversations import turns as turns_
 from chalicelib.conversations.state import LIMIT, State
+from chalicelib.conversations.transcript import turns as turns_
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered

@@ -20,7 +20,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from chalicelib.conversations import store, turns
+from chalicelib.conversations import store
+from chalicelib.conversations.transcript import turns
 from tests.api import Answer, Api
 
 STATE = "/agents/support/interact/ann/state"

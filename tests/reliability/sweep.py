@@ -304,7 +304,7 @@ def conversations_(world: World) -> Any:
     assert {answer.status for answer in states.values()} <= {200}
     parts = {name: _items("conversations", "conversation", world, "support", name) for name in (*names, "ann", "new")}
     for name, found in parts.items():
-        # A queue deletes those of a deleted conversation later (`tests/test_message_index.py`).
+        # A queue deletes those of a deleted conversation later (`tests/conversations/test_message_index.py`).
         items = [item for item in found if not item["item"]["S"].startswith(("received#", "mid#"))]
         assert len(items) == (_parts(items) if name in names else 0), "orphaned items"
     return [listed, [answer.json for answer in states.values()]]

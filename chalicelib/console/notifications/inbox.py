@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from chalicelib.agents import store as agents
-from chalicelib.conversations import browse, store
+from chalicelib.conversations import filtered_lists, store
 from chalicelib.conversations.rows import ConversationRow
 from chalicelib.storage import Document, encryption, find_many, split_key
 
@@ -39,7 +39,7 @@ def find_waiting(
     examined, has_more = 0, True
     while has_more and examined < _MAX_EXAMINED:
         has_more = False
-        for position, row, has_more in browse.inbox(workspace_id, cursor, _PORTION):  # noqa: B007
+        for position, row, has_more in filtered_lists.inbox(workspace_id, cursor, _PORTION):  # noqa: B007
             cursor, examined = position, examined + 1
             agent_id = split_key(row.agent)[1] if row else ""
             if row is None or agent_id not in agent_ids:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import pytest
 
 from chalicelib import ids, storage
-from chalicelib.conversations import browse, store
+from chalicelib.conversations import filtered_lists, store
 from chalicelib.conversations.state import State, empty
 from chalicelib.storage import Document
 from chalicelib.workspaces.store import NewWorkspace
@@ -155,10 +155,10 @@ def pages(api: Api, path: str, query: dict[str, Any], after: str = "") -> Iterat
         with metered() as used:
             answer = api.get(f"{path}?{urlencode({**query, **cursor})}").json
         assert used.requests["GetItem"] <= 1
-        assert used.requests["Query"] <= browse.MAX_EXAMINED / browse.PORTION + 1
+        assert used.requests["Query"] <= filtered_lists.MAX_EXAMINED / filtered_lists.PORTION + 1
         assert used.requests["BatchGetItem"] <= used.requests["Query"]
         # Entries of up to 1.3 KB at 8 KB per unit, and 20 long rows of up to 4 KB at half a unit.
-        assert used.reads <= browse.MAX_EXAMINED * 1.3 / 8 + browse.MAX_LONG * 0.5 + 5
+        assert used.reads <= filtered_lists.MAX_EXAMINED * 1.3 / 8 + filtered_lists.MAX_LONG * 0.5 + 5
         assert len(answer["data"]) <= min(query["limit"], 100)
         assert answer["hasMore"] == ("nextCursor" in answer)
         yield answer["data"]
@@ -192,9 +192,9 @@ def test_filters_inbox_and_pages_equal_the_model(
     api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With small bounds, so that pages end at each of them."""
-    monkeypatch.setattr(browse, "PORTION", 20)
-    monkeypatch.setattr(browse, "MAX_EXAMINED", 60)
-    monkeypatch.setattr(browse, "MAX_LONG", 1)
+    monkeypatch.setattr(filtered_lists, "PORTION", 20)
+    monkeypatch.setattr(filtered_lists, "MAX_EXAMINED", 60)
+    monkeypatch.setattr(filtered_lists, "MAX_LONG", 1)
     chance = random.Random(1)
     conversations = [any_conversation(chance, number) for number in range(FEW)]
     fill(workspace, conversations)

@@ -16,7 +16,7 @@ from chalicelib.http.wire import Wire, marked
 from tests.api import Api
 from tests.contract.test_members import document
 
-PAGE = Path(__file__).parent.parent / "docs" / "credentials.md"
+PAGE = Path(__file__).parents[2] / "docs" / "credentials.md"
 STATE = "/agents/support/interact/ann/state"
 
 PUBLIC: dict[type[Wire], str] = {

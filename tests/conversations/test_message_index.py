@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import leftovers, message_index, store, turns
+from chalicelib.conversations import leftovers, store
 from chalicelib.conversations.rows import PlaceRow
+from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.requests import counted, refuse_operation

@@ -18,10 +18,10 @@ from contextlib import suppress
 from itertools import accumulate, takewhile
 
 from chalicelib import clock, storage
-from chalicelib.conversations import turns
-from chalicelib.conversations.append import Element, by_mid, elements
 from chalicelib.conversations.rows import ConversationRow, PlaceRow
 from chalicelib.conversations.state import State
+from chalicelib.conversations.transcript import turns
+from chalicelib.conversations.transcript.append import Element, by_mid, elements
 from chalicelib.storage import Document
 
 _PREFIX = "mid"  # begins the sort keys

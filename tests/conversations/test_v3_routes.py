@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from chalicelib import storage
-from chalicelib.conversations import store, transcript
-from chalicelib.conversations import turns as turns_
+from chalicelib.conversations import store
+from chalicelib.conversations.transcript import parser
+from chalicelib.conversations.transcript import turns as turns_
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.capacity import metered
@@ -287,7 +288,7 @@ def test_any_turns_cut_anywhere_are_read_from_their_end(seed: int) -> None:
     for _ in range(300):
         turns = [{text(chance) + "x": any_json(chance, 3)} for _ in range(chance.randrange(6))]
         whole_text = json.dumps(turns, separators=(",", ":"), ensure_ascii=chance.random() < 0.5).encode()
-        assert [*transcript._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
+        assert [*parser._newest_turns(parts_of(whole_text, chance))] == turns[::-1]
 
 
 def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
@@ -295,7 +296,7 @@ def test_turns_in_parts_of_one_byte_are_read_from_their_end() -> None:
     turns = [{"x": [*_STRINGS, "\\" * 50, '\\"' * 50], "y": any_json(chance, 3)} for _ in range(20)]
     whole_text = json.dumps(turns, separators=(",", ":")).encode()
     backwards = (whole_text[at : at + 1] for at in range(len(whole_text) - 1, -1, -1))
-    assert [*transcript._newest_turns(backwards)] == turns[::-1]
+    assert [*parser._newest_turns(backwards)] == turns[::-1]
 
 
 @pytest.mark.parametrize("item", [[[]] * 5_000, ["x"] * 5_000, '"' * 20_000], ids=["brackets", "strings", "quotes"])
@@ -313,11 +314,11 @@ def test_a_long_turn_in_many_parts_is_looked_at_once(item: Any, monkeypatch: pyt
             Counted.passed += (found.end() if found else len(text)) - start
             return found
 
-    monkeypatch.setattr(transcript, "_OUTSIDE", Counted(transcript._OUTSIDE))
-    monkeypatch.setattr(transcript, "_INSIDE", Counted(transcript._INSIDE))
+    monkeypatch.setattr(parser, "_OUTSIDE", Counted(parser._OUTSIDE))
+    monkeypatch.setattr(parser, "_INSIDE", Counted(parser._INSIDE))
     text = json.dumps([{"x": item}], separators=(",", ":")).encode()
     parts = [text[max(0, end - 100) : end] for end in range(len(text), 0, -100)]
-    assert [*transcript._newest_turns(parts)] == [{"x": item}]
+    assert [*parser._newest_turns(parts)] == [{"x": item}]
     assert Counted.passed <= len(text) + 2 * len(parts)
 
 
@@ -328,4 +329,4 @@ def test_a_missing_beginning_leaves_out_only_the_turn_that_it_cuts() -> None:
     starts = [whole_text.index(b'{"%dx"' % number) for number in range(4)]
     for cut in range(len(whole_text) + 1):
         expected = [one for one, start in zip(turns, starts, strict=True) if start >= cut][::-1]
-        assert [*transcript._newest_turns([whole_text[cut:]])] == expected, cut
+        assert [*parser._newest_turns([whole_text[cut:]])] == expected, cut

@@ -17,8 +17,8 @@ from chalicelib.workspaces.store import NewWorkspace
 from tests import moto_tables
 from tests.api import Api
 from tests.capacity import metered
+from tests.conversations.test_filtered_lists import START, YEAR, Conversation, any_conversation, fill
 from tests.selection import whole
-from tests.test_browse import START, YEAR, Conversation, any_conversation, fill
 
 FEW, MANY, LONG = 60, 20_000, 12
 PATH = "/v3/agents/support/convos/search"

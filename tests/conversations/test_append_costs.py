@@ -13,7 +13,7 @@ from tests.api import Api
 from tests.capacity import Meter, metered
 from tests.selection import whole
 
-PAGE = Path(__file__).parent.parent / "docs" / "conversations.md"
+PAGE = Path(__file__).parents[2] / "docs" / "conversations.md"
 START, END = "<!-- append -->\n", "<!-- end of append -->"
 SIZES = (10, 1_000, 10_000)
 # As many as a chunk has, so that a chunk is cut once.

@@ -9,8 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from chalicelib import errors, ids
-from chalicelib.conversations import received
-from chalicelib.conversations.editing import as_turns
+from chalicelib.conversations import new_messages
 from chalicelib.conversations.state import (
     MAX_MESSAGES,
     NO_TURNS,
@@ -20,6 +19,7 @@ from chalicelib.conversations.state import (
     stamped,
     to_text,
 )
+from chalicelib.conversations.transcript.edit import as_turns
 from chalicelib.storage import Document
 
 _DECODER = json.JSONDecoder()
@@ -58,7 +58,7 @@ def apply(before: State, turns: Sequence[Document], stored: Collection[str], now
     if counts["messagesNum"] > MAX_MESSAGES:
         raise errors.TooLarge(f"A conversation has at most {MAX_MESSAGES:,} messages.")
     text = b"".join((before.turns[:-1], b"" if is_first else b",", to_text(new)[1:]))
-    messages, seen = received.find_new_messages(new, (), before.seen)
+    messages, seen = new_messages.find_new_messages(new, (), before.seen)
     return State(stamped({**before.metadata, **counts}, now), text, seen, messages, before.unread)
 
 
@@ -87,7 +87,7 @@ def by_mid(turns: Iterable[Document]) -> dict[str, Document]:
 
 def _counts(counted: Document, new: Sequence[Document]) -> Document:
     """Return the counters (§2.6) of a conversation that has `counted`, and its newest message, with the new turns."""
-    times = [turn["ts"] for turn in new if received.is_of_user(turn)]
+    times = [turn["ts"] for turn in new if new_messages.is_of_user(turn)]
     first, last = counted.get("firstMessageTS"), counted.get("lastMessageTS")
     return {
         "messagesNum": counted.get("messagesNum", 0) + len(new),

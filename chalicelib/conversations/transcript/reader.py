@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from chalicelib import storage
 from chalicelib.conversations import store
-from chalicelib.conversations.answer import render_v3
+from chalicelib.conversations.rendering import render_v3
 from chalicelib.conversations.rows import HEAD, ConversationRow
 from chalicelib.storage import Document
 

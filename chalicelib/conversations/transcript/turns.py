@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from chalicelib import ids, storage
-from chalicelib.conversations import received
+from chalicelib.conversations import new_messages
 from chalicelib.conversations.rows import ChunkRow, ConversationRow
 from chalicelib.conversations.state import State
 from chalicelib.storage import compression, encryption
@@ -44,7 +44,7 @@ class Mark(NamedTuple):
     escaped: int
 
 
-def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
+def read(row: ConversationRow, expected: bytes) -> tuple[bytes, new_messages.Seen]:
     """Return the turns of a row, and what the conversation ever received.
 
     Reads the chunks in one more request, except those that are equal in `expected`, the JSON text of any turns. Raises
@@ -61,7 +61,7 @@ def read(row: ConversationRow, expected: bytes) -> tuple[bytes, received.Seen]:
     return b"".join([*(pieces[index] for index in range(len(manifest))), tail]), seen
 
 
-def read_end(row: ConversationRow, start: int) -> tuple[bytes, received.Seen, bytes]:
+def read_end(row: ConversationRow, start: int) -> tuple[bytes, new_messages.Seen, bytes]:
     """Return the turns from the chunk with the byte `start` on, what the conversation ever received, and the digests
     of the chunks before, which it does not read.
 
@@ -101,7 +101,7 @@ def read_last(row: ConversationRow) -> bytes:
     return encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns).partition(_SEPARATOR)[0]
 
 
-def read_seen(row: ConversationRow) -> received.Seen:
+def read_seen(row: ConversationRow) -> new_messages.Seen:
     """Return what the conversation ever received."""
     return _unseal_tail(row, chunks(row))[2]
 
@@ -201,12 +201,12 @@ def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) ->
     return encryption.reseal(row.workspace_id, row.associated_data("turns"), tail, before, row.turns)
 
 
-def _unseal_tail(row: ConversationRow, manifest: list[Chunk]) -> tuple[bytes, bytes, received.Seen]:
+def _unseal_tail(row: ConversationRow, manifest: list[Chunk]) -> tuple[bytes, bytes, new_messages.Seen]:
     """Return the last turns, the digests of the chunks, and what the conversation ever received."""
     sealed = encryption.unseal(row.workspace_id, row.associated_data("turns"), row.turns)
     tail, _, rest = sealed.partition(_SEPARATOR)
     length = _DIGEST_BYTES * len(manifest)
-    return tail, rest[:length], received.unpack(rest[length:])
+    return tail, rest[:length], new_messages.unpack(rest[length:])
 
 
 def _split(text: bytes, manifest: list[Chunk]) -> Iterator[bytes]:

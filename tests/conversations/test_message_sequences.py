@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from chalicelib import storage
-from chalicelib.conversations import message_index, store, turns
+from chalicelib.conversations import store
+from chalicelib.conversations.transcript import message_index, turns
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.promises import Shown
