@@ -1,6 +1,6 @@
 """Applies the event filters of the deployment, in the local run and to records that are replayed. Pure.
 
-`infra/deploy/functions.py` declares the filters as patterns in Lambda's language. This module implements the part of it
+The tables of functions declare the filters as patterns in Lambda's language. This module implements the part of it
 that they use: exact strings, `prefix`, and `exists` with the value true. It refuses every other rule.
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-eventfiltering.html documents the language.
 """
@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 Pattern = Mapping[str, Any]
 Filter = Callable[[Mapping[str, Any]], bool]
@@ -22,9 +22,9 @@ def of_function(name: str) -> Filter:
 
     Raises ValueError for an unknown function, and for a rule that this module does not implement.
     """
-    declared = [one.mapping_settings.get("FilterCriteria", {}) for one in FUNCTIONS if one.name == name]
+    declared = [one.mapping_settings.get("FilterCriteria", {}) for one in declared_functions() if one.name == name]
     if not declared:
-        raise ValueError(f"{name} is not in FUNCTIONS of infra/deploy/functions.py.")
+        raise ValueError(f"{name} is in no table of functions (infra/deploy/functions.py).")
     patterns = [json.loads(one["Pattern"]) for one in declared[0].get("Filters", [])]
     for pattern in patterns:
         require_supported(pattern, name)

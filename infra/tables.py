@@ -5,13 +5,10 @@ A deployment creates them as a CloudFormation stack. This module omits deletion 
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
-import yaml
+from infra.extension_parts import template
 
-TEMPLATE = Path(__file__).with_name("template.yaml")
 Sdk = Callable[[str], Any]
 """Creates an SDK client for a service name, like `boto3.client`."""
 
@@ -21,13 +18,7 @@ _KEY_PROPERTIES = ("Description", "KeySpec", "KeyUsage")
 
 def declared(kind: str) -> list[dict[str, Any]]:
     """The properties of all resources with one type, such as `AWS::DynamoDB::Table`, unresolved."""
-    return [one.get("Properties", {}) for one in _template()["Resources"].values() if one["Type"] == kind]
-
-
-@lru_cache
-def _template() -> dict[str, Any]:
-    parsed: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    return parsed
+    return [one.get("Properties", {}) for one in template()["Resources"].values() if one["Type"] == kind]
 
 
 def create_missing(sdk: Sdk, prefix: str = "cams-") -> None:
@@ -86,15 +77,15 @@ def enable_ttl(dynamodb: Any, table: str, wanted: dict[str, Any]) -> None:
 def _create_keys(kms: Any) -> None:
     existing = {one["AliasName"] for page in kms.get_paginator("list_aliases").paginate() for one in page["Aliases"]}
     for alias in declared("AWS::KMS::Alias"):
-        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", _template()["Parameters"]["Name"]["Default"])
+        name = alias["AliasName"]["Fn::Sub"].replace("${Name}", template()["Parameters"]["Name"]["Default"])
         if name not in existing:
-            properties = _template()["Resources"][alias["TargetKeyId"]["Ref"]]["Properties"]
+            properties = template()["Resources"][alias["TargetKeyId"]["Ref"]]["Properties"]
             key = kms.create_key(**{one: properties[one] for one in _KEY_PROPERTIES if one in properties})
             kms.create_alias(AliasName=name, TargetKeyId=key["KeyMetadata"]["KeyId"])
 
 
 def _create_queues(sqs: Any, prefix: str) -> None:
-    queues = {name: one for name, one in _template()["Resources"].items() if one["Type"] == "AWS::SQS::Queue"}
+    queues = {name: one for name, one in template()["Resources"].items() if one["Type"] == "AWS::SQS::Queue"}
     # Without attributes, because CreateQueue fails on an existing queue whose attributes differ.
     urls = {
         name: sqs.create_queue(QueueName=_name(one["Properties"]["QueueName"], prefix))["QueueUrl"]

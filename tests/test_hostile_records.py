@@ -31,7 +31,8 @@ from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks import functions as webhook_functions
 from chalicelib.webhooks import queue
 from chalicelib.workspaces.store import NewWorkspace
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.builders import webhook_body
@@ -281,7 +282,7 @@ def test_a_message_is_processed_beside_wrong_messages(
         "count_conversations": (counting.count_conversations, json.dumps([agent, "2026-11-22", 0])),
         "notify_people": (notifying.notify_people, json.dumps(["notify", workspace.workspace_id, "ann", 0])),
     }
-    assert good.keys() == {one.name for one in FUNCTIONS if one.queue and reports(one)}
+    assert good.keys() == {one.name for one in declared_functions() if one.queue and reports(one)}
     for name, (function, text) in good.items():
         messages = [{"messageId": str(number), "body": one} for number, one in enumerate((*TEXTS, text))]
         failed = {one["itemIdentifier"] for one in function({"Records": messages}, None)["batchItemFailures"]}

@@ -14,7 +14,7 @@ from botocore.exceptions import ClientError
 
 from infra.deploy import layouts, stack, template
 from infra.deploy.checks import NotReady
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.tables import table_name
 
 Sdk = Callable[[str], Any]
@@ -86,7 +86,7 @@ def import_stack(sdk: Sdk, name: str, stage: str, arns: Mapping[str, str]) -> No
 
 def _keys_in_use(iam: Any, name: str) -> dict[str, str]:
     """Return the keys in the policy of the role that uses both; empty without the role."""
-    role = next(f"{name}-{one.name}" for one in FUNCTIONS if one.signs_receipts)
+    role = next(f"{name}-{one.name}" for one in declared_functions() if one.keys)
     try:
         statements = iam.get_role_policy(RoleName=role, PolicyName=role)["PolicyDocument"]["Statement"]
     except ClientError as error:

@@ -18,7 +18,8 @@ from botocore.exceptions import ClientError
 
 from infra.deploy import chalice_state, stack
 from infra.deploy.checks import NotReady
-from infra.deploy.functions import APPLICATION, FUNCTIONS
+from infra.deploy.function import APPLICATION
+from infra.deploy.functions import declared_functions
 from infra.deploy.stage import RESERVED, Settings, is_generated, merge, without_null
 
 Sdk = Callable[[str], Any]
@@ -72,7 +73,7 @@ def read(sdk: Sdk, name: str) -> Deployed:
 def reserved(awslambda: Any, name: str) -> dict[str, dict[str, int]]:
     """Return the deployed functions that have reserved concurrency, as in `lambda_functions`."""
     functions = {}
-    for function in FUNCTIONS:
+    for function in declared_functions():
         found = _unless_missing(awslambda.get_function_concurrency, FunctionName=function.deployed_name(name))
         value = (found or {}).get("ReservedConcurrentExecutions")
         if value is not None:

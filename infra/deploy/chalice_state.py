@@ -19,7 +19,8 @@ from botocore.exceptions import ClientError
 
 from infra.deploy import event_sources, leftovers
 from infra.deploy import stage as stages
-from infra.deploy.functions import API, APPLICATION, FUNCTIONS, Function
+from infra.deploy.function import API, APPLICATION, Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs
 
 Sdk = Callable[[str], Any]
@@ -38,7 +39,7 @@ def reconcile(sdk: Sdk, stage: str, name: str, outputs: Outputs) -> list[str]:
     """
     resources: list[Resource] = []
     deleted: list[str] = []
-    for function in FUNCTIONS:
+    for function in declared_functions():
         resources += _find_role(sdk, function, name)
         arn = _find_function(sdk, function.deployed_name(name))
         if arn is None:

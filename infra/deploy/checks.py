@@ -19,7 +19,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.utils import is_valid_uri
 
 from infra.deploy import chalice_state, limits, mail, operator_email, runtimes, sdk_errors, setting_types, stack, stage
-from infra.deploy.functions import APPLICATION, FUNCTIONS
+from infra.deploy.function import APPLICATION
+from infra.deploy.functions import declared_functions
 from infra.package import wheels
 from infra.tables import declared
 
@@ -123,7 +124,7 @@ def require_region(session: Session) -> str:
 def require_own_region(session: Session, name: str) -> None:
     """The roles of the stage, whose names are unique in the account, serve no other region. Raises NotReady."""
     region, iam = require_region(session), session.client("iam")
-    for role in (f"{name}-{one.name}" for one in FUNCTIONS):
+    for role in (f"{name}-{one.name}" for one in declared_functions()):
         others = {arn.split(":", 5)[3] for arn in _policy_resources(iam, role)} - {region, "", "*"}
         if others:
             raise NotReady(

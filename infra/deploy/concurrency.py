@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.deploy.stage import RESERVED, Settings, merge
 
 # `functions` has the values for this account.
@@ -67,7 +67,7 @@ def with_defaults(settings: Settings, executions: int) -> dict[str, Any]:
     own = settings.get("lambda_functions", {})
     missing = {
         one.name: _scaled(one.reserved_concurrency, executions)
-        for one in FUNCTIONS
+        for one in declared_functions()
         if one.reserved_concurrency and RESERVED not in own.get(one.name, {})
     }
     if executions - sum(reserved(settings).values()) - sum(missing.values()) < _MIN_UNRESERVED:
@@ -92,7 +92,7 @@ def mapping_settings(settings: Settings, executions: int) -> dict[str, dict[str,
     """
     limits = reserved(settings)
     scaled: dict[str, dict[str, Any]] = {}
-    for function in FUNCTIONS:
+    for function in declared_functions():
         if function.queue:
             most = function.mapping_settings["ScalingConfig"]["MaximumConcurrency"]
             value = limits.get(function.name, _scaled(most, executions))

@@ -12,7 +12,8 @@ from typing import Any
 
 import click
 
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, stream_output
 
 _STABLE_TIMEOUT_SECONDS = 600
@@ -30,7 +31,7 @@ def configure(awslambda: Any, name: str, outputs: Outputs, scaled: Mapping[str, 
     Raises ClickException if a function does not have exactly one mapping, the one to its own event source.
     """
     changed = 0
-    for function in FUNCTIONS:
+    for function in declared_functions():
         if function.stream or function.queue:
             mapping = _only_mapping(awslambda, function, name, outputs)
             wanted = wanted_settings(function, outputs, scaled)

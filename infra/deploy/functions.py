@@ -1,4 +1,4 @@
-"""The deployed functions in one table: permissions, memory, timeout and event source of each.
+"""The functions of core: permissions, memory, timeout and event source. `declared_functions` adds the extensions'.
 
 The table holds everything about a function that Chalice does not know. `policies` generates the IAM policies from it,
 `stage` the function settings, `event_sources` the settings of the event source mappings. Tables and queues have the
@@ -7,71 +7,12 @@ names of `infra/template.yaml`, without the prefix.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from types import ModuleType
 from typing import Any
 
-APPLICATION = "cams"
-"""The application's name in `app.py`. Chalice starts every resource name with it."""
-
-API = "api_handler"
-"""Chalice's name of the function behind the API."""
-
-DEAD_LETTER_QUEUE = "deliveries-dead"
-"""The on-failure destination of the streams, and the dead-letter queue of the deliveries."""
-
-# Lambda repeats a failing batch until its records have this age. The stream keeps them for 24 hours, so an operator has
-# the 18 hours after the dead letter to replay them (`infra.cams redrive-streams`). The number of attempts has no limit:
-# AWS does not document the time between two of them, so a number would not say how long an outage may last.
-_MAX_RECORD_AGE_SECONDS = 6 * 60 * 60
-_UNLIMITED = -1
-_PARTIAL_FAILURES = ["ReportBatchItemFailures"]
-_READ_KEYRING = {"keyring": "GetItem"}
-
-
-@dataclass(frozen=True)
-class Function:
-    """A function, its permissions and its event source.
-
-    `tables` maps a table or index to the permitted DynamoDB actions, separated by spaces. `sends_to` lists queues.
-    `stream` names the table whose stream invokes the function, `queue` the queue. `mapping_settings` are arguments of
-    UpdateEventSourceMapping. `reserved_concurrency` is the default of a large account (`limits`). `signs_receipts`
-    permits the use of the key that signs the receipts of erasures, `sends_mail` sending with SES.
-    """
-
-    name: str
-    memory_mb: int
-    timeout_seconds: int
-    tables: Mapping[str, str]
-    sends_to: tuple[str, ...] = ()
-    stream: str | None = None
-    queue: str | None = None
-    mapping_settings: Mapping[str, Any] = field(default_factory=dict)
-    reserved_concurrency: int | None = None
-    signs_receipts: bool = False
-    sends_mail: bool = False
-
-    def deployed_name(self, name: str) -> str:
-        """The function's name in the account. `name` is the stack's, such as `cams-prod`."""
-        return name if self.name == API else f"{name}-{self.name}"
-
-    @property
-    def sends_to_itself(self) -> bool:
-        """Whether the function continues its work by messages to the queue that invokes it."""
-        return self.queue in self.sends_to
-
-
-def _stream_settings(parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    return {
-        # Bisecting isolates a failing record, so that the other records of its batch are processed.
-        "BisectBatchOnFunctionError": True,
-        "MaximumRetryAttempts": _UNLIMITED,
-        "MaximumRecordAgeInSeconds": _MAX_RECORD_AGE_SECONDS,
-        # The records of one item stay in order for every factor.
-        "ParallelizationFactor": parallelization,
-        "FilterCriteria": {"Filters": [{"Pattern": json.dumps(event_filter)}] if event_filter else []},
-    }
+from infra import extension_parts
+from infra.deploy.function import API, DEAD_LETTER_QUEUE, PARTIAL_FAILURES, READ_KEYRING, Function, stream_settings
 
 
 def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, Any] | None = None) -> Function:
@@ -79,12 +20,12 @@ def _fan_out(table: str, parallelization: int = 1, event_filter: Mapping[str, An
         f"fan_out_{table}",
         memory_mb=256,
         timeout_seconds=60,
-        tables={**_READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
+        tables={**READ_KEYRING, "webhooks": "Query", "events": "BatchWriteItem"},
         sends_to=("deliveries", "deliveries-slow", "fan-out", DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings={
-            **_stream_settings(parallelization, event_filter),
-            "FunctionResponseTypes": _PARTIAL_FAILURES,
+            **stream_settings(parallelization, event_filter),
+            "FunctionResponseTypes": PARTIAL_FAILURES,
         },
     )
 
@@ -95,7 +36,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         memory_mb=512,
         timeout_seconds=60,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "webhooks": "BatchGetItem GetItem PutItem",
             "events": "BatchGetItem",
             "workspaces": "BatchGetItem",
@@ -105,7 +46,7 @@ def _deliver(name: str, queue: str, sends_to: tuple[str, ...], max_concurrency: 
         queue=queue,
         mapping_settings={
             "ScalingConfig": {"MaximumConcurrency": max_concurrency},
-            "FunctionResponseTypes": _PARTIAL_FAILURES,
+            "FunctionResponseTypes": PARTIAL_FAILURES,
         },
         reserved_concurrency=max_concurrency,
     )
@@ -116,10 +57,10 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         f"tally_{table}",
         memory_mb=memory_mb,
         timeout_seconds=60,
-        tables={**_READ_KEYRING, "tallies": "BatchWriteItem"},
+        tables={**READ_KEYRING, "tallies": "BatchWriteItem"},
         sends_to=("tallies", *(("erasures", "notifications") if table == "conversations" else ()), DEAD_LETTER_QUEUE),
         stream=table,
-        mapping_settings=_stream_settings(event_filter=event_filter),
+        mapping_settings=stream_settings(event_filter=event_filter),
     )
 
 
@@ -129,23 +70,23 @@ def _keep_history(table: str) -> Function:
         memory_mb=256,
         timeout_seconds=60,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "history": "BatchWriteItem UpdateItem" if table == "agents" else "BatchWriteItem",
         },
         sends_to=(DEAD_LETTER_QUEUE,),
         stream=table,
         # Deletions are committed with their rows of the history.
-        mapping_settings=_stream_settings(event_filter={"eventName": ["INSERT", "MODIFY"]}),
+        mapping_settings=stream_settings(event_filter={"eventName": ["INSERT", "MODIFY"]}),
     )
 
 
-FUNCTIONS = (
+_CORE = (
     Function(
         API,
         memory_mb=1024,
         timeout_seconds=30,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
             "credentials": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
@@ -188,7 +129,7 @@ FUNCTIONS = (
         "continue_fan_out",
         memory_mb=256,
         timeout_seconds=60,
-        tables={**_READ_KEYRING, "webhooks": "Query"},
+        tables={**READ_KEYRING, "webhooks": "Query"},
         sends_to=("deliveries", "deliveries-slow", DEAD_LETTER_QUEUE),
         queue="fan-out",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 20}},
@@ -210,7 +151,7 @@ FUNCTIONS = (
         memory_mb=1024,
         timeout_seconds=25,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "workspaces": "BatchGetItem",
             "agents": "BatchGetItem",
             "conversations/index/by_creation": "Query",
@@ -220,7 +161,7 @@ FUNCTIONS = (
         # All counts of a month write its row.
         mapping_settings={
             "ScalingConfig": {"MaximumConcurrency": 5},
-            "FunctionResponseTypes": _PARTIAL_FAILURES,
+            "FunctionResponseTypes": PARTIAL_FAILURES,
         },
     ),
     Function(
@@ -228,7 +169,7 @@ FUNCTIONS = (
         memory_mb=256,
         timeout_seconds=60,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "workspaces": "DeleteItem Query",
             "credentials": "BatchGetItem DeleteItem",
             "agents": "BatchWriteItem DeleteItem GetItem Query",
@@ -249,7 +190,7 @@ FUNCTIONS = (
         memory_mb=512,
         timeout_seconds=60,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "workspaces": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents": "GetItem",
             "agents/index/by_workspace": "Query",
@@ -266,14 +207,14 @@ FUNCTIONS = (
         sends_to=("erasures",),
         queue="erasures",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
-        signs_receipts=True,
+        keys={"ReceiptKeyArn": "Sign"},
     ),
     Function(
         "notify_people",
         memory_mb=512,
         timeout_seconds=60,
         tables={
-            **_READ_KEYRING,
+            **READ_KEYRING,
             "workspaces": "GetItem PutItem UpdateItem",
             "clients": "GetItem Query",
             "organisations": "BatchGetItem",
@@ -286,9 +227,33 @@ FUNCTIONS = (
         # SES sends 14 mails a second by default.
         mapping_settings={
             "ScalingConfig": {"MaximumConcurrency": 2},
-            "FunctionResponseTypes": _PARTIAL_FAILURES,
+            "FunctionResponseTypes": PARTIAL_FAILURES,
         },
         sends_mail=True,
     ),
 )
-"""Every function that `app.py` registers; a test compares the two."""
+
+
+def declared_functions(extensions: Iterable[str] | None = None) -> tuple[Function, ...]:
+    """Return the functions of core and of these extensions, by default of all that are present.
+
+    Two declarations with one name are merged, so that two extensions can follow one stream. Raises ValueError if an
+    extension grants something to a function that does not exist.
+    """
+    merged: dict[str, Function] = {}
+    declarations = extension_parts.modules("functions", extensions)
+    for function in (*_CORE, *(one for module in declarations for one in module.FUNCTIONS)):
+        known = merged.get(function.name)
+        merged[function.name] = known.merge(function) if known else function
+    for module in declarations:
+        for name, tables in getattr(module, "GRANTS", {}).items():
+            merged[name] = _function(merged, name, module).with_rights(tables=tables)
+        for name, queues in getattr(module, "SENDS", {}).items():
+            merged[name] = _function(merged, name, module).with_rights(sends_to=queues)
+    return tuple(merged.values())
+
+
+def _function(by_name: Mapping[str, Function], name: str, module: ModuleType) -> Function:
+    if name not in by_name:
+        raise ValueError(f"{module.__name__} grants something to {name}, which is no function.")
+    return by_name[name]

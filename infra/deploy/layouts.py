@@ -15,7 +15,7 @@ from chalicelib import __version__
 from chalicelib.storage.layouts import CURRENT, READABLE
 from infra.deploy import stack
 from infra.deploy.checks import NotReady
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 READABLE_VARIABLE = "CAMS_READABLE_LAYOUTS"
 _PARAMETERS = ("StoredLayout", "StoredLayoutVersion")
@@ -68,7 +68,7 @@ def next_step(layout: int, stage: str) -> str:
 
 def _deployed(awslambda: Any, name: str) -> Iterator[set[int]]:
     """The layouts that each deployed function reads."""
-    for function in FUNCTIONS:
+    for function in declared_functions():
         try:
             found = awslambda.get_function_configuration(FunctionName=function.deployed_name(name))
         except ClientError as error:

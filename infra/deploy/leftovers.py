@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from infra.deploy.functions import APPLICATION, FUNCTIONS
+from infra.deploy.function import APPLICATION
+from infra.deploy.functions import declared_functions
 
 Sdk = Callable[[str], Any]
 
@@ -31,7 +32,7 @@ def roles(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
     A role that another function uses is not of the stage, even if its name and its policy look so.
     """
     iam, left = sdk("iam"), functions(sdk, stage, name)
-    own = {f"{name}-{function.name}" for function in FUNCTIONS}
+    own = {f"{name}-{function.name}" for function in declared_functions()}
     used = {one["Role"] for one in _functions_of_others(sdk("lambda"), name) if one["FunctionName"] not in left}
     pages = iam.get_paginator("list_roles").paginate()
     return {
@@ -47,7 +48,7 @@ def roles(sdk: Sdk, stage: str, name: str) -> dict[str, str]:
 
 def _functions_of_others(awslambda: Any, name: str) -> list[dict[str, Any]]:
     """All functions of the account without those that the application has."""
-    own = {function.deployed_name(name) for function in FUNCTIONS}
+    own = {function.deployed_name(name) for function in declared_functions()}
     pages = awslambda.get_paginator("list_functions").paginate()
     return [one for page in pages for one in page["Functions"] if one["FunctionName"] not in own]
 

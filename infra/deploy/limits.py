@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.stage import Settings
 
 _THROTTLE = ("rate", "burst")
@@ -51,7 +52,7 @@ def _concurrency_problems(functions: Any, stage_name: str) -> Iterator[str]:
     if not isinstance(functions, dict):
         yield f"lambda_functions of stage {stage_name} is {functions!r}: use an object with names of functions."
         return
-    known = {one.name: one for one in FUNCTIONS}
+    known = {one.name: one for one in declared_functions()}
     for name, settings in functions.items():
         if name not in known:
             yield f"lambda_functions.{name} of stage {stage_name}: there is no such function; correct or remove it."

@@ -6,10 +6,11 @@ and entries of the lists of deliveries. Names keep the parameter of the template
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from infra.deploy.functions import API, APPLICATION, FUNCTIONS
+from infra import extension_parts
+from infra.deploy.function import API, APPLICATION, Function
 
 Resources = dict[str, dict[str, Any]]
 """Resources of a template by their logical id."""
@@ -22,14 +23,28 @@ _LATE_MS, _FAN_OUT_LATE_MS, _LATE_SECONDS = 300_000, 60_000, 300
 # Most requests take less than 0.1 s, the most expensive ones 0.5 s of CPU, and a cold start a second or two.
 _SLOW_MS = 3_000
 _DOC = "See docs/operate.md, section Alarms."
-_REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section Dead letters."
+REDRIVE = "Then run `aws sqs start-message-move-task`: docs/operate.md, section Dead letters."
+"""The last sentence of the alarm for a dead-letter queue whose messages can be repeated."""
+_REDRIVE_STREAMS = "python -m infra.cams redrive-streams"
+# The name and the first sentence of an alarm, by the prefix of its functions.
+_LATE_BY_PREFIX = {
+    "history_": ("HistoryLate", "Changes take more than five minutes to appear in the history."),
+    "tally_": ("TalliesLate", "Reports and counts take more than five minutes to follow changes."),
+}
+_DEAD_LETTERS = {
+    "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{_REDRIVE_STREAMS}` today. {REDRIVE}",
+    "DeadCascades": f"The cascading deletion of an agent has failed. {REDRIVE}",
+    "DeadErasures": f"An erasure, or the expiry of conversations, has failed. {REDRIVE}",
+    "DeadTallies": "A count has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
+    "DeadNotifications": f"Mails about waiting conversations have failed. {REDRIVE}",
+}
 
 
-def log_groups() -> Resources:
+def log_groups(functions: Iterable[Function]) -> Resources:
     """Return a log group per function."""
     return {
         f"{_camel_case('api' if one.name == API else one.name)}Log": log_group(one.deployed_name(NAME))
-        for one in FUNCTIONS
+        for one in functions
     }
 
 
@@ -39,9 +54,17 @@ def log_group(function: str) -> dict[str, Any]:
     return {"Type": "AWS::Logs::LogGroup", "Condition": "IsServing", "Properties": properties}
 
 
-def alarms() -> Resources:
+def alarms(functions: Iterable[Function], extensions: Iterable[str] | None = None) -> Resources:
     """Return the alarms. Each notifies the topic `AlarmsTopic` when it changes its state."""
-    return {**_service_alarms(), **_function_alarms(), **_dead_letter_alarms()}
+    declarations = extension_parts.modules("functions", extensions)
+    late = [_late_readers(one.LATE_ALARM, one.FUNCTIONS) for one in declarations if hasattr(one, "LATE_ALARM")]
+    descriptions = {name: text for one in declarations for name, text in getattr(one, "DEAD_LETTER_ALARMS", {}).items()}
+    return {
+        **_service_alarms(),
+        **_function_alarms(functions),
+        **{name: alarm for alarms in late for name, alarm in alarms.items()},
+        **_dead_letter_alarms({**_DEAD_LETTERS, **descriptions}),
+    }
 
 
 def _service_alarms() -> Resources:
@@ -90,39 +113,41 @@ def _service_alarms() -> Resources:
     }
 
 
-def _function_alarms() -> Resources:
-    """Return the alarms on functions. A function that fails also makes its stream late."""
-    events, history, tallies, deliveries = map(_metric_of_functions, ("fan_out_", "history_", "tally_", "deliver"))
-    late = "take more than five minutes to"
+def _function_alarms(functions: Iterable[Function]) -> Resources:
+    """Return the alarms on functions of core. A function that fails also makes its stream late."""
+    events, deliveries = (
+        [one for one in functions if one.name.startswith(prefix)] for prefix in ("fan_out_", "deliver")
+    )
+    late = [
+        _late_readers(alarm, [one for one in functions if one.name.startswith(prefix)])
+        for prefix, alarm in _LATE_BY_PREFIX.items()
+    ]
     queues = [
         _metric("AWS/SQS", "ApproximateAgeOfOldestMessageInQuietGroups", _queue(one))
         for one in ("FanOutQueue", "DeliveriesQueue")
     ]
     return {
-        **_late("EventsLate", "Changes take over a minute to become events.", events("IteratorAge"), _FAN_OUT_LATE_MS),
-        **_late("HistoryLate", f"Changes {late} appear in the history.", history("IteratorAge"), _LATE_MS),
-        **_late("TalliesLate", f"Reports and counts {late} follow changes.", tallies("IteratorAge"), _LATE_MS),
+        **_late(
+            "EventsLate",
+            "Changes take over a minute to become events.",
+            _metrics(events, "IteratorAge"),
+            _FAN_OUT_LATE_MS,
+        ),
+        **{name: alarm for alarms in late for name, alarm in alarms.items()},
         # Without the messages of workspaces that cause a backlog: the queues are fair.
         **_late("DeliveriesLate", "Webhooks wait for more than five minutes.", queues, _LATE_SECONDS),
         # Failures of the functions only. An unreachable receiver is an outcome, which the ledger records.
         "DeliveriesFailing": _alarm(
             "DeliveriesFailing",
             f"The functions that deliver webhooks fail. {_DOC}",
-            _combined("SUM", "Sum", deliveries("Errors"), _FIVE_MINUTES),
+            _combined("SUM", "Sum", _metrics(deliveries, "Errors"), _FIVE_MINUTES),
             threshold=5,
         ),
     }
 
 
-def _dead_letter_alarms() -> Resources:
-    redrive = "python -m infra.cams redrive-streams"
-    descriptions = {
-        "DeadDeliveries": f"Webhooks or stream records are dead letters. Run `{redrive}` today. {_REDRIVE}",
-        "DeadCascades": f"The cascading deletion of an agent has failed. {_REDRIVE}",
-        "DeadErasures": f"An erasure, or the expiry of conversations, has failed. {_REDRIVE}",
-        "DeadTallies": "A count has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
-        "DeadNotifications": f"Mails about waiting conversations have failed. {_REDRIVE}",
-    }
+def _dead_letter_alarms(descriptions: Mapping[str, str]) -> Resources:
+    """Return an alarm for each dead-letter queue. The resource of the queue has the alarm's name with `Queue`."""
     metric = "ApproximateNumberOfMessagesVisible"
     return {
         name: _alarm(
@@ -133,6 +158,11 @@ def _dead_letter_alarms() -> Resources:
         )
         for name, description in descriptions.items()
     }
+
+
+def _late_readers(alarm: tuple[str, str], functions: Iterable[Function]) -> Resources:
+    """Return the alarm with this name and first sentence on the functions that read a stream."""
+    return _late(*alarm, _metrics([one for one in functions if one.stream], "IteratorAge"), _LATE_MS)
 
 
 def _late(name: str, description: str, metrics: list[dict[str, Any]], threshold: int) -> Resources:
@@ -183,10 +213,10 @@ def _metric(namespace: Any, name: str, dimensions: dict[str, Any] | None = None)
     return metric
 
 
-def _metric_of_functions(prefix: str) -> Callable[[str], list[dict[str, Any]]]:
-    """Return a function that returns a metric of all functions whose names begin with the prefix."""
-    functions = [one.deployed_name(NAME) for one in FUNCTIONS if one.name.startswith(prefix)]
-    return lambda metric: [_metric("AWS/Lambda", metric, {"FunctionName": {"Fn::Sub": one}}) for one in functions]
+def _metrics(functions: Iterable[Function], name: str) -> list[dict[str, Any]]:
+    """Return a metric of each of these functions."""
+    names = [function.deployed_name(NAME) for function in functions]
+    return [_metric("AWS/Lambda", name, {"FunctionName": {"Fn::Sub": deployed}}) for deployed in names]
 
 
 def _queue(logical_id: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from infra.deploy.functions import DEAD_LETTER_QUEUE, Function
+from infra.deploy.function import DEAD_LETTER_QUEUE, Function
 
 Outputs = Mapping[str, str]
 """The outputs of the stack, by name."""
@@ -32,8 +32,7 @@ def policy(function: Function, name: str, outputs: Outputs, sender: str = "") ->
     statements += [_allow("dynamodb", actions.split(), tables + table) for table, actions in function.tables.items()]
     if "keyring" in function.tables:
         statements.append(_allow("kms", ("Decrypt",), outputs["EncryptionKeyArn"]))
-    if function.signs_receipts:
-        statements.append(_allow("kms", ("Sign",), outputs["ReceiptKeyArn"]))
+    statements += [_allow("kms", (action,), outputs[key]) for key, action in function.keys.items()]
     if function.sends_mail and sender:
         # In the sandbox of SES, the identities are also those of the recipients.
         allowed = _allow("ses", ("SendRawEmail",), f"arn:{partition}:ses:{region}:{account}:identity/*")

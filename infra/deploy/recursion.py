@@ -10,7 +10,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 _ALLOW = "Allow"
 # Lambda's answer to a call that it does not have in the region. Its code is that of a missing permission. A few regions
@@ -20,7 +20,7 @@ _UNKNOWN_CALL = "Unable to determine service/operation name"
 
 def allow(awslambda: Any, name: str) -> None:
     """Switch the detection off for each function that sends to its own queue. `name` is the stack's."""
-    for function in FUNCTIONS:
+    for function in declared_functions():
         deployed = function.deployed_name(name)
         if function.sends_to_itself and not is_allowed(awslambda, deployed):
             awslambda.put_function_recursion_config(FunctionName=deployed, RecursiveLoop=_ALLOW)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from infra.deploy import runtimes, self_check
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.function import Function
 from infra.deploy.monitoring import NAME, Resources, log_group
 
 _FUNCTION = f"{NAME}-check"
@@ -15,7 +16,7 @@ _KEYS = [{"Fn::If": ["OwnsKey", {"Fn::GetAtt": ["EncryptionKey", "Arn"]}, {"Ref"
 _KEYS += [{"Fn::GetAtt": ["ReceiptKey", "Arn"]}]
 
 
-def build() -> Resources:
+def build(functions: Iterable[Function]) -> Resources:
     """Return the resources. They are independent of the package, which the check shall outlive."""
     target = {"Id": "check", "Arn": {"Fn::GetAtt": ["Check", "Arn"]}}
     schedule = {"ScheduleExpression": "rate(5 minutes)", "Targets": [target]}
@@ -28,14 +29,14 @@ def build() -> Resources:
     return {
         "CheckLog": log_group(_FUNCTION),
         "CheckRole": _serving("AWS::IAM::Role", _role()),
-        "Check": _serving("AWS::Lambda::Function", _function()) | {"DependsOn": "CheckLog"},
+        "Check": _serving("AWS::Lambda::Function", _function(functions)) | {"DependsOn": "CheckLog"},
         "CheckSchedule": _serving("AWS::Events::Rule", schedule),
         "CheckPermission": _serving("AWS::Lambda::Permission", permission),
     }
 
 
-def _function() -> dict[str, Any]:
-    names = [one.deployed_name(NAME) for one in FUNCTIONS if one.stream or one.queue]
+def _function(functions: Iterable[Function]) -> dict[str, Any]:
+    names = [one.deployed_name(NAME) for one in functions if one.stream or one.queue]
     variables = {
         "NAME": {"Ref": "Name"},
         "FUNCTIONS": {"Fn::Sub": " ".join(names)},

@@ -14,7 +14,8 @@ from typing import Any
 
 import click
 
-from infra.deploy.functions import APPLICATION, FUNCTIONS
+from infra.deploy.function import APPLICATION
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, policy, stream_output
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,7 +37,7 @@ _GENERATED_VARIABLES = (
 # Before 1.1, a deployment wrote these into `.chalice/config.json`, with the reserved concurrency that it chose.
 _POLICY_FILE = "iam_policy_file"
 _GENERATED_OF_FUNCTION = (_POLICY_FILE, "lambda_memory_size", "lambda_timeout")
-_DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in FUNCTIONS if one.reserved_concurrency}
+_DEFAULT_RESERVED = {one.name: one.reserved_concurrency for one in declared_functions() if one.reserved_concurrency}
 
 
 def read(stage: str) -> dict[str, Any]:
@@ -88,7 +89,7 @@ def architecture(settings: Settings) -> str:
 
 def variables(name: str, outputs: Outputs) -> dict[str, str]:
     """Return the environment variables of the functions and of the operator's commands."""
-    streams = (function.stream for function in FUNCTIONS if function.stream)
+    streams = (function.stream for function in declared_functions() if function.stream)
     return {
         "CAMS_TABLE_PREFIX": f"{name}-",
         "CAMS_ENCRYPTION_KEY": outputs["EncryptionKeyArn"],
@@ -110,7 +111,7 @@ def generate(
     environment = {**settings.get("environment_variables", {}), **variables}
     sender = parseaddr(environment.get("CAMS_MAIL_SENDER", ""))[1]
     functions = {}
-    for function in FUNCTIONS:
+    for function in declared_functions():
         functions[function.name] = {
             **settings.get("lambda_functions", {}).get(function.name, {}),
             "lambda_memory_size": function.memory_mb,

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import Outputs, stream_output
 
 
@@ -20,7 +20,7 @@ def current_streams(dynamodb: Any, name: str, outputs: Outputs) -> dict[str, str
     Raises ClickException if a table has no enabled stream, or if the stack has no output for it.
     """
     current = dict(outputs)
-    for table in (function.stream for function in FUNCTIONS if function.stream):
+    for table in (function.stream for function in declared_functions() if function.stream):
         description = dynamodb.describe_table(TableName=f"{name}-{table}")["Table"]
         enabled = description.get("StreamSpecification", {}).get("StreamEnabled")
         if not (current.get(stream_output(table)) and enabled and description.get("LatestStreamArn")):

@@ -1,20 +1,24 @@
-"""The whole CloudFormation template: `infra/template.yaml` with log groups and alarms (`monitoring`) and a check."""
+"""The whole CloudFormation template: the declared resources with log groups and alarms (`monitoring`) and a check."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from typing import Any
 
-import yaml
-
+from infra import extension_parts
 from infra.deploy import monitoring, self_check_resources
-from infra.tables import TEMPLATE
+from infra.deploy.functions import declared_functions
 
 
-def build() -> dict[str, Any]:
-    """Return the template of a stack."""
-    template: dict[str, Any] = yaml.safe_load(TEMPLATE.read_text(encoding="utf-8"))
-    generated = {**monitoring.log_groups(), **monitoring.alarms(), **self_check_resources.build()}
+def build(extensions: Collection[str] | None = None) -> dict[str, Any]:
+    """Return the template of a stack with these extensions, by default with all that are present."""
+    template, functions = extension_parts.template(extensions), declared_functions(extensions)
+    generated = {
+        **monitoring.log_groups(functions),
+        **monitoring.alarms(functions, extensions),
+        **self_check_resources.build(functions),
+    }
     return {**template, "Resources": {**template["Resources"], **generated}}
 
 
@@ -23,6 +27,6 @@ def body(template: dict[str, Any]) -> str:
     return json.dumps(template, separators=(",", ":"))
 
 
-def declared(kind: str) -> list[dict[str, Any]]:
+def declared(kind: str, extensions: Collection[str] | None = None) -> list[dict[str, Any]]:
     """Return the properties of all resources with one type, such as `AWS::Logs::LogGroup`, unresolved."""
-    return [one["Properties"] for one in build()["Resources"].values() if one["Type"] == kind]
+    return [one["Properties"] for one in build(extensions)["Resources"].values() if one["Type"] == kind]

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from types import ModuleType
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 
 def trim(dynamodb: ModuleType, positions: Path) -> bool:
@@ -37,7 +37,7 @@ def trim(dynamodb: ModuleType, positions: Path) -> bool:
 
 def _lowest_position(table: str, arn: str, known: dict[str, str]) -> int:
     """The lowest position of the functions of a table; 0 if a function has none yet."""
-    readers = [one.name for one in FUNCTIONS if one.stream and table.endswith(f"-{one.stream}")]
+    readers = [one.name for one in declared_functions() if one.stream and table.endswith(f"-{one.stream}")]
     positions = [
         max((int(number) for place, number in known.items() if place.startswith(f"{name}/{arn}/")), default=0)
         for name in readers

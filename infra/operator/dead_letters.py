@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 from chalicelib import settings, storage
 from infra import event_filters
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.operator import stream_ranges
 from infra.operator.stream_ranges import Record
 
@@ -72,7 +73,7 @@ def _of_record(content: dict[str, Any]) -> Letter:
 def _find_function(name: str, stream_arn: str | None) -> Function:
     """Return the function with this name. Raises Unreadable, also if its stream is of another table."""
     table = stream_arn.split("/")[1] if stream_arn else None
-    for function in FUNCTIONS:
+    for function in declared_functions():
         if function.name == name and function.stream and table in (None, storage.table(function.stream)):
             return function
     raise Unreadable

@@ -1,6 +1,7 @@
 """What a request costs, at the list prices of docs/operate.md, in dollars."""
 
-from infra.deploy.functions import API, FUNCTIONS
+from infra.deploy.function import API
+from infra.deploy.functions import declared_functions
 
 READ_UNIT, WRITE_UNIT = 0.125 / 1e6, 0.625 / 1e6
 # A request of the gateway, and an invocation of its function.
@@ -9,7 +10,7 @@ GB_SECOND = 16.6667 / 1e6
 # A GB of log, and the GB of log of a request: the service's line and the three of Lambda.
 LOG_GB, REQUEST_LOG_GB = 0.50, 0.9 / 1e6
 
-(_MEMORY_GB,) = (one.memory_mb / 1024 for one in FUNCTIONS if one.name == API)
+(_MEMORY_GB,) = (one.memory_mb / 1024 for one in declared_functions() if one.name == API)
 
 
 def requests(number: float, seconds: float) -> float:

@@ -20,7 +20,7 @@ from botocore.session import Session
 
 from chalicelib import clock, queues, settings, storage
 from chalicelib.queues.stream_batches import DEAD_LETTER
-from infra.deploy.functions import Function
+from infra.deploy.function import Function
 from infra.operator import dead_letters
 from infra.operator.dead_letters import Letter
 from infra.operator.stream_ranges import Record, RecordsExpired, StreamUnavailable

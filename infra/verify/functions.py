@@ -10,17 +10,18 @@ from typing import Any
 
 from infra.deploy import adopted, concurrency, event_sources, recursion, template
 from infra.deploy import stage as stages
-from infra.deploy.functions import FUNCTIONS, Function
+from infra.deploy.function import Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy
 from infra.verify.deployment import Deployment, Note
 
 
 def check_functions(stage: Deployment) -> Iterator[str]:
     """Check that each function is active and has the declared settings, and that all have the same code."""
-    configurations = {one.name: _configuration(stage, one) for one in FUNCTIONS}
+    configurations = {one.name: _configuration(stage, one) for one in declared_functions()}
     variables = {**_usual_variables(configurations.values()), **stages.variables(stage.name, stage.outputs)}
     reserved = adopted.reserved(stage.sdk("lambda"), stage.name)
-    for function in FUNCTIONS:
+    for function in declared_functions():
         configuration = configurations[function.name]
         deployed = function.deployed_name(stage.name)
         if configuration is None:
@@ -67,7 +68,7 @@ def check_permissions(stage: Deployment) -> Iterator[str]:
     Compares documents instead of simulating them: it is exact, and one request per role. The tour then uses them.
     """
     iam = stage.sdk("iam")
-    for function in FUNCTIONS:
+    for function in declared_functions():
         role = f"{stage.name}-{function.name}"
         try:
             deployed = iam.get_role(RoleName=role)["Role"]
@@ -126,7 +127,7 @@ def check_mappings(stage: Deployment) -> Iterator[str]:
     awslambda = stage.sdk("lambda")
     current = {"lambda_functions": adopted.reserved(awslambda, stage.name)}
     scaled = concurrency.mapping_settings(current, concurrency.available(awslambda, current))
-    for function in FUNCTIONS:
+    for function in declared_functions():
         source = event_sources.event_source_arn(function, stage.name, stage.outputs)
         if function.stream or function.queue:
             expected = event_sources.wanted_settings(function, stage.outputs, scaled)

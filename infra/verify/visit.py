@@ -22,7 +22,7 @@ from chalicelib.storage import encryption, parent_scoped_ids
 from chalicelib.webhooks.endpoints import WebhookRow
 from chalicelib.workspaces.store import NewWorkspace, WorkspaceRow
 from infra.deploy import sample
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.verify import tour
 from infra.verify.client import Client
 from infra.verify.deployment import Deployment, Note
@@ -234,7 +234,7 @@ def _list(visit: Visit, path: str) -> list[dict[str, Any]]:
 
 def _invoke(visit: Visit, name: str, *messages: str) -> Iterator[str]:
     """Invoke the function of a queue with these messages, as Lambda does; yield a sentence if it fails."""
-    function = next(one for one in FUNCTIONS if one.name == name)
+    function = next(one for one in declared_functions() if one.name == name)
     deployed = function.deployed_name(visit.stage.name)
     records = [_sqs_record(number, text) for number, text in enumerate(messages)]
     response = visit.stage.sdk("lambda").invoke(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, STAGE, Failed, until
 
@@ -80,14 +80,14 @@ def deploy_with_kills(here: cloud.Cloud, projects: Sequence[Path]) -> int:
 def check_account(here: cloud.Cloud) -> None:
     """Check that the account has one API, each function once, and one event source mapping for each event source."""
     apis = here.sdk("apigateway").get_rest_apis()["items"]
-    own = {one.deployed_name(NAME) for one in FUNCTIONS}
+    own = {one.deployed_name(NAME) for one in declared_functions()}
     functions = own.intersection(one["FunctionName"] for one in here.sdk("lambda").list_functions()["Functions"])
     mappings = Counter(
         one["FunctionArn"] for one in here.sdk("lambda").list_event_source_mappings()["EventSourceMappings"]
     )
     found = (len(apis), len(functions), len(mappings), max(mappings.values()))
-    sources = sum(bool(one.stream or one.queue) for one in FUNCTIONS)
-    if found != (1, len(FUNCTIONS), sources, 1):
+    sources = sum(bool(one.stream or one.queue) for one in declared_functions())
+    if found != (1, len(declared_functions()), sources, 1):
         raise Failed(f"The account has (APIs, functions, functions with a mapping, mappings per function) {found}.")
 
 

@@ -2,11 +2,11 @@
 
 import re
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from tests.deployment import cloud
 from tests.deployment.rehearsal import NAME, Failed
 
-_UPLOADED, _COUNT = r"uploaded 1\d\.\d MB; ", len(FUNCTIONS)
+_UPLOADED, _COUNT = r"uploaded 1\d\.\d MB; ", len(declared_functions())
 UNCHANGED = "no function has changed"
 NEW_STAGE = rf"{_UPLOADED}created {_COUNT} functions"
 NEW_VERSION = rf"{_UPLOADED}updated {_COUNT} functions in \d+\.\d s; versions were mixed for \d+\.\d s"
@@ -18,6 +18,6 @@ def check_updates(here: cloud.Cloud, printed: str, figures: str) -> None:
     if not re.search(rf"^ *{figures}$", printed, re.MULTILINE):
         raise Failed(f"The deployment did not print {figures!r}:\n{printed}")
     listed = {one["FunctionName"]: one["Runtime"] for one in here.sdk("lambda").list_functions()["Functions"]}
-    runtimes = {listed[one.deployed_name(NAME)] for one in FUNCTIONS}
+    runtimes = {listed[one.deployed_name(NAME)] for one in declared_functions()}
     if runtimes != {f"python{cloud.PYTHON_VERSION}"}:
         raise Failed(f"The functions run on {runtimes}.")

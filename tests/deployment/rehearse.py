@@ -22,7 +22,7 @@ from typing import Any
 import click
 
 from chalicelib.storage import layouts
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.local import children
 from infra.package import wheels
 from tests.deployment import clones, cloud, deployer, rehearsal_kills, rehearsal_updates, restored, upgraded
@@ -181,10 +181,10 @@ def _deploy_half(here: cloud.Cloud) -> None:
 def _check_functions(here: cloud.Cloud) -> None:
     """Check that the account has the functions and roles of the application, and no others."""
     roles, functions = _names(here)
-    if functions != {f"{NAME}-check", *(one.deployed_name(NAME) for one in FUNCTIONS)}:
+    if functions != {f"{NAME}-check", *(one.deployed_name(NAME) for one in declared_functions())}:
         raise Failed(f"The account has other functions: {functions}")
     of_check = {one for one in roles if one.startswith(f"{NAME}-CheckRole-")}
-    if len(of_check) != 1 or roles - of_check != {f"{NAME}-{one.name}" for one in FUNCTIONS}:
+    if len(of_check) != 1 or roles - of_check != {f"{NAME}-{one.name}" for one in declared_functions()}:
         raise Failed(f"The account has other roles: {roles}")
 
 

@@ -21,7 +21,8 @@ from chalicelib.erasures import functions as erasing
 from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import functions
-from infra.deploy.functions import API, FUNCTIONS
+from infra.deploy.function import API
+from infra.deploy.functions import declared_functions
 from tests.conftest import clear_caches
 
 KEY, RECEIPT_KEY = "key/1", "key/2"
@@ -69,7 +70,7 @@ def recorded() -> Iterator[set[Right]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseClient, "_make_api_call", record)
         patch.setattr(tests.api, "app", with_cold_start(API, app))
-        for name in (one.name for one in FUNCTIONS if one.name != API):
+        for name in (one.name for one in declared_functions() if one.name != API):
             (module,) = (one for one in MODULES if hasattr(one, name))
             patch.setattr(module, name, with_cold_start(name, getattr(module, name)))
         yield used

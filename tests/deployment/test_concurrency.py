@@ -6,7 +6,7 @@ import boto3
 import pytest
 
 from infra.deploy import concurrency, template
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from tests.deployment import throttling
 from tests.selection import one_of_each
 
@@ -55,8 +55,8 @@ def test_the_values_of_an_account(executions: int) -> None:
 
 def test_an_account_of_full_size_has_the_values_of_the_table_of_functions() -> None:
     scaled = concurrency.mapping_settings({}, 1_000)
-    assert scaled.keys() == {one.name for one in FUNCTIONS if one.queue or one.stream}
-    for function in FUNCTIONS:
+    assert scaled.keys() == {one.name for one in declared_functions() if one.queue or one.stream}
+    for function in declared_functions():
         assert scaled.get(function.name, {}).items() <= function.mapping_settings.items()
 
 

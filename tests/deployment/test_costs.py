@@ -4,7 +4,7 @@ from pathlib import Path
 
 from benchmarks.results import PRICES
 from infra.deploy import template
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.operator import prices
 from tests.deployment.test_monitoring import ALARMS, metrics
 
@@ -37,7 +37,7 @@ def test_the_costs_follow_from_the_counted_units() -> None:
 def test_the_price_of_an_idle_stage_follows_from_its_resources() -> None:
     keys = len(template.declared("AWS::KMS::Key"))
     watched = sum(len(metrics(alarm)) for alarm in ALARMS.values())
-    queues = sum(one.queue is not None for one in FUNCTIONS)
+    queues = sum(one.queue is not None for one in declared_functions())
     polling = queues * _POLLERS * _SECONDS_OF_MONTH / _SECONDS_OF_POLL * _QUEUE_REQUEST
     dollars = keys * _KEY + watched * _ALARM_METRIC + _CUSTOM_METRIC + polling
     sentence = (

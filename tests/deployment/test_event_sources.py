@@ -6,10 +6,10 @@ import click
 import pytest
 
 from infra.deploy import event_sources
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from tests.deployment.test_functions import OUTPUTS
 
-MAPPED = {one.deployed_name("cams-prod"): one for one in FUNCTIONS if one.stream or one.queue}
+MAPPED = {one.deployed_name("cams-prod"): one for one in declared_functions() if one.stream or one.queue}
 
 
 class Lambda:

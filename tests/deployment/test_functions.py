@@ -10,12 +10,13 @@ from chalice.app import DynamoDBEventConfig
 from app import app
 from chalicelib import storage
 from infra.deploy import template
-from infra.deploy.functions import API, DEAD_LETTER_QUEUE, FUNCTIONS, Function
+from infra.deploy.function import API, DEAD_LETTER_QUEUE, Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy, stream_output
 from tests.selection import one_of_each
 
 _TABLES_ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/cams-prod-"
-_STREAMS = [function.stream for function in FUNCTIONS if function.stream]
+_STREAMS = [function.stream for function in declared_functions() if function.stream]
 OUTPUTS = {
     "TablesArn": _TABLES_ARN,
     "EncryptionKeyArn": "arn:aws:kms:eu-west-1:123456789012:key/1",
@@ -27,7 +28,7 @@ SENDER = "notifications@example.com"
 _TEMPLATE = template.build()
 RESOURCES: dict[str, Any] = _TEMPLATE["Resources"]
 CONDITIONS: dict[str, Any] = _TEMPLATE["Conditions"]
-each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda one: one.name)
+each_function = pytest.mark.parametrize("function", declared_functions(), ids=lambda one: one.name)
 
 
 def properties(kind: str) -> list[dict[str, Any]]:
@@ -44,11 +45,11 @@ def statements(function: Function) -> list[dict[str, Any]]:
 
 
 def test_the_table_lists_the_functions_that_the_application_registers() -> None:
-    assert {one.name for one in FUNCTIONS} == {API, *(one.name for one in app.event_sources)}
+    assert {one.name for one in declared_functions()} == {API, *(one.name for one in app.event_sources)}
 
 
 def test_every_function_has_the_event_source_that_the_application_registers() -> None:
-    by_name = {one.name: one for one in FUNCTIONS}
+    by_name = {one.name: one for one in declared_functions()}
     for one in app.event_sources:
         function = by_name[one.name]
         if isinstance(one, DynamoDBEventConfig):
@@ -71,13 +72,13 @@ def test_no_policy_has_a_wildcard_for_actions_or_resources(function: Function) -
 
 
 def test_only_one_function_may_send_mail_and_only_from_the_sender_of_the_stage() -> None:
-    by_name = {one.name: policy(one, "cams-prod", OUTPUTS, SENDER)["Statement"] for one in FUNCTIONS}
+    by_name = {one.name: policy(one, "cams-prod", OUTPUTS, SENDER)["Statement"] for one in declared_functions()}
     actions = {
         name: [action for one in found for action in one["Action"] if action.startswith("ses:")]
         for name, found in by_name.items()
     }
     assert {name: found for name, found in actions.items() if found} == {"notify_people": ["ses:SendRawEmail"]}
-    assert "ses:" not in json.dumps([policy(one, "cams-prod", OUTPUTS) for one in FUNCTIONS])
+    assert "ses:" not in json.dumps([policy(one, "cams-prod", OUTPUTS) for one in declared_functions()])
 
 
 @each_function
@@ -115,7 +116,7 @@ def test_at_most_two_functions_read_a_stream() -> None:
 
 
 def test_retries_of_a_stream_end_by_age_and_leave_time_to_replay_its_records() -> None:
-    for function in FUNCTIONS:
+    for function in declared_functions():
         if function.stream:
             assert function.mapping_settings["MaximumRetryAttempts"] == -1
             assert 0 < function.mapping_settings["MaximumRecordAgeInSeconds"] <= 12 * 60 * 60
@@ -129,7 +130,7 @@ def test_retries_of_a_queue_are_finite_and_an_alarm_watches_its_dead_letter_queu
         for one in properties("AWS::CloudWatch::Alarm")
         if one.get("MetricName") == "ApproximateNumberOfMessagesVisible"
     ]
-    for function in FUNCTIONS:
+    for function in declared_functions():
         if function.queue:
             policy = queues[function.queue]["RedrivePolicy"]
             assert policy["maxReceiveCount"] == 10
@@ -147,7 +148,7 @@ WITHOUT_PARTS = {
 
 def test_lambda_reads_the_failures_that_a_function_reports() -> None:
     """Without this setting, Lambda takes a reported failure for a success, and the messages are lost."""
-    reporting = {one.name for one in FUNCTIONS if "FunctionResponseTypes" in one.mapping_settings}
+    reporting = {one.name for one in declared_functions() if "FunctionResponseTypes" in one.mapping_settings}
     assert reporting == {one.name for one in app.event_sources} - WITHOUT_PARTS
 
 
@@ -178,6 +179,6 @@ def test_only_resources_that_hold_data_are_retained() -> None:
 
 
 def test_every_filter_pattern_is_valid_json() -> None:
-    for function in FUNCTIONS:
+    for function in declared_functions():
         for one in function.mapping_settings.get("FilterCriteria", {"Filters": []})["Filters"]:
             assert json.loads(one["Pattern"]).keys() <= {"eventName", "dynamodb", "userIdentity"}

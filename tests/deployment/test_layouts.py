@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.deploy import checks, layouts
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ class Account:
     """An account with a stage: what its stack recorded, and the layouts that each of its functions reads."""
 
     def __init__(self, written: str = "", since: str = "", *readable: str | None) -> None:
-        names = [one.deployed_name("cams-prod") for one in FUNCTIONS]
+        names = [one.deployed_name("cams-prod") for one in declared_functions()]
         self._readable = dict(zip(names, readable, strict=False))
         values = {"StoredLayout": written, "StoredLayoutVersion": since}
         parameters = [{"ParameterKey": key, "ParameterValue": value} for key, value in values.items()]

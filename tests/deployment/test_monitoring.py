@@ -10,7 +10,7 @@ import pytest
 from moto import mock_aws
 
 from infra.deploy import self_check, template
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 
 ROOT = Path(__file__).resolve().parents[2]
 ALARMS: dict[str, dict[str, Any]] = {
@@ -33,7 +33,7 @@ def watched(name: str) -> set[str]:
 
 
 def test_an_alarm_watches_the_age_of_every_stream() -> None:
-    expected = {json.dumps({"Fn::Sub": one.deployed_name("${Name}")}) for one in FUNCTIONS if one.stream}
+    expected = {json.dumps({"Fn::Sub": one.deployed_name("${Name}")}) for one in declared_functions() if one.stream}
     assert watched("IteratorAge") == expected
 
 
@@ -129,7 +129,7 @@ def test_the_check_reports_a_key_that_is_about_to_be_deleted(
 def test_the_check_knows_every_function_with_an_event_source() -> None:
     (function,) = template.declared("AWS::Lambda::Function")
     names = function["Environment"]["Variables"]["FUNCTIONS"]["Fn::Sub"].split()
-    assert names == [one.deployed_name("${Name}") for one in FUNCTIONS if one.stream or one.queue]
+    assert names == [one.deployed_name("${Name}") for one in declared_functions() if one.stream or one.queue]
     assert function["Code"]["ZipFile"] == Path(self_check.__file__).read_text("utf-8")
 
 

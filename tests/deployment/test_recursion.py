@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from infra.deploy import recursion
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.verify import functions
 from tests.deployment.test_functions import OUTPUTS
 from tests.deployment.test_verify import deployed, problems
@@ -33,7 +33,7 @@ class Lambda:
 
     def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
         name = FunctionName.removeprefix("cams-prod-")
-        function = next(one for one in FUNCTIONS if one.deployed_name("cams-prod") == FunctionName)
+        function = next(one for one in declared_functions() if one.deployed_name("cams-prod") == FunctionName)
         settings = {"MemorySize": function.memory_mb, "Timeout": function.timeout_seconds}
         return {**settings, "FunctionName": name, "CodeSha256": "1", "Runtime": "python3.13"}
 
@@ -70,8 +70,8 @@ def test_a_region_without_the_detection_is_left_as_it_is(
 
 def test_no_function_invokes_itself_through_another_one() -> None:
     """Lambda also detects a loop of several functions."""
-    consumers = {one.queue: one for one in FUNCTIONS if one.queue}
-    for function in FUNCTIONS:
+    consumers = {one.queue: one for one in declared_functions() if one.queue}
+    for function in declared_functions():
         reached, following = set[str](), [queue for queue in function.sends_to if queue != function.queue]
         while following:
             queue = following.pop()

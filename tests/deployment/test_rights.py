@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from chalicelib import clock, storage
-from infra.deploy.functions import DEAD_LETTER_QUEUE, FUNCTIONS, Function
+from infra.deploy.function import DEAD_LETTER_QUEUE, Function
+from infra.deploy.functions import declared_functions
 from infra.package import trim
 from tests.deployment import rights_situations as situations
 from tests.deployment.rights import Right, recorded
@@ -99,7 +100,7 @@ def test_a_policy_grants_no_permission_that_its_function_never_uses(function: Fu
 
 
 def test_permissions_are_recorded_for_exactly_the_functions_of_the_table(used: set[Right]) -> None:
-    assert {one.function for one in used} == {one.name for one in FUNCTIONS}
+    assert {one.function for one in used} == {one.name for one in declared_functions()}
 
 
 def test_the_package_has_every_operation_that_a_function_calls(used: set[Right]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from infra.deploy import stage
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from tests.deployment.test_functions import OUTPUTS
 
 OWN: dict[str, Any] = {"environment_variables": {"OPERATORS": "1"}}
@@ -53,11 +53,11 @@ def test_settings_of_an_operator_are_deployed(tmp_path: Path) -> None:
 
 def test_every_function_gets_its_own_policy_file(tmp_path: Path) -> None:
     functions = generate(tmp_path)["lambda_functions"]
-    for function in FUNCTIONS:
+    for function in declared_functions():
         own = functions[function.name]
         assert (own["lambda_memory_size"], own["lambda_timeout"]) == (function.memory_mb, function.timeout_seconds)
         assert json.loads((tmp_path / ".chalice" / own["iam_policy_file"]).read_text())["Statement"]
-    assert len([*(tmp_path / ".chalice").iterdir()]) == len(FUNCTIONS) + 1
+    assert len([*(tmp_path / ".chalice").iterdir()]) == len(declared_functions()) + 1
 
 
 def test_the_function_that_sends_mail_may_use_the_sender_of_the_stage_only(tmp_path: Path) -> None:

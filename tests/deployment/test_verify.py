@@ -19,7 +19,8 @@ from chalicelib.conversations import listing
 from chalicelib.workspaces import store as workspaces
 from infra import tables
 from infra.deploy import adopted, deploy_command, event_sources, stage, template, verified
-from infra.deploy.functions import API, FUNCTIONS, Function
+from infra.deploy.function import API, Function
+from infra.deploy.functions import declared_functions
 from infra.deploy.policies import policy
 from infra.verify import command, data, functions, gateway, monitoring, tour, visit
 from infra.verify import workspace as temporary
@@ -72,7 +73,7 @@ TRUST = {
 @pytest.fixture
 def iam(function: Function, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """An account with the role of one function, which is then the only one that is checked."""
-    monkeypatch.setattr(functions, "FUNCTIONS", (function,))
+    monkeypatch.setattr(functions, "declared_functions", lambda: (function,))
     with mock_aws():
         client = boto3.client("iam")
         client.create_role(RoleName=f"cams-prod-{function.name}", AssumeRolePolicyDocument=json.dumps(TRUST))
@@ -106,7 +107,7 @@ def test_each_statement_that_a_role_lacks_is_named(function: Function, iam: Any)
         assert all(f"on {missing['Resource']}:" in one for one in found)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
 def test_a_permission_that_a_function_does_not_need_is_named(function: Function, iam: Any) -> None:
     put(iam, function, [*policy(function, "cams-prod", OUTPUTS)["Statement"], {**_EXTRA, "Resource": "*"}])
     assert check_permissions(iam) == [
@@ -118,7 +119,7 @@ def test_a_permission_that_a_function_does_not_need_is_named(function: Function,
 _EXTRA = {"Effect": "Allow", "Action": "s3:GetObject"}
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
 def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     role = f"cams-prod-{function.name}"
     iam.delete_role_policy(RoleName=role, PolicyName=role)
@@ -126,7 +127,7 @@ def test_a_missing_role_is_named(function: Function, iam: Any) -> None:
     assert check_permissions(iam) == [f"The role {role} does not exist: run `chalice deploy`."]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS[:1], ids=lambda one: one.name)
+@pytest.mark.parametrize("function", declared_functions()[:1], ids=lambda one: one.name)
 def test_a_role_that_lambda_may_not_assume_is_named(function: Function, iam: Any) -> None:
     role = f"cams-prod-{function.name}"
     other = json.dumps(TRUST).replace("lambda.", "ec2.")
@@ -154,7 +155,7 @@ class Functions(Configured):
                 "Runtime": "python3.13",
                 "Environment": {"Variables": {**variables, **others}},
             }
-            for one in FUNCTIONS
+            for one in declared_functions()
         }
 
     def get_function_configuration(self, FunctionName: str) -> dict[str, Any]:  # noqa: N803 - the parameter of boto3
@@ -414,7 +415,7 @@ def test_every_function_is_invoked() -> None:
     invoked = set(re.findall(r'_invoke\(visit, "(\w+)"', Path(visit.__file__).read_text()))
     caused = {*visit._EVENTS.values(), *visit._HISTORIES.values(), *visit._COUNTS.values()}
     # The API, and the function to which `deliver` passes what is for a new host.
-    assert invoked | caused | {API, "deliver_slow"} == {one.name for one in FUNCTIONS}
+    assert invoked | caused | {API, "deliver_slow"} == {one.name for one in declared_functions()}
 
 
 def rows() -> dict[str, int]:

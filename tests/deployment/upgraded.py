@@ -6,7 +6,7 @@ Each function raises AssertionError.
 from pathlib import Path
 
 from chalicelib.storage import layouts
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.local import children
 from tests.deployment import cloud
 
@@ -24,7 +24,7 @@ def release_next_layout(project: Path) -> None:
 
 def check_written(here: cloud.Cloud, name: str, wanted: int) -> None:
     """Check the layout that every function writes."""
-    for function in (one.deployed_name(name) for one in FUNCTIONS):
+    for function in (one.deployed_name(name) for one in declared_functions()):
         found = here.sdk("lambda").get_function_configuration(FunctionName=function)["Environment"]["Variables"]
         assert found["CAMS_STORED_LAYOUT"] == str(wanted), f"{function} writes layout {found['CAMS_STORED_LAYOUT']}."
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from infra.deploy.functions import FUNCTIONS
+from infra.deploy.functions import declared_functions
 from infra.local import journal
 from infra.local.children import Engine
 from tests.reliability.engine_fixture import client, kill, running_engine
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.engine
 TABLE = "cams-leads"
 PERSON = "zara@example.test"
 KEY = {"id": {"S": PERSON}}
-READERS = [one.name for one in FUNCTIONS if one.stream == "leads"]
+READERS = [one.name for one in declared_functions() if one.stream == "leads"]
 _SECONDS = 20
 
 

@@ -16,7 +16,8 @@ from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces
 from chalicelib.workspaces.store import NewWorkspace
-from infra.deploy.functions import API, FUNCTIONS
+from infra.deploy.function import API
+from infra.deploy.functions import declared_functions
 from infra.operator import removal
 from tests.api import Api
 from tests.capacity import metered
@@ -38,7 +39,7 @@ def test_a_deletion_leaves_nothing_and_does_not_touch_a_neighbour(
     stream = pipeline.Stream()
     no_waiting.clear()
     ran = succeed("delete", full.workspace_id, "--yes", "--json")
-    timeout = max(one.timeout_seconds for one in FUNCTIONS if "webhooks" in one.tables and one.name != API)
+    timeout = max(one.timeout_seconds for one in declared_functions() if "webhooks" in one.tables and one.name != API)
     assert no_waiting == [timeout + webhooks.TALLY_SECONDS + 10]
     assert of(full.workspace_id) == {}
     assert rows_of(neighbour) == untouched
@@ -171,7 +172,7 @@ def test_a_deletion_waits_until_the_last_deliveries_are_counted(
 ) -> None:
     """A delivery that lasts until its timeout is in a batch that the stream gathers for as long again."""
     agent = storage.key(workspace.workspace_id, counts.NO_AGENT)
-    timeout = max(one.timeout_seconds for one in FUNCTIONS if one.name in ("deliver", "deliver_slow"))
+    timeout = max(one.timeout_seconds for one in declared_functions() if one.name in ("deliver", "deliver_slow"))
     pauses: list[float] = []
 
     def last_count(seconds: float) -> None:

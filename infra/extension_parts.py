@@ -1,0 +1,78 @@
+"""What extensions add to a deployment: the folder `deploy` of each folder in `chalicelib/extensions`. It never ships.
+
+Every file of it is optional.
+
+`functions.py` declares functions, permissions and alarms:
+- `FUNCTIONS`: a tuple of `infra.deploy.function.Function`. `follow(table, …)` makes one that reads the stream of a
+  table. If core or another extension declares a function with the same name, the two are merged.
+- `GRANTS`: further permissions of functions of core: `{"api_handler": {"history": "PutItem Query"}}`.
+- `SENDS`: further queues that functions of core send to: `{"follow_conversations": ("notifications",)}`.
+- `LATE_ALARM`: the name and the first sentence of an alarm that rings when a stream reader in `FUNCTIONS` is late:
+  `("HistoryLate", "Changes take more than five minutes to appear in the history.")`.
+- `DEAD_LETTER_ALARMS`: the description of an alarm for each dead-letter queue in `template.yaml`. The name is that of
+  the resource without `Queue`: `{"DeadErasures": "An erasure has failed."}`.
+
+`template.yaml` has the members of a CloudFormation template that the extension adds to `infra/template.yaml`, such as
+`Resources` and `Outputs`. It may add members to a resource of core, such as a stream to a table, but change none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import yaml
+
+_ROOT = Path(__file__).resolve().parents[1]
+_EXTENSIONS = _ROOT / "chalicelib" / "extensions"
+TEMPLATE = _ROOT / "infra" / "template.yaml"
+Template = dict[str, Any]
+
+
+@cache
+def present() -> tuple[str, ...]:
+    """Return the names of the extensions whose folders exist, in alphabetical order."""
+    return tuple(sorted(path.parent.name for path in _EXTENSIONS.glob("*/extension.py")))
+
+
+def modules(name: str, extensions: Iterable[str] | None = None) -> list[ModuleType]:
+    """Return the modules with this name in the folders `deploy` of these extensions, by default of all present ones."""
+    chosen = sorted(present() if extensions is None else extensions)
+    return [
+        import_module(f"chalicelib.extensions.{extension}.deploy.{name}")
+        for extension in chosen
+        if (_EXTENSIONS / extension / "deploy" / f"{name}.py").exists()
+    ]
+
+
+def template(extensions: Iterable[str] | None = None) -> Template:
+    """Return the template of core with those of these extensions, by default of all that are present.
+
+    Raises ValueError if two of them have different values for a member.
+    """
+    merged = _read(TEMPLATE)
+    for extension in sorted(present() if extensions is None else extensions):
+        path = _EXTENSIONS / extension / "deploy" / "template.yaml"
+        if path.exists():
+            merged = _merge(merged, _read(path), extension)
+    return merged
+
+
+@cache
+def _read(path: Path) -> Template:
+    content: Template = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return content
+
+
+def _merge(base: Template, added: Template, place: str) -> Template:
+    merged = {**base, **added}
+    for key in base.keys() & added.keys():
+        if isinstance(base[key], dict) and isinstance(added[key], dict):
+            merged[key] = _merge(base[key], added[key], f"{place}: {key}")
+        elif base[key] != added[key]:
+            raise ValueError(f"{place}: {key} has another value in a template that is merged before.")
+    return merged
