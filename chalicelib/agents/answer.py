@@ -2,14 +2,23 @@
 
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from chalice.app import Response
 
 from chalicelib import errors, storage
 from chalicelib.agents import store
 from chalicelib.http import auth, etag, json_text, privileges
+from chalicelib.http.lazy import LazyModule
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
+
+if TYPE_CHECKING:
+    from chalicelib.agents import record
+    from chalicelib.tools import models
+else:
+    record = LazyModule("chalicelib.agents.record")
+    models = LazyModule("chalicelib.tools.models")
 
 _OWNER = "ownerID"
 _WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages at /v3/agents/{agent_id}/tools"
@@ -36,20 +45,24 @@ def render(row: store.AgentRow) -> Document:
 def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
     """The v3 form of a document of an agent as the caller sees it, without tools."""
     own = _set_by_service(workspace_id, agent_id)
-    return {**own, **{name: value for name, value in privileges.visible(document).items() if name not in own}}
+    return {**own, **{name: value for name, value in visible(document).items() if name not in own}}
+
+
+def visible(document: Document) -> Document:
+    """Return the members of an agent's document that the caller is shown."""
+    return privileges.visible(document, lambda: record.AgentV3)
 
 
 def encode(document: Document) -> str:
     """The JSON text of a document as the caller sees it."""
-    return storage.encode_json(privileges.visible(document)).decode()
+    return storage.encode_json(visible(document)).decode()
 
 
 def _tool_text(tool: tools.ToolRow) -> str:
-    """The JSON of a tool as the caller sees it: as an entry of `tools`, by the agent's model."""
+    """Return the JSON of a tool as the caller sees it."""
     if privileges.sees_secrets():
         return tool.text()
-    (shown,) = privileges.visible({"tools": [tool.open()]})["tools"]
-    return storage.encode_json(shown).decode()
+    return storage.encode_json(privileges.visible(tool.open(), lambda: models.Tool)).decode()
 
 
 def _set_by_service(workspace_id: str, agent_id: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chalicelib.agents import forms, keys, record
 else:
     forms = LazyModule("chalicelib.agents.forms")
+    record = LazyModule("chalicelib.agents.record")
     keys = LazyModule("chalicelib.agents.keys")
 
 routes = Blueprint(__name__)
@@ -107,7 +108,7 @@ def change_agent(agent_id: str) -> Response:
     found = store.find_with_tools(auth.caller().workspace_id, agent_id)
     row = etag.require_match(found.agent, "agent")
     before = row.open()
-    merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent))
+    merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent), lambda: record.AgentV3)
     guarded = privileges.guard_agent_key(before, merged, _KEY)
     after = store.save(row, keys.without_unusable(row, before, change.agent), guarded)
     return answer.with_tools("Agent updated successfully", row, answer.encode(after), found)

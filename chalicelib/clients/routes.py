@@ -8,6 +8,7 @@ from chalice.app import Blueprint, Response
 from chalicelib import errors, ids
 from chalicelib.clients import store
 from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 
 # Upward, because a client names its organisation: its warning and a list need to know whether that exists.
@@ -16,6 +17,8 @@ from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.clients import models
+else:
+    models = LazyModule("chalicelib.clients.models")
 
 routes = Blueprint(__name__)
 
@@ -183,4 +186,5 @@ def _delete(client_id: str) -> Response:
 
 
 def _render(row: store.ClientRow, document: Document) -> Document:
-    return privileges.visible({"ID": row.client_id, "ownerID": row.workspace, "orgUsers": [], **document})
+    client = {"ID": row.client_id, "ownerID": row.workspace, "orgUsers": [], **document}
+    return privileges.visible(client, lambda: models.Client)

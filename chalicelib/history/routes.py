@@ -9,12 +9,15 @@ from chalicelib.agents import answer
 from chalicelib.agents import store as agents
 from chalicelib.history import browse, versions
 from chalicelib.http import auth, etag, privileges, responses
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
 from chalicelib.tools import store as tools
 
 if TYPE_CHECKING:
-    from chalicelib.history import models  # noqa: F401
+    from chalicelib.history import models
+else:
+    models = LazyModule("chalicelib.history.models")
 
 routes = Blueprint(__name__)
 
@@ -128,4 +131,4 @@ def restore_tool(tool_id: str, number: str) -> Response:
 
 
 def _tool(tool_id: str, document: Document) -> Document:
-    return {"id": tool_id, **privileges.visible(document)}
+    return {"id": tool_id, **privileges.visible(document, lambda: models.Tool)}

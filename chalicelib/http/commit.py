@@ -14,6 +14,7 @@ from chalice.app import Request, Response
 
 from chalicelib import errors, queues, storage
 from chalicelib.http import auth, idempotency
+from chalicelib.storage.stored_responses import StoredResponseRow
 
 _GetResponse = Callable[[Request], Response]
 
@@ -25,42 +26,43 @@ def commit(routes: Mapping[str, Container[str]], request: Request, get_response:
     """
     if request.method not in routes[request.context["resourcePath"]]:
         return get_response(request)
-    key = idempotency.requested_key(request)
+    key = idempotency.key_of(request)
     if request.method == "GET":
         return get_response(request)
-    if key is None:
-        return storage.retry_on_conflict(lambda: _run(request, get_response))
-    return _run_once(request, get_response, key)
+    stored = idempotency.find(key) if key else None
+    if stored is None:
+        try:
+            response, stored = storage.retry_on_conflict(lambda: _run(request, get_response, key))
+        except idempotency.AlreadyAnswered as error:
+            stored = error.stored
+        except errors.ApiError:
+            # An identical request, or an earlier attempt of this one whose outcome was lost, may have been committed.
+            stored = idempotency.find_committed(key) if key else None
+            if stored is None:
+                raise
+    return idempotency.replay(stored) if stored else response
 
 
-def _run_once(request: Request, get_response: _GetResponse, key: idempotency.Key) -> Response:
-    """Return the response stored under the key; if there is none, run the view and store its response."""
-    if stored := idempotency.find(key):
-        return idempotency.replay(stored)
-    try:
-        return storage.retry_on_conflict(lambda: _run(request, get_response, key))
-    except idempotency.AlreadyAnswered as answered:
-        return idempotency.replay(answered.stored)
-    except errors.ApiError:
-        # An identical request, or an earlier attempt of this one whose outcome was lost, may have committed.
-        if stored := idempotency.find_committed(key):
-            return idempotency.replay(stored)
-        raise
+def _run(
+    request: Request, get_response: _GetResponse, key: idempotency.Key | None
+) -> tuple[Response, StoredResponseRow | None]:
+    """Run the view once and commit its writes, with the key if there is one. Return the response.
 
-
-def _run(request: Request, get_response: _GetResponse, key: idempotency.Key | None = None) -> Response:
-    """Run the view once; commit unless it fails. Chalice has already turned an error of the view into a response."""
+    Chalice has already turned an error of the view into a response. A view that stages no write may have run after an
+    identical request and have read its effect: then return the stored response of that request, too.
+    """
+    stored = None
     with storage.written_by(auth.author()), storage.unit_of_work() as unit:
         response = get_response(request)
         if response.status_code >= 400:
             unit.discard()
-        if key is not None and unit.has_writes:
+        if key and unit.has_writes:
             idempotency.stage(key, response, unit.messages)
-        elif key is not None and (stored := idempotency.find_committed(key)):
-            # The view ran after an identical request, and found its effect: an error, or nothing left to change.
-            return idempotency.replay(stored)
-    send(unit.messages)
-    return response
+        elif key:
+            stored = idempotency.find_committed(key)
+    if stored is None:
+        send(unit.messages)
+    return response, stored
 
 
 def send(messages: Iterable[tuple[str, str]]) -> None:

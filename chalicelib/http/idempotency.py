@@ -53,10 +53,10 @@ class Key(NamedTuple):
     path: dict[str, str]
 
 
-def requested_key(request: Request) -> Key | None:
+def key_of(request: Request) -> Key | None:
     """Return the key of a POST, PUT or PATCH, None without one.
 
-    Raises Invalid for a malformed key, and for any key from a visitor: each new key would store a response.
+    Raise Invalid for a malformed key, and for any key of a visitor, because each new key would store a response.
     """
     key = request.headers.get(HEADER)
     if key is None or auth.is_open(request.path):
@@ -75,13 +75,13 @@ def requested_key(request: Request) -> Key | None:
 
 
 def find(key: Key) -> StoredResponseRow | None:
-    """The stored response, or None. An eventually consistent read. Raises KeyReused."""
-    return _checked(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
+    """Return the stored response, or None. An eventually consistent read. Raise KeyReused."""
+    return _matching(key, storage.find(StoredResponseRow, key.partition, "answer", consistent=False))
 
 
 def find_committed(key: Key) -> StoredResponseRow | None:
-    """The stored response as of the last commit, or None. A transactional read. Raises KeyReused."""
-    return _checked(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
+    """Return the stored response as of the last commit, or None. A transactional read. Raise KeyReused."""
+    return _matching(key, storage.find_serializable(storage.Key(StoredResponseRow, key.partition, "answer")))
 
 
 def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> None:
@@ -99,14 +99,12 @@ def stage(key: Key, response: Response, messages: Sequence[tuple[str, str]]) -> 
     else:
         _write_pieces(row, sealed)
     # DynamoDB may delete an expired item days later.
-    is_free = StoredResponseRow.part.does_not_exist() | (
-        StoredResponseRow.expires_at <= clock.to_datetime(clock.seconds())
-    )
-    storage.put_first(row, is_free, lambda item: _already_answered(key, item))
+    is_expired = StoredResponseRow.expires_at <= clock.to_datetime(clock.seconds())
+    storage.put_first(row, StoredResponseRow.part.does_not_exist() | is_expired, lambda item: _failure(key, item))
 
 
 def replay(stored: StoredResponseRow) -> Response:
-    """The stored response, marked as a replay. Sends its queue messages again, in case the first attempt failed."""
+    """Return the stored response, marked as a replay. Send its queue messages again, because that may have failed."""
     answer = stored.open()
     for queue, text in answer["messages"]:
         queues.send(queue, [text], stored.workspace_id)
@@ -114,15 +112,16 @@ def replay(stored: StoredResponseRow) -> Response:
 
 
 def _fingerprint(request: Request) -> str:
-    """A hash of the method, path, query and body of the request."""
-    given = request.query_params or MultiDict({})
-    query = sorted((name, given.getlist(name)) for name in given)
+    """Return a hash of the method, path, query and body of the request."""
+    values = request.query_params or MultiDict({})
+    query = sorted((name, values.getlist(name)) for name in values)
     raw = request.raw_body if isinstance(request.raw_body, bytes) else request.raw_body.encode()
     head = storage.encode_json([request.method, request.path, request.uri_params, query])
     return hashlib.sha256(head + b"\x00" + raw).hexdigest()
 
 
-def _checked(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow | None:
+def _matching(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow | None:
+    """Return the stored response, None without one or if it has expired. Raise KeyReused if its request was another."""
     if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
         return None
     if stored.open()["fingerprint"] != key.fingerprint:
@@ -130,12 +129,10 @@ def _checked(key: Key, stored: StoredResponseRow | None) -> StoredResponseRow | 
     return stored
 
 
-def _already_answered(key: Key, item: storage.Item | None) -> errors.ApiError:
-    """The error at the commit if the key exists: ConditionFailed for an expired one."""
-    stored = StoredResponseRow.from_raw_data(item) if item else None
-    if stored is None or stored.expires_at <= clock.to_datetime(clock.seconds()):
-        return storage.ConditionFailed()
-    return AlreadyAnswered(stored) if stored.open()["fingerprint"] == key.fingerprint else KeyReused()
+def _failure(key: Key, item: storage.Item | None) -> errors.ApiError:
+    """Return the error of a commit whose key exists. Raise KeyReused if its request was another."""
+    stored = _matching(key, StoredResponseRow.from_raw_data(item) if item else None)
+    return AlreadyAnswered(stored) if stored else storage.ConditionFailed()
 
 
 def _write_pieces(row: StoredResponseRow, sealed: bytes) -> None:

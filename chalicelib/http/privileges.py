@@ -9,18 +9,23 @@
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalice.app import Request, Response
 
 from chalicelib import errors
 from chalicelib.credentials import scopes, tokens
-from chalicelib.http import auth, operation
+from chalicelib.http import auth
 from chalicelib.storage import Document
+
+if TYPE_CHECKING:
+    from chalicelib.http.wire import Wire
 
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
+# Returns the model of a record. It is called, and the model imported, only if members are hidden.
+LazyModel = Callable[[], type["Wire"]]
 
 
 def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:
@@ -42,23 +47,23 @@ def sees_secrets() -> bool:
     return auth.caller().scopes is None and auth.caller().kind != tokens.VISITOR
 
 
-def visible(record: Document, model: Any = None) -> Document:
-    """A record as the caller sees it, by its `model`: by default, the one that the operation declares as its `data`."""
+def visible(record: Document, model: LazyModel) -> Document:
+    """Return the members of a record that the caller is shown. `model` returns the record's model."""
     if sees_secrets():
         return record
     from chalicelib.http import projections
 
     select = projections.public if auth.caller().kind == tokens.VISITOR else projections.without_secrets
-    return select(model or _model(), record)
+    return select(model(), record)
 
 
-def require_shown(record: Document, model: Any, action: str) -> None:
+def require_shown(record: Document, model: LazyModel, action: str) -> None:
     """Raise Forbidden if the caller is not shown all of a record whose secrets an action sends elsewhere."""
     if visible(record, model) != record:
         raise errors.Forbidden(f"{action} needs a credential that is shown secrets.")
 
 
-def keep_hidden(name: str, before: Document, after: Document) -> Document:
+def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
     """`after` with what the caller was not shown of the list `name`, which a change replaces as a whole.
 
     An entry keeps the secret members of the entry that had its id, unless the change has new ones.
@@ -66,15 +71,15 @@ def keep_hidden(name: str, before: Document, after: Document) -> Document:
     if name not in after:
         return after
     hidden: dict[str, list[Document]] = {}
-    for entry, shown in zip(before.get(name, ()), visible(before).get(name, ()), strict=True):
+    for entry, shown in zip(before.get(name, ()), visible(before, model).get(name, ()), strict=True):
         hidden.setdefault(entry["id"], []).append({one: entry[one] for one in entry.keys() - shown.keys()})
     kept = [hidden[entry["id"]].pop(0) if hidden.get(entry.get("id")) else {} for entry in after[name]]
     return {**after, name: [{**secrets, **entry} for secrets, entry in zip(kept, after[name], strict=True)]}
 
 
-def keep_sent_back(before: Document, after: Document) -> Document:
+def keep_sent_back(before: Document, after: Document, model: LazyModel) -> Document:
     """`after`, with the stored entry for each entry of a list that the caller sends back as it was shown."""
-    return after if sees_secrets() else _keep_sent_back(_model(), before, after)
+    return after if sees_secrets() else _keep_sent_back(model(), before, after)
 
 
 def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
@@ -109,13 +114,6 @@ def _keep_by_content(model: Any, before: list[Document], after: list[Document]) 
 
 def _content(entry: Document) -> str:
     return json.dumps(entry, sort_keys=True)
-
-
-def _model() -> Any:
-    """The model of the record that the operation returns."""
-    from chalicelib.http import projections
-
-    return projections.model_in(operation.current().data)
 
 
 def for_agent_key(agent: Document) -> Document:

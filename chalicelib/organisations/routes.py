@@ -11,12 +11,15 @@ from chalicelib import errors, ids
 from chalicelib.agents import store as agents
 from chalicelib.clients import store as clients
 from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.organisations import store
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
     from chalicelib.organisations import models
+else:
+    models = LazyModule("chalicelib.organisations.models")
 
 routes = Blueprint(__name__)
 
@@ -168,4 +171,4 @@ def _delete(org_id: str) -> Response:
 
 
 def _render(row: store.OrganisationRow, document: Document) -> Document:
-    return privileges.visible({"ID": row.org_id, "userId": row.workspace, **document})
+    return privileges.visible({"ID": row.org_id, "userId": row.workspace, **document}, lambda: models.Organisation)

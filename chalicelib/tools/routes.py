@@ -80,7 +80,9 @@ def change_tool(tool_id: str) -> Response:
     change: models.ToolChange = bodies.read()
     row = etag.require_match(store.find(auth.caller().workspace_id, tool_id), "tool")
     before = row.open()
-    after = store.save(row, before, privileges.keep_hidden("fields", before, change.tool.merge_into(before)))
+    after = store.save(
+        row, before, privileges.keep_hidden("fields", before, change.tool.merge_into(before), lambda: models.Tool)
+    )
     return etag.tagged(responses.success("Tool updated successfully", _render(tool_id, after)), row)
 
 
@@ -102,7 +104,7 @@ def test_tool(tool_id: str) -> Response:
     body: models.ToolTestIn = bodies.read()
     tool = store.read(auth.caller().workspace_id, tool_id).open()
     # Otherwise the caller could change the URL and receive secrets that it is not shown.
-    privileges.require_shown(tool, models.Tool, "A test of a tool with secrets")
+    privileges.require_shown(tool, lambda: models.Tool, "A test of a tool with secrets")
     return responses.success("Tool called successfully", calls.call(tool, body.arguments))
 
 
@@ -121,4 +123,4 @@ def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[stor
 
 
 def _render(tool_id: str, document: Document) -> Document:
-    return {"id": tool_id, **privileges.visible(document)}
+    return {"id": tool_id, **privileges.visible(document, lambda: models.Tool)}

@@ -6,12 +6,15 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import clock, errors, ids, storage
 from chalicelib.http import auth, bodies, current_request, etag, parameters, privileges, responses
+from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.sending import sender
 from chalicelib.webhooks import endpoints, events, ledger, queue
 
 if TYPE_CHECKING:
     from chalicelib.webhooks import models
+else:
+    models = LazyModule("chalicelib.webhooks.models")
 
 routes = Blueprint(__name__)
 
@@ -37,7 +40,7 @@ def create_webhook() -> Response:
     given: models.WebhookIn = bodies.read()
     _require_valid_url(given.webhook)
     row, secret = endpoints.create(auth.caller().workspace_id, _merged(given.webhook, _DEFAULTS))
-    made = privileges.visible({**_render(row), "signingSecret": secret})
+    made = privileges.visible({**_render(row), "signingSecret": secret}, lambda: models.Webhook)
     warnings = privileges.warn_of_lasting("webhook", "webhook.signingSecret")
     return etag.tagged(responses.success("Webhook created successfully", made, warnings), row)
 
@@ -116,7 +119,7 @@ def rotate_webhook(webhook_id: str) -> Response:
     Store `signingSecret`: it is shown in this answer only, and not to a token with scopes.
     """
     row = _require_match(webhook_id)
-    rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)})
+    rotated = privileges.visible({"signingSecret": endpoints.rotate(row), **_render(row)}, lambda: models.Webhook)
     warnings = privileges.warn_of_lasting("webhook.signingSecret")
     return etag.tagged(responses.success("Webhook secret rotated successfully", rotated, warnings), row)
 
