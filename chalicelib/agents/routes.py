@@ -6,7 +6,7 @@ from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
 from chalicelib.agents import answer, browse, filters, store
-from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, responses
+from chalicelib.http import auth, bodies, cors, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -20,6 +20,7 @@ else:
     keys = LazyModule("chalicelib.agents.keys")
 
 routes = Blueprint(__name__)
+references.declare("agent", store.key, store.is_active)
 
 _DEFAULTS = {"agentPlatform": "vg"}
 _KEY = f"agent.{privileges.AGENT_KEY}"

@@ -10,9 +10,6 @@ from chalicelib.clients import store
 from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
-
-# Upward, because a client names its organisation: its warning and a list need to know whether that exists.
-from chalicelib.organisations import store as organisations
 from chalicelib.storage import Document
 
 if TYPE_CHECKING:
@@ -21,6 +18,7 @@ else:
     models = LazyModule("chalicelib.clients.models")
 
 routes = Blueprint(__name__)
+references.declare("client", store.key)
 
 _LISTED = "Clients retrieved successfully"
 _SEARCHED = ("name", "email")
@@ -122,7 +120,7 @@ def list_organisation_clients(org_id: str) -> Response:
     `nextCursor` as `cursor`.
     """
     limit, cursor = parameters.limit(), parameters.cursor()
-    organisations.read(auth.caller().workspace_id, org_id)
+    references.require("organisation", auth.caller().workspace_id, org_id)
     return _search(limit, cursor, org_id, "")
 
 
@@ -175,9 +173,7 @@ def _create(given: "models.Client", path: str) -> Response:
 def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
     """The warning about an organisation that does not exist; `path` is that of the client in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
-    return references.find_missing(
-        references.Named(ids, "organisation", partial(organisations.key, auth.caller().workspace_id))
-    )
+    return references.find_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
 
 
 def _delete(client_id: str) -> Response:

@@ -1,4 +1,8 @@
-"""Warnings about ids in a body that name no record. Such a body is stored: the record may be created later."""
+"""References between records by id, such as those of an organisation to agents.
+
+Each resource declares how its records are read, so that resources that refer to each other do not import each other.
+A body that refers to a missing record is stored with a warning: the record may be created later.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -11,59 +15,87 @@ MAX_LOOKED_UP = 40
 _MAX_WARNINGS = 20
 
 
-class Named(NamedTuple):
-    """The ids in a member of a body, by their paths, and the records that they name.
+class _Kind(NamedTuple):
+    """The key of a record of this kind by workspace and id, and whether a row is a record."""
 
-    `key` returns the key of the record with an id. `exists` tells whether a row is one, and `kind` is its name. `known`
-    are the ids that were stored before.
-    """
+    key: Callable[[str, str], storage.Key]
+    exists: Callable[[Any], bool]
+
+
+_kinds: dict[str, _Kind] = {}
+
+
+def declare(
+    kind: str, key: Callable[[str, str], storage.Key], exists: Callable[[Any], bool] = lambda row: row is not None
+) -> None:
+    """Let other resources refer to the records of this kind, such as `agent`."""
+    _kinds[kind] = _Kind(key, exists)
+
+
+def require(kind: str, workspace_id: str, record_id: str) -> None:
+    """Raise NotFound if there is no such record. One strongly consistent read."""
+    _require(kind, workspace_id, record_id, consistent=True)
+
+
+def require_eventually(kind: str, workspace_id: str, record_id: str) -> None:
+    """Raise NotFound as `require` does, at half its price. A record deleted in the last second may still be read."""
+    try:
+        _require(kind, workspace_id, record_id, consistent=False)
+    except errors.NotFound:  # or the record is new
+        require(kind, workspace_id, record_id)
+
+
+def _require(kind: str, workspace_id: str, record_id: str, *, consistent: bool) -> None:
+    key, exists = _kinds[kind].key(workspace_id, record_id), _kinds[kind].exists
+    if not exists(storage.find(key.row, key.partition, key.sort, consistent=consistent)):
+        raise errors.NotFound.of(kind)
+
+
+class References(NamedTuple):
+    """The ids in a member of a body, by their paths, which refer to records of a kind. `known` were stored before."""
 
     ids: dict[str, str]
     kind: str
-    key: Callable[[str], storage.Key]
     known: Collection[str] = ()
-    exists: Callable[[Any], bool] = lambda row: row is not None
 
 
 def in_list(path: str, ids: Sequence[str] | None) -> dict[str, str]:
-    """The ids of a list by their paths."""
-    return {f"{path}.{number}": one for number, one in enumerate(ids or ())}
+    """Return the ids of a list by their paths."""
+    return {f"{path}.{number}": id_ for number, id_ in enumerate(ids or ())}
 
 
-def find_missing(*members: Named) -> list[errors.Issue]:
-    """The warnings about ids that name no record, up to 20. One request if there are ids.
+def find_missing(workspace_id: str, *members: References) -> list[errors.Issue]:
+    """Return the warnings about ids of missing records, up to 20. One request if there are ids.
 
-    Looks up to 40 ids up, first those that were not stored before. One warning counts the new ids beyond them.
+    Look up to 40 ids up, first those that were not stored before. One warning covers the new ids beyond them.
     """
-    looked_up = [*zip(members, _find(members), strict=True)]
-    warnings = [issue for one, found in looked_up for issue in (*_unchecked(one, found), *_missing(one, found))]
+    rows = _look_up(workspace_id, members)
+    warnings = [issue for member in members for issue in (*_unchecked(member, rows), *_missing(member, rows))]
     return warnings[:_MAX_WARNINGS]
 
 
-def _find(members: Sequence[Named]) -> list[dict[str, Any]]:
-    """For each member, the rows by the ids that were looked up; None for those that do not exist."""
-    wanted = [(one, id_) for one in members for id_ in dict.fromkeys(one.ids.values()) if IDENTIFIER.fullmatch(id_)]
-    new_first = sorted(wanted, key=lambda pair: pair[1] in pair[0].known)[:MAX_LOOKED_UP]
+def _look_up(workspace_id: str, members: Sequence[References]) -> dict[tuple[str, str], Any]:
+    """Return the rows by kind and id; None for a missing record."""
+    pairs = [(member, id_) for member in members for id_ in member.ids.values() if IDENTIFIER.fullmatch(id_)]
+    new_first = sorted(pairs, key=lambda pair: pair[1] in pair[0].known)
+    ids = [*dict.fromkeys((member.kind, id_) for member, id_ in new_first)][:MAX_LOOKED_UP]
     # Consistent, because the record may have been created a moment ago.
-    rows = storage.find_many([one.key(id_)._replace(consistent=True) for one, id_ in new_first])
-    found = list(zip(new_first, rows, strict=True))
-    return [{id_: row for (of, id_), row in found if of is one} for one in members]
+    keys = [_kinds[kind].key(workspace_id, id_)._replace(consistent=True) for kind, id_ in ids]
+    return dict(zip(ids, storage.find_many(keys), strict=True))
 
 
-def _unchecked(named: Named, found: dict[str, Any]) -> Iterator[errors.Issue]:
-    """The warning about the new ids of a list that were not looked up, at the path of the list."""
-    ids = {id_: path for path, id_ in named.ids.items() if IDENTIFIER.fullmatch(id_)}
-    if unchecked := ids.keys() - found.keys() - {*named.known}:
-        path = ids[unchecked.pop()].rpartition(".")[0]
-        message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"
-        yield errors.Issue(path=path, message=message)
+def _unchecked(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.Issue]:
+    """Yield the warning about the new ids of a list that were not looked up, at the path of the list."""
+    for path, id_ in member.ids.items():
+        if IDENTIFIER.fullmatch(id_) and (member.kind, id_) not in rows and id_ not in member.known:
+            message = f"has more new ids than the {MAX_LOOKED_UP} that a request looks up; the others may name nothing"
+            yield errors.Issue(path=path.rpartition(".")[0], message=message)
+            return
 
 
-def _missing(named: Named, found: dict[str, Any]) -> list[errors.Issue]:
-    is_missing = {id_ for id_, row in found.items() if not named.exists(row)}
-    message = f"names no {named.kind} of this workspace; it is stored as sent"
-    return [
-        errors.Issue(path=path, message=message)
-        for path, id_ in named.ids.items()
-        if id_ in is_missing or not IDENTIFIER.fullmatch(id_)
-    ]
+def _missing(member: References, rows: dict[tuple[str, str], Any]) -> Iterator[errors.Issue]:
+    for path, id_ in member.ids.items():
+        is_missing = (member.kind, id_) in rows and not _kinds[member.kind].exists(rows[member.kind, id_])
+        if is_missing or not IDENTIFIER.fullmatch(id_):
+            message = f"names no {member.kind} of this workspace; it is stored as sent"
+            yield errors.Issue(path=path, message=message)

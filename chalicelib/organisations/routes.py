@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors, ids
-
-# Upward, because an organisation names agents: only its warnings need to know whether they exist.
-from chalicelib.agents import store as agents
-from chalicelib.clients import store as clients
 from chalicelib.http import auth, bodies, etag, pages, parameters, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
@@ -22,6 +18,7 @@ else:
     models = LazyModule("chalicelib.organisations.models")
 
 routes = Blueprint(__name__)
+references.declare("organisation", store.key)
 
 _LISTED = "Organizations retrieved successfully"
 
@@ -146,21 +143,14 @@ def _create(given: "models.Organisation", path: str) -> Response:
 
 
 def _warnings(change: "models.Organisation", before: Document, path: str = "") -> list[errors.Issue]:
-    """The warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
-    workspace_id = auth.caller().workspace_id
+    """Return the warnings about agents and admins that do not exist; `path` is that of the organisation in the body."""
     return references.find_missing(
-        references.Named(
-            references.in_list(f"{path}widgetIDs", change.widgetIDs),
-            "agent",
-            partial(agents.key, workspace_id),
-            {*before.get("widgetIDs", ())},
-            agents.is_active,
-        ),
-        references.Named(
-            references.in_list(f"{path}adminIDs", change.adminIDs),
-            "client",
-            partial(clients.key, workspace_id),
-            {*before.get("adminIDs", ())},
+        auth.caller().workspace_id,
+        *(
+            references.References(
+                references.in_list(f"{path}{name}", getattr(change, name)), kind, {*before.get(name, ())}
+            )
+            for name, kind in (("widgetIDs", "agent"), ("adminIDs", "client"))
         ),
     )
 

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 from chalice.app import Blueprint, Response
 
 from chalicelib import errors
-
-# Upward, because an agent contains tools: only these routes need to know whether their agent exists.
-from chalicelib.agents import store as agents
-from chalicelib.http import auth, bodies, etag, pages, privileges, responses
+from chalicelib.http import auth, bodies, etag, pages, privileges, references, responses
 from chalicelib.http.lazy import LazyModule
 from chalicelib.http.operation import Operation
 from chalicelib.storage import Document
@@ -49,7 +46,7 @@ def create_tool(agent_id: str) -> Response:
     """Create a tool of an agent. `name` is required; `method` defaults to `GET`."""
     body: models.ToolIn = bodies.read()
     workspace_id = auth.caller().workspace_id
-    agents.read_eventually(workspace_id, agent_id)
+    references.require_eventually("agent", workspace_id, agent_id)
     (row,) = store.create(workspace_id, agent_id, [body.tool.merge_into(store.DEFAULTS)])
     return etag.tagged(responses.success("Tool created successfully", _render(row.tool_id, row.open())), row)
 
@@ -119,7 +116,7 @@ def delete_tool(tool_id: str) -> Response:
 def _fetch(agent_id: str, after: str | None, limit: int | None) -> Iterator[store.ToolRow]:
     workspace_id = auth.caller().workspace_id
     rows = store.list_page(workspace_id, agent_id, after, limit)
-    return pages.unless_empty(rows, lambda: agents.read(workspace_id, agent_id))  # 404 for an unknown agent
+    return pages.unless_empty(rows, lambda: references.require("agent", workspace_id, agent_id))
 
 
 def _render(tool_id: str, document: Document) -> Document:
