@@ -24,8 +24,6 @@ from chalicelib.analytics.report_routes import routes as reports
 from chalicelib.analytics.routes import routes as analytics
 from chalicelib.analytics.usage_routes import routes as usage
 from chalicelib.clients.routes import routes as clients
-from chalicelib.console import routes as console_routes
-from chalicelib.console.notifications.functions import functions as notifying
 from chalicelib.conversations.functions import functions as tallies
 from chalicelib.conversations.message_routes import routes as conversation_messages
 from chalicelib.conversations.routes import routes as conversations
@@ -56,7 +54,6 @@ for middleware in (
     telemetry.log_request,
     caching.forbid_storing,
     cors.allow_pages,
-    console_routes.show_errors,
     *extensions.hooks("middleware"),
     envelope.envelope,
     auth.authenticate,
@@ -93,7 +90,6 @@ for blueprint in (
     *resources,
     webhooks,
     openapi,
-    console_routes.routes,
     functions,
     cascades,
     tallies,
@@ -101,7 +97,6 @@ for blueprint in (
     captures,
     keeping,
     erasing,
-    notifying,
     *extensions.routes(),
     followers.functions,
     *extensions.functions(),

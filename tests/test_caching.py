@@ -3,15 +3,15 @@
 import pytest
 
 from app import app
-from chalicelib.console import rendering, sessions
+from chalicelib.extensions.console import rendering, sessions
 from chalicelib.http import caching
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
-from tests.console.browser import Browser
-from tests.console.conftest import PASSWORD
-from tests.console.rows import ALL, OPERATOR, ROWS, Route, build
-from tests.console.rows import requests as requests_of
-from tests.console.rows import send as send_page
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.rows import ALL, OPERATOR, ROWS, Route, build
+from tests.extensions.console.rows import requests as requests_of
+from tests.extensions.console.rows import send as send_page
 from tests.moto_tables import restore, snapshot
 from tests.operations import GUARDED, populate, send
 
@@ -42,7 +42,7 @@ def console_api(workspace: NewWorkspace, api: Api) -> Api:
 def test_each_route_is_in_one_of_these_tests() -> None:
     tested = {tuple(one.split()) for one in GUARDED} | {*ROWS} | {("GET", path) for path in PUBLIC}
     assert {(method, path) for path, views in app.routes.items() for method in views} == tested
-    assert PUBLIC.keys() == caching.PUBLIC_ROUTES
+    assert PUBLIC.keys() == caching.STORABLE_ROUTES
 
 
 def test_no_response_of_the_api_may_be_stored(api: Api) -> None:

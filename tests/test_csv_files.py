@@ -13,8 +13,8 @@ from chalicelib import clock
 from chalicelib.http import files
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.console.browser import Browser
-from tests.console.counted import count
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.counted import count
 from tests.selection import whole
 
 ROOT = Path(__file__).parent.parent

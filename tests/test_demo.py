@@ -19,7 +19,7 @@ from infra.local.children import RunError
 from infra.operator.commands import cams
 from tests.api import Api
 from tests.conftest import PassTime
-from tests.console.browser import Browser
+from tests.extensions.console.browser import Browser
 from tests.test_reports import Pipeline
 
 HOUR, DAY = 3_600, 86_400

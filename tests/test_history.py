@@ -20,7 +20,7 @@ from tests.api import Answer, Api
 from tests.capacity import metered
 from tests.cascades import cascade_messages
 from tests.conftest import PassTime
-from tests.console.browser import Browser
+from tests.extensions.console.browser import Browser
 from tests.test_erasures import messages
 from tests.webhooks import pipeline
 

@@ -20,11 +20,11 @@ from click.testing import CliRunner
 
 from app import app
 from chalicelib import clock, ids, queues, storage
-from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import store as conversations
 from chalicelib.conversations.new_messages import Seen
 from chalicelib.conversations.state import State
+from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.leads.store import LeadRow
 from chalicelib.queues import stream_batches
 from chalicelib.storage import encryption, parent_scoped_ids

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from chalicelib import errors, storage
-from chalicelib.console import sessions
-from chalicelib.credentials import sessions as stored
+from chalicelib.extensions.console import session_store, sessions
 from chalicelib.http import parameters
 from chalicelib.ids import IDENTIFIER
 from chalicelib.storage.rows import associated_data
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
-from tests.console.browser import Browser
+from tests.extensions.console.browser import Browser
 
 # `#` joins the parts of a key, `/` those of associated data and of the hash of an event.
 SEPARATORS = "#/"
@@ -58,7 +57,7 @@ def test_a_text_that_is_no_identifier_names_no_record_in_the_console(
     api.post("/v2/clients/bo", {"orgId": text})
     sessions.clear_cache()
     read.clear()
-    issued = stored.of_client(workspace.workspace_id, "bo", [])
+    issued = session_store.of_client(workspace.workspace_id, "bo", [])
     session = sessions.Session(issued.credential, issued.token, {}, {"widgetIDs": ["support", text]})
     assert session.agent_ids == ["support"]
     assert browser.open("/overview").status == 200

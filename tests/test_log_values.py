@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from app import app
 from chalicelib import storage
-from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.deletion import functions as deletion
 from chalicelib.erasures import functions as erasing
+from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.storage import encryption
 from chalicelib.webhooks import functions, queue
 from chalicelib.workspaces.store import NewWorkspace

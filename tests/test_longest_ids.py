@@ -9,14 +9,14 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from chalicelib.console.notifications import unsubscribing
+from chalicelib.extensions.console.notifications import unsubscribe_token
 from chalicelib.ids import IDENTIFIER
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Answer, Api
 from tests.conftest import PassTime
-from tests.console.browser import Browser
-from tests.console.conftest import PASSWORD
-from tests.console.notified import Notified, request_person, settings, text_of
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.notified import Notified, request_person, settings, text_of
 from tests.versions import keep_versions
 
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -135,7 +135,7 @@ def test_a_mail_links_to_the_conversation_and_ends_mails(
 def test_the_link_to_end_mails_works_for_every_length(length: int, workspace: NewWorkspace, api: Api) -> None:
     client = longest("x")[-length:]
     assert api.post(f"/v2/clients/{client}", {"name": "Bo", **settings()}).status == 200
-    token = unsubscribing.token(workspace.workspace_id, client)
+    token = unsubscribe_token.token(workspace.workspace_id, client)
     path = f"/console/{workspace.workspace_id}/unsubscribe/{token}"
     assert Api().call("POST", path, b"", FORM).status == 200
     assert api.get(f"/v2/clients/{client}").data["notificationsSettings"]["notifyThrough"] is None

@@ -22,7 +22,7 @@ from infra.local.request_log import Split
 from infra.operator import prices, request_lines, usage
 from infra.operator.commands import cams
 from tests.api import Api
-from tests.console.browser import Browser
+from tests.extensions.console.browser import Browser
 
 DAY = 24 * 60 * 60
 

@@ -23,7 +23,7 @@ LAYERS = (
     ("credentials",),
     ("http",), ("tools", "clients", "organisations", "workspaces"), ("agents",),
     ("analytics",), ("conversations", "leads"), ("deletion", "webhooks"), ("history",), ("erasures",),
-    ("openapi", "console", "followers"),
+    ("openapi", "followers"),
 )  # fmt: skip
 MODELS = {"models", "record", "voice", "nodes", "options", "forms"}
 
@@ -86,7 +86,7 @@ def test_a_resource_imports_only_stores_and_models_of_other_resources() -> None:
 
 HOMES = {
     # Series, and the periods that people choose, compute with dates, and do not read a clock.
-    "the time": (r"^(import|from) (time|datetime)\b", {"clock", "analytics.series", "console.periods"}),
+    "the time": (r"^(import|from) (time|datetime)\b", {"clock", "analytics.series", "extensions.console.periods"}),
     "new identifiers": (r"^(import|from) (uuid|secrets)\b", {"ids"}),
     "the environment": (r"\benviron\b|\bgetenv\b", {"settings"}),
     "encryption": (r"\bcryptography\b", {"storage.encryption"}),

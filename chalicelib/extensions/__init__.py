@@ -38,7 +38,8 @@ class Extension:
     `routes` and `functions` are blueprints. `follows` maps a table to a `stream_batches.Follower` of its stream. Core
     calls `hooks` at the points that `HOOKS` lists. Other extensions may ask for `services` by name. Paths below
     `open_prefixes` take no bearer token, because the extension checks its own credentials; the OpenAPI document omits
-    them. Only the workspace key opens paths below `workspace_key_prefixes`.
+    them. Only the workspace key opens paths below `workspace_key_prefixes`. Browsers and proxies may store responses of
+    `storable_routes`, which declare how long.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Extension:
     hooks: Mapping[str, str] = field(default_factory=dict)
     services: Mapping[str, str] = field(default_factory=dict)
     open_prefixes: tuple[str, ...] = ()
+    storable_routes: tuple[str, ...] = ()
     workspace_key_prefixes: tuple[str, ...] = ()
 
     def load(self, reference: str) -> Any:

@@ -31,9 +31,6 @@ OPEN_ROUTES = frozenset({"/", "/openapi.json", "/docs", "/docs/{asset}"})
 # The extensions check the credentials of these paths themselves.
 _OPEN_PREFIXES = tuple(prefix for extension in extensions.enabled() for prefix in extension.open_prefixes)
 
-# The console checks its sessions itself (`console.sessions`).
-CONSOLE = "/console"
-
 # The table of §5. The first prefix that matches a path decides which credentials it accepts. Only the workspace key
 # issues credentials; otherwise a token that expires could issue one that does not.
 ROUTE_CREDENTIALS: tuple[tuple[str, frozenset[str]], ...] = (
@@ -138,7 +135,7 @@ def restrict_to_own(request: Request, get_response: Callable[[Request], Response
 @cache
 def is_open(path: str) -> bool:
     """Whether a route takes no bearer token."""
-    return path in OPEN_ROUTES or path.startswith((CONSOLE, *_OPEN_PREFIXES))
+    return path in OPEN_ROUTES or path.startswith(_OPEN_PREFIXES)
 
 
 @contextmanager

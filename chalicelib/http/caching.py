@@ -8,16 +8,17 @@ from collections.abc import Callable
 
 from chalice.app import Request, Response
 
+from chalicelib import extensions
 from chalicelib.http import auth
 
 CACHE_CONTROL, _NO_STORE = "Cache-Control", "no-store"
 # Routes whose responses are the same for everyone. They declare how long they may be stored.
-PUBLIC_ROUTES = auth.OPEN_ROUTES | {f"{auth.CONSOLE}/assets/{{name}}"}
+STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extension in extensions.enabled()))
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
     """Middleware around all that make responses: forbid to store one, unless a public route declares otherwise."""
     response = get_response(request)
-    if request.path not in PUBLIC_ROUTES or CACHE_CONTROL not in response.headers:
+    if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}
     return response

@@ -20,11 +20,11 @@ import click
 from chalicelib import clock, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics.counts import NO_AGENT
-from chalicelib.console.notifications import allowance, notices
 from chalicelib.conversations.rows import HEAD, ChunkRow
 from chalicelib.conversations.tallies import TallyRow
 from chalicelib.credentials import store as credentials
 from chalicelib.erasures import store as erasures
+from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.history import store as history
 from chalicelib.storage import Key, stored_responses
 from chalicelib.storage.history import HistoryRow, deletions

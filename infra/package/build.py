@@ -18,7 +18,7 @@ from pathlib import Path
 import chalice.app
 from jinja2 import FileSystemLoader
 
-from chalicelib.console import rendering
+from chalicelib.extensions.console import rendering
 from infra.package import bytecode, interpreters, trim, wheels
 from infra.package.wheels import BuildError as BuildError
 
@@ -94,7 +94,7 @@ def _add_application(directory: Path) -> None:
     shutil.copyfile(ROOT / _GUARD, directory / _GUARD)
     shutil.copytree(ROOT / "chalicelib", directory / "chalicelib", ignore=shutil.ignore_patterns("__pycache__"))
     # The templates of the console ship as modules: compiling them would slow the first page of each process down.
-    console = directory / "chalicelib" / "console"
+    console = directory / "chalicelib" / "extensions" / "console"
     sources = rendering.environment().overlay(loader=FileSystemLoader(console / rendering.SOURCES))
     sources.compile_templates(console / rendering.COMPILED, zip=None, ignore_errors=False)
     shutil.rmtree(console / rendering.SOURCES)
@@ -102,7 +102,7 @@ def _add_application(directory: Path) -> None:
 
 def _compile_application(directory: Path, interpreter: str) -> None:
     """Compile the application, and the two modules that Chalice puts into the zip."""
-    vendor, templates = directory / _VENDOR, directory / "chalicelib" / "console" / rendering.COMPILED
+    vendor, templates = directory / _VENDOR, directory / "chalicelib" / "extensions" / "console" / rendering.COMPILED
     shipped = [(Path(inspect.getfile(one)), vendor / "chalice") for one in (chalice, chalice.app)]
     beside = [(source, target / source.name) for source, target in shipped]
     beside += [(directory / "app.py", vendor / "app.py")]

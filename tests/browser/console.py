@@ -119,7 +119,9 @@ def count(run: Run, value: str, number: int) -> None:
     today = datetime.now(timezone.utc).date().isoformat()
     names = ("conversations", "messages", "interactions", "newVisitors", "handoffs", "leads", "loads", "seconds")
     arguments = (run.credentials["workspace_id"], "support", today, 0, value)
-    code = f"from tests.console.counted import count; count(*{arguments!r}, **{dict.fromkeys(names, number)!r})"
+    code = (
+        f"from tests.extensions.console.counted import count; count(*{arguments!r}, **{dict.fromkeys(names, number)!r})"
+    )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=run.environment, check=True)
 
 

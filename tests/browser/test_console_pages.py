@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from selenium.webdriver.common.keys import Keys
 
-from chalicelib.console import pages
+from chalicelib.extensions.console import pages
 from tests.browser import axe, chromium, hostile
 from tests.browser.console import NARROW, WIDE, Person
 from tests.reliability import runs

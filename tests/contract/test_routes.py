@@ -29,7 +29,7 @@ def name_of(operation: dict[str, str]) -> str:
 
 def served() -> set[tuple[str, str]]:
     """The operations of the API that the app serves, as (method, path)."""
-    api = {path: methods for path, methods in app.routes.items() if not path.startswith(auth.CONSOLE)}
+    api = {path: methods for path, methods in app.routes.items() if not auth.is_open(path) or path in auth.OPEN_ROUTES}
     return {(method, path) for path, methods in api.items() for method in methods}
 
 

@@ -14,10 +14,10 @@ import tests.api
 from app import app
 from chalicelib import storage
 from chalicelib.analytics import functions as loads
-from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as tallies
 from chalicelib.deletion import functions as cascades
 from chalicelib.erasures import functions as erasing
+from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import functions

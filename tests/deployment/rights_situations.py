@@ -15,13 +15,13 @@ from chalicelib import clock, ids, queues, storage
 from chalicelib.agents import store as agents
 from chalicelib.analytics import functions as loads
 from chalicelib.analytics import store as analytics
-from chalicelib.console.notifications import functions as notifying
 from chalicelib.conversations import functions as counting
 from chalicelib.conversations import listing, tallies
 from chalicelib.conversations.page_position import Quarter, quarter_of
 from chalicelib.credentials import tokens
 from chalicelib.deletion import functions
 from chalicelib.erasures import functions as erasing
+from chalicelib.extensions.console.notifications import functions as notifying
 from chalicelib.history import functions as keeping
 from chalicelib.leads import functions as captures
 from chalicelib.webhooks import delivery, endpoints, events, fan_out, hosts, ledger, queue
@@ -30,8 +30,8 @@ from chalicelib.workspaces import store as workspaces
 from tests.api import Api
 from tests.builders import lead_body, state_body, webhook_body
 from tests.cascades import cascade_messages, fill
-from tests.console.browser import Browser
 from tests.deployment import rights
+from tests.extensions.console.browser import Browser
 from tests.requests import refuse_operation
 from tests.test_erasures import ZARA, messages
 from tests.test_erasures import fill as fill_person

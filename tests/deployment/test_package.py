@@ -45,7 +45,7 @@ def test_the_package_alone_serves_every_kind_of_request(package: Package) -> Non
 def test_the_pages_of_the_console_are_compiled(package: Package) -> None:
     assert [one["statusCode"] for one in package.runs["signing in"].answers] == [303]
     assert [one["statusCode"] for one in package.runs["showing pages"].answers] == [200] * len(package_runs.PAGES)
-    assert not (package.directory / "chalicelib" / "console" / "templates").exists()
+    assert not (package.directory / "chalicelib" / "extensions" / "console" / "templates").exists()
     assert "jinja2" not in package.runs["serving"].after_each[-1]["modules"]
 
 

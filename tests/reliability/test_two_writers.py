@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chalicelib import clock
-from chalicelib.credentials.sessions import MAX_ATTEMPTS, WINDOW
+from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, WINDOW
 from chalicelib.webhooks import endpoints
 from tests.promises import Shown
 from tests.reliability import competing_writers

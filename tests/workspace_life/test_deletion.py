@@ -9,9 +9,9 @@ import pytest
 from chalicelib import clock, ids, queues, storage
 from chalicelib.analytics import counts
 from chalicelib.analytics.hours import Happened
-from chalicelib.console.notifications import allowance, notices
 from chalicelib.deletion import cascade
 from chalicelib.erasures import store as erasures
+from chalicelib.extensions.console.notifications import allowance, notices
 from chalicelib.http import auth
 from chalicelib.webhooks import functions as webhooks
 from chalicelib.workspaces import store as workspaces

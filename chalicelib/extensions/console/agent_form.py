@@ -1,0 +1,179 @@
+"""The form of an agent: the members that people change most as fields, the others as JSON in one field.
+
+A save sends only what the person has changed of what they were shown. So what is hidden from them stays as it is: keys,
+and what is too large for a page.
+"""
+
+import json
+from typing import Any, NamedTuple
+
+from chalicelib import errors, storage
+from chalicelib.extensions.console import differences, fields, template_filters
+from chalicelib.extensions.console.differences import Differences
+from chalicelib.extensions.console.fields import FLAG, LONG, NUMBER, TEXT, TEXTS, Field
+from chalicelib.http.lazy import LazyModule
+from chalicelib.storage import Document
+
+projections, record = LazyModule("chalicelib.http.projections"), LazyModule("chalicelib.agents.record")
+wire = LazyModule("chalicelib.http.wire")
+
+REST = "rest"
+
+GROUPS = {
+    "general": (Field("title", TEXT), Field("description", LONG), Field("lang", TEXT), Field("starred", FLAG)),
+    "model": (
+        Field("vg_systemPrompt", LONG), Field("vg_defaultModel", TEXT), Field("vg_temperature", NUMBER),
+        Field("vg_maxTokens", NUMBER),
+    ),
+    "messages": (
+        Field("vg_initMessages", TEXTS), Field("aiIntroductionMessage", LONG), Field("proactiveMessage", LONG),
+        Field("chatEndMessage", LONG),
+    ),
+    "limits": (
+        Field("limits.maxInteractionsPerUserId", NUMBER), Field("limits.maxMonthlyCreditsUsage", NUMBER),
+        Field("limits.maxAnnualCreditsUsage", NUMBER), Field("messagesLimit", NUMBER), Field("retention.days", NUMBER),
+    ),
+}  # fmt: skip
+_FIELDS = tuple(field for group in GROUPS.values() for field in group)
+# Of all fields together, escaped: an agent has up to 3 MB, and indented JSON much more. A gateway answers up to 6 MB.
+_MAX_BYTES = 400_000
+# Of a form that is shown again after an error.
+MAX_SENT = 500_000
+
+
+class Fitting(NamedTuple):
+    """The fields and the other members of an agent that fit on a page, and the paths of those that do not."""
+
+    fields: list[Field]
+    rest: Document
+    left_out: list[str]
+
+
+def fitting(agent: Document) -> Fitting:
+    """What a page shows of an agent: the fields first, then the other members, as long as they fit."""
+    shown_fields, left_out, left = fields.fitting(_FIELDS, agent, _MAX_BYTES)
+    found = Fitting(shown_fields, {}, left_out)
+    for name, value in _rest(agent).items():
+        size = template_filters.size(template_filters.folded({name: value}, left))
+        if size <= left:
+            found.rest[name] = value
+            left -= size
+        else:
+            found.left_out.append(name)
+    return found
+
+
+def values(agent: Document) -> dict[str, Any]:
+    """The values of the fields for an agent, by their names; a list of texts has a list."""
+    found = fitting(agent)
+    return {**fields.values(found.fields, agent), REST: template_filters.folded(found.rest, _MAX_BYTES)}
+
+
+def typed(agent: Document, sent: dict[str, str]) -> dict[str, Any]:
+    """The values of the fields as they were typed, in the same form."""
+    rest = sent.get(REST, values(agent)[REST])
+    return {**fields.typed(fitting(agent).fields, sent), REST: rest.replace("\r\n", "\n")}
+
+
+def change(agent: Document, given: dict[str, Any]) -> Document:
+    """What to send to the API, so that an agent has what was typed. Raises Invalid."""
+    found = fitting(agent)
+    patch = fields.change(found.fields, agent, given)
+    if given[REST] == values(agent)[REST]:
+        return patch
+    return _joined(_patch(record.AgentV3, found.rest, _read_rest(given[REST])), patch)
+
+
+def conflicts(agent: Document, given: dict[str, Any]) -> Differences:
+    """The changes that saving the form would make to the agent as it is now stored. Raises Invalid."""
+    found = fitting(agent)
+    typed_fields = {name: value for name, value in given.items() if name != REST}
+    stored_fields = fields.values([field for field in found.fields if field.path in given], agent)
+    rests = found.rest, _read_rest(given[REST])
+    stored, wanted = ({**one, **rest} for one, rest in zip((stored_fields, typed_fields), rests, strict=True))
+    return differences.between(stored, wanted)
+
+
+def read_only() -> frozenset[str]:
+    """The members that the service sets."""
+    return frozenset(wire.read_only_members(record.AgentV3))
+
+
+def _rest(agent: Document) -> Document:
+    """The members without a field of their own, and without those that the service sets."""
+    own = {field.path for field in _FIELDS}
+    found: Document = {}
+    for name, value in agent.items():
+        if name in own or name in read_only():
+            continue
+        below = [path.partition(".")[2] for path in own if path.startswith(f"{name}.")]
+        if below and isinstance(value, dict):
+            value = {one: inner for one, inner in value.items() if one not in below}
+        if value or not below:
+            found[name] = value
+    return found
+
+
+def _read_rest(text: str) -> Document:
+    try:
+        found = json.loads(text or "{}", parse_constant=_refuse)
+    except json.JSONDecodeError as error:
+        rule = f"is not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        raise errors.Invalid("", [{"path": REST, "message": rule}]) from None
+    except (ValueError, RecursionError):
+        raise errors.Invalid("", [{"path": REST, "message": "is not JSON"}]) from None
+    if not isinstance(found, dict):
+        raise errors.Invalid("", [{"path": REST, "message": "must be a JSON object"}])
+    twice = [field.path for field in _FIELDS if fields.at(found, field.path) is not None]
+    if twice:
+        raise errors.Invalid("", [{"path": path, "message": "has a field of its own on this page"} for path in twice])
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _patch(model: Any, old: Document, new: Document) -> Document:
+    """The change from one document to another. A removed object loses only what was shown of it."""
+    nested = projections.nested_models(model)
+    patch: Document = {}
+    for name in [*new, *(one for one in old if one not in new)]:
+        before, after = old.get(name), new.get(name)
+        if name in old and name in new and storage.json_equal({name: before}, {name: after}):
+            continue
+        if name in nested and isinstance(before, dict) and isinstance(after or {}, dict):
+            patch[name] = _patch(nested[name], before, after or {})
+        elif name == "nodes" and isinstance(before, list) and isinstance(after, list):
+            patch[name] = _patch_nodes(nested[name], before, after)
+        else:
+            patch[name] = after
+    return patch
+
+
+def _patch_nodes(model: Any, before: list[Document], after: list[Any]) -> list[Any]:
+    """Nodes are merged by their ids, so none can be removed. Raises Invalid for one that is missing."""
+    stored = {node["id"]: node for node in before}
+    ids = {node.get("id") for node in after if isinstance(node, dict)}
+    if missing := stored.keys() - ids:
+        issues: list[errors.Issue] = [
+            {"path": "nodes", "message": f"must keep the node {one}: nodes cannot be removed one by one"}
+            for one in sorted(missing)
+        ]
+        raise errors.Invalid("", issues)
+    known = [node if not isinstance(node, dict) else stored.get(str(node.get("id"))) for node in after]
+    return [
+        {**_patch(model, old, new), "id": new["id"]} if isinstance(old, dict) and isinstance(new, dict) else new
+        for old, new in zip(known, after, strict=True)
+    ]
+
+
+def _joined(one: Document, other: Document) -> Document:
+    both = {
+        name: _joined(one[name], other[name]) for name in one.keys() & other.keys() if _are_objects(one, other, name)
+    }
+    return {**one, **other, **both}
+
+
+def _are_objects(one: Document, other: Document, name: str) -> bool:
+    return isinstance(one[name], dict) and isinstance(other[name], dict)

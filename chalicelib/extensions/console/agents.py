@@ -1,0 +1,156 @@
+"""Agents: the list, the form of one, and tests of its tools."""
+
+import json
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import agent_form, calls, guard, pages, rights, template_filters
+from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_PATH = "/v3/agents/{agent_id}"
+_SHOWN = 50
+_TOOL_TEXTS = ("name", "method", "serverUrl", "description")
+# Of all tools of an agent, escaped; of each, the tags around it, and the characters of a text.
+_MAX_TOOL_BYTES, _TOOL_BYTES, _MAX_TOOL_TEXT, _MAX_ARGUMENTS = 100_000, 800, 1_000, 5_000
+
+
+@signed_in("/agents")
+def list_agents(session: Session) -> Response:
+    """List the agents of the person's organisation, or those of the workspace, which have a search."""
+    asked = {name: current_request.query_value(name) for name in ("q", "starred", "cursor")}
+    found = _list(session, asked)
+    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    return guard.page(
+        session,
+        "agents.html",
+        "/agents",
+        found=found["data"],
+        asked=asked,
+        following=following,
+    )
+
+
+@signed_in("/agents")
+def read_agent(session: Session, agent_id: str) -> Response:
+    """Show the form of an agent, and its tools."""
+    agent, tag = calls.read(_PATH, agent_id=agent_id)
+    return _page(session, agent, tag, agent_form.values(agent))
+
+
+@signed_in("/agents")
+def save_agent(session: Session, agent_id: str) -> Response:
+    """Save the form. If the agent has changed since it was shown, save nothing and show the differences."""
+    fields = guard.form(agent_form.MAX_SENT)
+    agent, tag = calls.read(_PATH, agent_id=agent_id)
+    given = agent_form.typed(agent, fields)
+    try:
+        if fields.get("tag") != tag and (found := agent_form.conflicts(agent, given)):
+            return _page(session, agent, tag, given, conflicts=found)
+        change = agent_form.change(agent, given)
+        rights.require_limits(session, agent, {**agent, **change})
+        _save(agent_id, change, tag)
+    except errors.ApiError as error:
+        return _page(session, agent, fields.get("tag", ""), given, error=error)
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
+
+
+@signed_in("/agents")
+def test_tool(session: Session, agent_id: str, tool_id: str) -> Response:
+    """Call the server of a tool of the agent with the typed arguments, and show what it was sent and answered."""
+    tool = calls.get("/v3/tools/{tool_id}", tool_id=tool_id)["data"]
+    if tool.get("agentId") != agent_id:
+        raise errors.NotFound.of("tool")
+    typed = guard.form().get("arguments", "")
+    try:
+        tested, error = _test(tool_id, typed), None
+    except errors.ApiError as raised:
+        tested, error = None, raised
+    return guard.page(
+        session,
+        "tool.html",
+        "/agents",
+        error.STATUS_CODE if error else 200,
+        agent_id=agent_id,
+        tool={**tool, "id": tool_id},
+        arguments=typed,
+        tested=tested,
+        wrong=guard.rules(session, error) or [("", guard.said(session, error))] if error else [],
+    )
+
+
+def arguments_of(tool: Document) -> str:
+    """The arguments that a test of a tool begins with, as JSON: the keys of its fields, unless they are very many."""
+    keys = [field.get("key") for field in tool.get("fields") or () if isinstance(field, dict)]
+    text = template_filters.folded({key: "" for key in keys if key}, _MAX_ARGUMENTS)
+    return text if len(text) <= _MAX_ARGUMENTS else "{}"
+
+
+def _list(session: Session, asked: dict[str, str | None]) -> Any:
+    if session.agent_ids is None:
+        return calls.get("/v3/agents", {**asked, "sort": "lastModified", "limit": _SHOWN})
+    org_id = session.client.get("orgId")
+    if not org_id or not session.agent_ids:
+        return {"data": []}
+    wanted = {"cursor": asked["cursor"], "limit": _SHOWN}
+    return calls.get("/v3/orgs/{org_id}/agents", wanted, org_id=org_id)
+
+
+def _save(agent_id: str, change: Document, tag: str) -> None:
+    if change:
+        committed(lambda: calls.send("PATCH", _PATH, {"agent": change}, tag, agent_id=agent_id))
+
+
+def _test(tool_id: str, typed: str) -> Any:
+    try:
+        arguments = json.loads(typed or "{}")
+    except (ValueError, RecursionError):
+        raise errors.Invalid.member("arguments", "must be a JSON object") from None
+    return calls.send("POST", "/v3/tools/{tool_id}/test", {"arguments": arguments}, tool_id=tool_id)["data"]
+
+
+def _page(
+    session: Session,
+    agent: Document,
+    tag: str,
+    given: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    """The page of an agent with these values in its fields, and each error at its field."""
+    rules = guard.rules(session, error)
+    return guard.form_page(
+        session,
+        "agent.html",
+        "/agents",
+        error,
+        conflicts,
+        {path: rule for path, rule in rules if path in given},
+        agent=agent,
+        tag=tag,
+        given=given,
+        groups=agent_form.GROUPS,
+        left_out=agent_form.fitting(agent).left_out,
+        others=[(path, rule) for path, rule in rules if path not in given],
+        **_tools(agent),
+        saved=current_request.query_value("saved"),
+    )
+
+
+def _tools(agent: Document) -> Document:
+    """The tools that fit on the page with the agent, whether there are more, and whether a text is shown in part."""
+    tools, left = agent.get("tools") or [], _MAX_TOOL_BYTES
+    found = []
+    for tool in tools:
+        texts = {name: template_filters.cut(str(tool.get(name) or ""), _MAX_TOOL_TEXT) for name in _TOOL_TEXTS}
+        found.append({**texts, "id": tool["id"], "disabled": tool.get("disabled"), "arguments": arguments_of(tool)})
+        left -= _TOOL_BYTES + sum(template_filters.size(str(value)) for value in found[-1].values())
+        if left < 0:
+            break
+    is_cut = any(len(str(tool.get(name) or "")) > _MAX_TOOL_TEXT for tool in tools for name in _TOOL_TEXTS)
+    return {"tools": found, "has_more_tools": len(found) < len(tools), "tools_are_cut": is_cut}

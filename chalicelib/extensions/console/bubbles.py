@@ -1,0 +1,93 @@
+"""Messages as a transcript shows them: their texts as far as they fit on a page. Pure."""
+
+import hashlib
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from chalicelib.extensions.console import template_filters
+from chalicelib.storage import Document
+
+# Of a transcript as HTML, which grows: an apostrophe takes five bytes. One message always fits.
+_MAX_BYTES = 250_000
+_TAGS_BYTES = 800  # around the texts of a message
+# Characters of a text, of a title or name, and of an address that a page links to.
+_MAX_TEXT, _MAX_NAME, _MAX_LINK = 20_000, 200, 2_000
+_MAX_CHOICES = 50
+
+
+class Bubble(NamedTuple):
+    """A message. `item` is JSON of an item without a known form. A message that is shown in part has a `digest`."""
+
+    digest: str | None
+    is_human: bool
+    person: str
+    kind: str
+    ts: Any
+    title: str
+    text: str
+    image: str
+    link: str
+    choices: list[str]
+    item: str
+
+
+def fitting(messages: Iterable[Document]) -> list[Bubble]:
+    """The first messages, as far as they fit on a page, but at least one."""
+    found: list[Bubble] = []
+    left = _MAX_BYTES
+    for message in messages:
+        bubble = _bubble(message)
+        texts = (*bubble.choices, bubble.title, bubble.text, bubble.image, bubble.link, bubble.link, bubble.item)
+        left -= _TAGS_BYTES + sum(template_filters.size(text) for text in texts)
+        if found and left < 0:
+            break
+        found.append(bubble)
+    return found
+
+
+def digest(message: Document) -> str:
+    """What a link names a message by. Its id may be too long for a link."""
+    return hashlib.sha256(str(message.get("mid")).encode(errors="replace")).hexdigest()
+
+
+def full_text(message: Document) -> str:
+    """The whole text of a message; its item as JSON if it has more than a text."""
+    item = message.get("item")
+    has_more = any(value for name, value in template_filters.card(item).items() if name != "text")
+    text = "" if has_more else template_filters.text_of(item)
+    return text or template_filters.compact_json(item)
+
+
+def _bubble(message: Document) -> Bubble:
+    item = message.get("item")
+    card, is_cut = template_filters.card(item), False
+
+    def fit(text: str, most: int) -> str:
+        nonlocal is_cut
+        is_cut = is_cut or len(text) > most
+        return template_filters.cut(text, most)
+
+    person = item.get("sender") if isinstance(item, dict) else None
+    image, link = (card[name] if len(card[name]) <= _MAX_LINK else "" for name in ("image", "link"))
+    title, text = fit(card["title"], _MAX_NAME), fit(template_filters.text_of(item) or card["text"], _MAX_TEXT)
+    choices = [fit(choice, _MAX_NAME) for choice in card["choices"][:_MAX_CHOICES]]
+    json_item = "" if text or any(card.values()) else template_filters.folded(item)
+    is_part = (
+        is_cut
+        or (image, link) != (card["image"], card["link"])
+        or len(choices) < len(card["choices"])
+        or len(json_item) > template_filters.MAX_FOLDED
+    )
+    return Bubble(
+        digest=digest(message) if is_part else None,
+        is_human=message.get("from") == "human",
+        person=template_filters.cut(str(person), _MAX_NAME) if person else "",
+        kind=template_filters.cut(str(message.get("type") or "–"), _MAX_NAME),
+        ts=message.get("ts"),
+        title=title,
+        text=text,
+        image=image,
+        link=link,
+        choices=choices,
+        item=json_item,
+    )

@@ -1,0 +1,106 @@
+"""Operations of the API, called by a page in the same process, for the current caller.
+
+A page shows what an operation answers, and a form does what an operation does, with the same checks. Writes are staged
+in the unit of work of the page's own request.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+from chalice.app import Request, Response
+
+from chalicelib import storage
+from chalicelib.extensions.console.routes import routes
+from chalicelib.http import commit, current_request
+
+_Result = TypeVar("_Result")
+# Strict, so that what a page would not show after saving is an error.
+_HEADERS = {"content-type": "application/json", "prefer": "handling=strict"}
+
+
+def get(path: str, query: dict[str, Any] | None = None, **values: str) -> Any:
+    """The body of the answer to a GET of a route; entries of `query` without a value are left out."""
+    return json.loads(_call("GET", path, query or {}, None, values).body)
+
+
+def read(path: str, **values: str) -> tuple[Any, str]:
+    """The record that a GET of a route answers, and its entity tag."""
+    answer = _call("GET", path, {}, None, values)
+    return json.loads(answer.body)["data"], str(answer.headers["ETag"])
+
+
+def send(method: str, path: str, body: Any, if_match: str | None = None, **values: str) -> Any:
+    """The body of the answer to a request with a JSON body. Raises the errors of the operation."""
+    return json.loads(_call(method, path, {}, body, values, if_match).body)
+
+
+def send_once(once: str | None, path: str, body: Any, require: Callable[[], None] = lambda: None, **values: str) -> Any:
+    """Like `send` of a POST, committed now; a repetition with the same `once`, which a form carries, sends nothing.
+
+    It gets the answer of the first one. After a change in the same form, the request is another. `require` stages
+    conditions of the commit.
+    """
+
+    def run(_: Request) -> Response:
+        require()
+        answer: Response = view(**values)
+        return answer
+
+    given = hashlib.sha256(json.dumps([once, path, body, values]).encode()).hexdigest()
+    view = routes.current_app.routes[path]["POST"].view_function
+    headers = {} if once is None else {"idempotency-key": given}
+    request = Request(_event("POST", path, {}, body, values, headers), None)
+    with current_request.request_context(request):
+        answer = commit.commit(routes.current_app.routes, request, run)
+    return json.loads(answer.body)
+
+
+def committed(action: Callable[[], _Result]) -> _Result:
+    """The result of an action whose writes are committed now, so that a page can show the errors of the commit."""
+
+    def run() -> _Result:
+        with storage.unit_of_work() as unit:
+            result = action()
+        commit.send(unit.messages)
+        return result
+
+    return storage.retry_on_conflict(run)
+
+
+def query_string(query: dict[str, Any]) -> str:
+    """The text of a query, without entries that have no value; with its `?` if there are any."""
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    return f"?{urlencode(given)}" if given else ""
+
+
+def _call(
+    method: str,
+    path: str,
+    query: dict[str, Any],
+    body: Any,
+    values: dict[str, str],
+    if_match: str | None = None,
+) -> Response:
+    view = routes.current_app.routes[path][method].view_function
+    event = _event(method, path, query, body, values, {"if-match": if_match} if if_match else {})
+    with current_request.request_context(Request(event, None)):
+        answer: Response = view(**values)
+    return answer
+
+
+def _event(
+    method: str, path: str, query: dict[str, Any], body: Any, values: dict[str, str], headers: dict[str, str]
+) -> dict[str, Any]:
+    given = {name: [str(value)] for name, value in query.items() if value not in (None, "")}
+    return {
+        "requestContext": {"httpMethod": method, "resourcePath": path, "path": path},
+        "headers": {**_HEADERS, **headers},
+        "multiValueQueryStringParameters": given,
+        "pathParameters": values,
+        "stageVariables": None,
+        "isBase64Encoded": False,
+        "body": "" if body is None else json.dumps(body),
+    }

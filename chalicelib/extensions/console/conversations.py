@@ -1,0 +1,264 @@
+"""Conversations: the list with the filters of the API, the transcript, and what a person does there."""
+
+import hashlib
+import json
+from itertools import islice
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors, ids, storage
+from chalicelib.agents import store as agents
+from chalicelib.clients import store as clients
+from chalicelib.conversations import store as conversations
+from chalicelib.conversations.rendering import render_v3
+from chalicelib.conversations.transcript import parser, turns
+from chalicelib.extensions.console import bubbles, calls, guard, overview, pages
+from chalicelib.extensions.console.calls import query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import called, cut
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_AGENT, _PATH = "/v3/agents/{agent_id}", "/v3/agents/{agent_id}/convos/{convo_id}"
+_FILTERS = ("state", "tag", "origin", "assignedTo", "q")
+STATES = ("requested_chat", "human-chatting", "ai-chatting", "ended_chat")
+SHOWN = 100
+# Tags that a form shows, and their characters.
+_MAX_TAGS, _MAX_TAGS_LENGTH = 100, 5_000
+_MAX_COLLEAGUE = 60  # characters of a name, because a list has up to 500
+# Requests for one page of the inbox of a person of an organisation, whose agents share it with all others.
+_MAX_INBOX_REQUESTS = 5
+# Pages of 100 clients, or of 500 that an organisation shares with others.
+_MAX_COLLEAGUES_REQUESTS = 5
+
+
+@signed_in("/convos")
+def list_conversations(session: Session) -> Response:
+    """List the conversations of an agent that match the filters, or with `inbox` those of all that wait."""
+    asked = {name: current_request.query_value(name) for name in ("agent", "inbox", "cursor", *_FILTERS)}
+    titles, has_more = overview.shown_agents(session)
+    asked["agent"] = asked["agent"] if asked["agent"] in titles else next(iter(titles), None)
+    found = _list(session, asked) if titles else {"data": []}
+    following = query_string({**asked, "cursor": found.get("nextCursor")}) if found.get("nextCursor") else None
+    return guard.page(
+        session,
+        "convos.html",
+        "/convos",
+        found=found["data"],
+        following=following,
+        asked=asked,
+        titles=titles,
+        has_more_agents=has_more,
+        states=STATES,
+    )
+
+
+@signed_in("/convos")
+def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
+    """Show a conversation: its newest messages, what is known of the visitor, and the forms to act."""
+    return _page(session, agent_id, convo_id, {})
+
+
+@signed_in("/convos")
+def read_live(session: Session, agent_id: str, convo_id: str) -> Response:
+    """The transcript alone, if it has changed since the entity tag of the request. Reads one index entry if not."""
+    created = current_request.query_value("created") or ""
+    mark = conversations.mark_of(session.workspace_id, agent_id, created) if ids.ULID.fullmatch(created) else ""
+    has, unchanged = current_request.request().headers.get("if-none-match"), Response("", {}, status_code=304)
+    if mark and has == f'"{mark}"':
+        return unchanged
+    shown = _transcript(session, agent_id, convo_id)
+    answer = pages.page("turns.html", guard.language_of(session), session=session, **shown)
+    answer.headers["ETag"] = f'"{shown["tag"]}"'
+    return unchanged if has == answer.headers["ETag"] else answer
+
+
+@signed_in("/convos")
+def act(session: Session, agent_id: str, convo_id: str) -> Response:
+    """Reply, assign, pass back to the AI, end or tag; then show the conversation."""
+    fields = guard.form()
+    action = _ACTIONS.get(fields.get("action", ""))
+    if action is None:
+        raise errors.Invalid("The form has no known action.")
+    try:
+        action(session, {"agent_id": agent_id, "convo_id": convo_id}, fields)
+    except (errors.Invalid, errors.TooLarge, errors.PreconditionFailed) as error:
+        return _page(session, agent_id, convo_id, fields, error)
+    return pages.redirect(f"/{session.workspace_id}/convos/{agent_id}/{convo_id}#end")
+
+
+def _page(
+    session: Session, agent_id: str, convo_id: str, typed: dict[str, str], error: errors.ApiError | None = None
+) -> Response:
+    """The page, with the error of a form and what was typed into it."""
+    shown = _transcript(session, agent_id, convo_id)
+    tags = shown["meta"].get("tags") or []
+    colleagues, has_more = _colleagues(session)
+    return guard.page(
+        session,
+        "convo.html",
+        "/convos",
+        error.STATUS_CODE if error else 200,
+        typed=typed,
+        message=guard.said(session, error) if error else None,
+        colleagues=colleagues,
+        has_more_colleagues=has_more,
+        mid=ids.new_id(),
+        tags=tags[:_MAX_TAGS],
+        tags_digest=_digest(tags),
+        fits=_fits(tags),
+        **shown,
+    )
+
+
+def find(session: Session, agent_id: str, convo_id: str) -> tuple[Document, conversations.ConversationRow]:
+    """The agent, and the row of the conversation. One request. Raises NotFound."""
+    keys = [agents.key(session.workspace_id, agent_id), conversations.key(session.workspace_id, agent_id, convo_id)]
+    agent, stored = storage.find_many(keys)
+    row = conversations.unless_expired(stored)
+    if row is None:
+        raise errors.NotFound.of("conversation")
+    return agents.confirm(agent, session.workspace_id, agent_id).open(), row
+
+
+def metadata_of(row: conversations.ConversationRow) -> Document:
+    """The metadata of a conversation as the API shows it."""
+    return render_v3(row, conversations.read_metadata(row))
+
+
+def _digest(tags: list[str]) -> str:
+    """What the form of the tags carries, so that saving replaces only those that the page showed."""
+    return hashlib.sha256(json.dumps(tags).encode()).hexdigest()
+
+
+def _fits(tags: list[str]) -> bool:
+    """Whether a form shows the tags. A form never has a part of them: it would save the part."""
+    return len(tags) <= _MAX_TAGS and sum(map(len, tags)) <= _MAX_TAGS_LENGTH
+
+
+def _transcript(session: Session, agent_id: str, convo_id: str) -> Document:
+    """What the transcript shows: the metadata, the newest messages, oldest first, and whether there are earlier ones.
+
+    One request, and one for each further chunk. Raises NotFound.
+    """
+    agent, row = find(session, agent_id, convo_id)
+    newest = bubbles.fitting(islice(parser.newest_messages(turns.read_backwards(row)), _before(), _before() + SHOWN))
+    metadata, until = metadata_of(row), _before() + len(newest)
+    return {
+        "meta": metadata,
+        "messages": newest[::-1],
+        "earlier": until if newest and metadata.get("messagesNum", 0) > until else None,
+        "agent": called(agent, "title") or agent_id,
+        "created": row.created,
+        "tag": conversations.mark(row),
+    }
+
+
+def _before() -> int:
+    """How many of the newest messages the page leaves out. Raises Invalid."""
+    value = current_request.query_value("before") or "0"
+    if not value.isascii() or not value.isdecimal() or len(value) > 5:
+        raise errors.Invalid.member("before", "must be a number of messages")
+    return int(value)
+
+
+def _list(session: Session, asked: dict[str, Any]) -> Any:
+    """The answer of the list of the API: of an agent, or of what waits at all agents that the person sees."""
+    wanted = {name: asked[name] for name in (*_FILTERS, "inbox", "cursor")}
+    if not asked["inbox"]:
+        return calls.get(f"{_AGENT}/convos", wanted, agent_id=asked["agent"])
+    return _waiting(session, wanted)
+
+
+def _waiting(session: Session, wanted: dict[str, Any]) -> Any:
+    """A page of what waits at the person's agents. Where only other agents have any, it looks further."""
+    found = {"nextCursor": wanted["cursor"]}
+    for _ in range(_MAX_INBOX_REQUESTS):
+        found = calls.get("/v3/convos", {**wanted, "cursor": found["nextCursor"]})
+        seen = [one for one in found["data"] if session.agent_ids is None or one["agentId"] in session.agent_ids]
+        if seen or not found.get("nextCursor"):
+            break
+    return {**found, "data": seen}
+
+
+def _colleagues(session: Session) -> tuple[list[tuple[str, str]], bool]:
+    """The ids and names of those to whom a conversation may be assigned, by name, and whether there are more."""
+    query = {"limit": 100, **({} if session.client_id is None else {"orgId": session.client.get("orgId")})}
+    found: list[Any] = []
+    following = None
+    for _ in range(_MAX_COLLEAGUES_REQUESTS):
+        page = calls.get("/v3/clients", {**query, "cursor": following})
+        found += page["data"]
+        following = page.get("nextCursor")
+        if not following:
+            break
+    named = [(one["ID"], cut(called(one, "name", "email", "ID"), _MAX_COLLEAGUE)) for one in found]
+    return sorted(named, key=lambda one: one[1].casefold()), bool(following)
+
+
+def _reply(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Add a message of the person. The form has its `mid`, so that a form that is sent twice adds one."""
+    text = fields.get("text", "").strip()
+    if not text:
+        raise guard.wrong(session, "text")
+    message = {"mid": fields.get("mid"), "from": "bot", "type": "text", "item": _said(session, text)}
+    _send("POST", "/messages", {"messages": [message]}, values)
+
+
+def _said(session: Session, text: str) -> Document:
+    return {"payload": {"message": text}, "text": text, "sender": _signature(session)}
+
+
+def _signature(session: Session) -> str:
+    """The name under which the visitor reads a reply: never the email, which is what the person signs in with."""
+    return called(session.client, "name") or called(session.organisation, "name") or guard.texts(session)("our_team")
+
+
+def _assign(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    to = _named(session, fields["email"]) if fields.get("email") else fields.get("to") or None
+    if to is not None and session.client_id is not None:
+        client = calls.get("/v2/clients/{client_id}", client_id=to)["data"]
+        if client.get("orgId") != session.client.get("orgId"):
+            raise errors.NotFound.of("client")
+    _send("POST", "/assign", {"assign": {"to": to}}, values)
+
+
+def _named(session: Session, email: str) -> str:
+    """The id of the client with an email, of the person's organisation. Raises Invalid."""
+    row = clients.find_by_email(session.workspace_id, email.strip())
+    if row is None or (session.client_id is not None and row.open().get("orgId") != session.client.get("orgId")):
+        raise guard.wrong(session, "assignee")
+    return row.client_id
+
+
+def _pass_back(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("POST", "/assign", {"assign": {"to": None}}, values)
+
+
+def _end(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    _send("PATCH", "", {"conversation": {"state": "ended_chat"}}, values)
+
+
+def _tag(session: Session, values: dict[str, str], fields: dict[str, str]) -> None:
+    """Replace the tags by those of the form, which are separated by commas.
+
+    Raises PreconditionFailed for other tags than the form was shown with. New messages of the visitor do not matter.
+    """
+    if session.organisation.get("disallowAnyTags"):
+        raise errors.Forbidden("Your organisation lets nobody change tags.")
+    tags = [one.strip() for one in fields.get("tags", "").split(",") if one.strip()]
+    found, etag = calls.read(_PATH, **values)
+    stored = found["conversation"].get("tags") or []
+    if stored != tags and _digest(stored) != fields.get("shown"):
+        now = cut(", ".join(stored), _MAX_TAGS_LENGTH) or "–"
+        raise guard.wrong(session, "tags.changed", errors.PreconditionFailed, tags=now)
+    _send("PATCH", "", {"conversation": {"tags": tags}}, values, etag)
+
+
+def _send(method: str, below: str, body: Document, values: dict[str, str], if_match: str | None = None) -> None:
+    calls.send(method, f"{_PATH}{below}", body, if_match, **values)
+
+
+_ACTIONS = {"reply": _reply, "assign": _assign, "back": _pass_back, "end": _end, "tag": _tag}

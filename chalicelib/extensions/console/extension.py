@@ -1,0 +1,12 @@
+"""What the console adds to core: pages for people, and mails about conversations that wait for a person."""
+
+from chalicelib.extensions import Extension
+
+EXTENSION = Extension(
+    name="console",
+    routes=("routes:routes",),
+    functions=("notifications.functions:functions",),
+    hooks={"middleware": "routes:show_errors"},
+    open_prefixes=("/console",),
+    storable_routes=("/console/assets/{name}",),
+)

@@ -1,0 +1,125 @@
+"""Fields of forms that save a record: their values for a record, and what was typed into them as a change."""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from chalicelib.extensions.console import template_filters
+from chalicelib.storage import Document
+
+# How a field is entered. TEXTS has a field for each text, LINES a line; an empty one is left out.
+TEXT, LONG, NUMBER, FLAG, TEXTS, LINES = "text", "long", "number", "flag", "texts", "lines"
+_TEXT_BYTES = 250  # the tags around each text
+_NUMBER = re.compile(r"[0-9]{1,5}")
+
+
+class Field(NamedTuple):
+    """A field of a form: the dotted path of its member, and how it is entered."""
+
+    path: str
+    kind: str
+
+
+class Fitting(NamedTuple):
+    """The fields that fit on a page, the paths of the others, and how many bytes are left."""
+
+    fields: list[Field]
+    left_out: list[str]
+    left: int
+
+
+def fitting(fields: Sequence[Field], record: Document, most: int) -> Fitting:
+    """Which fields of a record a form shows, at most `most` bytes as HTML. A form never has a part of a value."""
+    found: list[Field] = []
+    left_out: list[Field] = []
+    for field in fields:
+        value = _value(field, at(record, field.path))
+        size = sum(_TEXT_BYTES + template_filters.size(text) for text in ([value] if isinstance(value, str) else value))
+        (found if size <= most else left_out).append(field)
+        most -= size if size <= most else 0
+    return Fitting(found, [field.path for field in left_out], most)
+
+
+def values(fields: Sequence[Field], record: Document) -> dict[str, Any]:
+    """The values of the fields for a record, by their names: texts, and a list for TEXTS."""
+    return {field.path: _value(field, at(record, field.path)) for field in fields}
+
+
+def typed(fields: Sequence[Field], sent: dict[str, str]) -> dict[str, Any]:
+    """The values of the fields as they were typed, in the same form. A browser sends lines that end with CRLF.
+
+    A field that the form did not have is left out, so a save leaves the member as it is.
+    """
+    plain = {name: value.replace("\r\n", "\n") for name, value in sent.items()}
+    return {
+        field.path: _texts(plain, field.path) if field.kind == TEXTS else plain.get(field.path, "")
+        for field in fields
+        if _was_sent(field, plain)
+    }
+
+
+def change(fields: Sequence[Field], record: Document, given: dict[str, Any]) -> Document:
+    """The members that were typed otherwise than the record has them; None clears a member."""
+    before = values(fields, record)
+    changed: Document = {}
+    for field in fields:
+        if field.path in given and given[field.path] != _plain(before[field.path]):
+            _put(changed, field.path, _parse(field, given[field.path]))
+    return changed
+
+
+def at(document: Document, path: str) -> Any:
+    """The value at a dotted path, None if there is none."""
+    first, _, below = path.partition(".")
+    inner = document.get(first)
+    return inner if not below else inner.get(below) if isinstance(inner, dict) else None
+
+
+def _value(field: Field, value: Any) -> Any:
+    if field.kind in (TEXTS, LINES):
+        texts = [one for one in value or () if isinstance(one, str)]
+        return texts if field.kind == TEXTS else "\n".join(texts)
+    if field.kind == FLAG:
+        return "on" if value else ""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(one) for one in value if one.strip()]
+    return value.replace("\r\n", "\n")
+
+
+def _was_sent(field: Field, sent: dict[str, str]) -> bool:
+    """Whether the form had the field. A browser sends every field but a check box that is off."""
+    is_list = field.kind == TEXTS and any(name.startswith(f"{field.path}.") for name in sent)
+    return field.kind == FLAG or field.path in sent or is_list
+
+
+def _texts(sent: dict[str, str], path: str) -> list[str]:
+    found = ((name.removeprefix(f"{path}."), text) for name, text in sent.items() if name.startswith(f"{path}."))
+    numbered = sorted((int(number), text) for number, text in found if _NUMBER.fullmatch(number))
+    return [text for _, text in numbered if text.strip()]
+
+
+def _parse(field: Field, text: Any) -> Any:
+    """The value of a typed text, None to clear the member. The API refuses what is not a number, by its own rule."""
+    if field.kind == FLAG:
+        return bool(text)
+    if field.kind == LINES:
+        return [line.strip() for line in text.splitlines() if line.strip()]
+    if field.kind != NUMBER:
+        return text or None
+    try:
+        return json.loads(text) if text.strip() else None
+    except (ValueError, RecursionError):
+        return text
+
+
+def _put(document: Document, path: str, value: Any) -> None:
+    first, _, below = path.partition(".")
+    if below:
+        document.setdefault(first, {})[below] = value
+    else:
+        document[first] = value

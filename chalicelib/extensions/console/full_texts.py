@@ -1,0 +1,71 @@
+"""Whole records as plain text, where a page shows only a part. A browser saves them, and renders nothing of them."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.conversations.transcript import parser, turns
+from chalicelib.extensions.console import bubbles, calls, conversations, pages, settings, template_filters
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+
+_MEDIA = "text/plain; charset=utf-8"
+_AGENT, _LEAD = "/v3/agents/{agent_id}", "/v3/leads/{lead_id}"
+_CONVERSATION = f"{_AGENT}/convos/{{convo_id}}"
+
+
+@signed_in("/convos")
+def read_conversation(session: Session, agent_id: str, convo_id: str) -> Response:
+    """The metadata of a conversation, or the message that `message` names. One request, and one for the chunks."""
+    digest = current_request.query_value("message")
+    _, row = conversations.find(session, agent_id, convo_id)
+    if not digest:
+        return _record("conversation", conversations.metadata_of(row))
+    for message in parser.newest_messages(turns.read_backwards(row)):
+        if bubbles.digest(message) == digest:
+            return pages.download("message.txt", _MEDIA, bubbles.full_text(message))
+    raise errors.NotFound.of("message")
+
+
+@signed_in("/agents")
+def read_agent(session: Session, agent_id: str) -> Response:
+    """An agent with its tools, without secrets."""
+    return _record("agent", calls.get(_AGENT, agent_id=agent_id)["data"])
+
+
+@signed_in("/agents")
+def read_version(session: Session, agent_id: str, number: str) -> Response:
+    """A version of an agent."""
+    return _record("version", calls.get(f"{_AGENT}/versions/{{number}}", agent_id=agent_id, number=number)["data"])
+
+
+@signed_in("/leads")
+def read_lead(session: Session, agent_id: str, lead_id: str) -> Response:
+    """A lead of an agent."""
+    lead = calls.get(_LEAD, lead_id=lead_id)["data"]
+    if lead.get("agentId") != agent_id:
+        raise errors.NotFound.of("lead")
+    return _record("lead", lead)
+
+
+@signed_in("/settings")
+def read_organisation(session: Session, org_id: str) -> Response:
+    """An organisation."""
+    settings.require_organisation(session, org_id)
+    return _record("organisation", calls.get("/v2/orgs/{org_id}", org_id=org_id)["data"])
+
+
+@signed_in("/settings")
+def read_client(session: Session, org_id: str, client_id: str) -> Response:
+    """A person of an organisation, without the password."""
+    settings.require_organisation(session, org_id)
+    client = calls.get("/v2/clients/{client_id}", client_id=client_id)["data"]
+    if client.get("orgId") != org_id:
+        raise errors.NotFound.of("client")
+    return _record("client", client)
+
+
+def _record(name: str, record: Any) -> Response:
+    return pages.download(f"{name}.txt", _MEDIA, template_filters.compact_json(record))

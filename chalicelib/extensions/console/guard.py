@@ -1,0 +1,166 @@
+"""What stands before each page: the session, what it opens, the secret of each form, and error pages."""
+
+import hmac
+import re
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+from urllib.parse import parse_qsl
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import pages, rendering, sessions, template_filters
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.extensions.console.template_filters import cut
+from chalicelib.http import auth, current_request
+
+_MAX_FIELDS = 1_000
+# Of a request. A form of 500 KB as HTML is shorter, also percent-encoded.
+_MAX_FORM_BYTES = 2_000_000
+# Of the fields as HTML, because an error shows them again: the page must stay below 1 MB.
+_MAX_SENT = 200_000
+_FIELD_BYTES = 250  # the tags around a field
+# Characters of a rule and of the path of a member. An error contains at most 20 of each.
+_MAX_RULE, _MAX_PATH = 500, 200
+# What precedes the path of a member in a request.
+_RECORD = re.compile("^(agent|client|token)[.]")
+
+_View = Callable[..., Response]
+
+
+def signed_in(page: str) -> Callable[[_View], _View]:
+    """Decorate the view of a page such as `/overview`, whose first argument becomes the session.
+
+    Without a session it leads to the sign-in. A page or an agent that the person may not see, and a form without the
+    secret of the session, is an error page, and nothing runs.
+    """
+
+    def decorate(view: _View) -> _View:
+        @wraps(view)
+        def run(workspace: str, **values: str) -> Response:
+            session = sessions.current(current_request.request(), workspace)
+            if session is None:
+                return _lead_to_sign_in(workspace)
+            current_request.request().context["workspaceId"] = (
+                workspace  # in the request's log line, by which usage is priced
+            )
+            with auth.acting_as(session.caller()):
+                return with_error_page(lambda: _run(view, page, session, values), language_of(session), session)
+
+        return run
+
+    return decorate
+
+
+def page(session: Session, template: str, current: str, status: int = 200, **values: Any) -> Response:
+    """A page for a signed-in person, in the language of the organisation; `current` is its entry of the navigation."""
+    return pages.page(template, language_of(session), status, session=session, current=current, **values)
+
+
+def form_page(
+    session: Session,
+    template: str,
+    current: str,
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+    issues: dict[str, str] | None = None,
+    **values: Any,
+) -> Response:
+    """The page of a form: after an error, at its fields if it names any, or with the conflicts of another save."""
+    issues = dict(rules(session, error)) if issues is None else issues
+    message = sentence(error, language_of(session)) if error and not (issues or error.issues) else None
+    status = error.STATUS_CODE if error else 412 if conflicts else 200
+    return page(session, template, current, status, issues=issues, message=message, conflicts=conflicts, **values)
+
+
+def wrong(session: Session, rule: str, kind: type[errors.ApiError] = errors.Invalid, **values: Any) -> errors.ApiError:
+    """The error of a form with a sentence of the console, the text `wrong.` of the rule; it begins with the field."""
+    message = texts(session)(f"wrong.{rule}", **values)
+    return kind(message, [{"path": rule.partition(".")[0], "message": message}])
+
+
+def rules(session: Session, error: errors.ApiError | None) -> list[tuple[str, str]]:
+    """The rules that an error names, in the language of the page, each with the path of its member in the record."""
+    issues, t = error.issues if error else [], texts(session)
+    return [(cut(_RECORD.sub("", one["path"]), _MAX_PATH), cut(t.of_rule(one["message"]), _MAX_RULE)) for one in issues]
+
+
+def said(session: Session, error: errors.ApiError) -> str:
+    """What an error says in the language of the page: the rules that it names, otherwise its sentence."""
+    found = ", ".join(rule for _, rule in rules(session, error))
+    return found or sentence(error, language_of(session))
+
+
+def with_error_page(action: Callable[[], Response], language: str, session: Session | None = None) -> Response:
+    """The answer of an action, or the page of the error that it raises."""
+    try:
+        return action()
+    except errors.ApiError as error:
+        message, status = sentence(error, language), error.STATUS_CODE
+        return pages.page("error.html", language, status, session=session, message=message, current="")
+
+
+def form(most: int = _MAX_SENT) -> dict[str, str]:
+    """The fields of the form that the request sends, at most `most` bytes as HTML. Raises Invalid and TooLarge."""
+    fields = _fields()
+    if sum(_FIELD_BYTES + template_filters.size(name + value) for name, value in fields.items()) > most:
+        raise errors.TooLarge("The form is too large; send less text, or use the API.")
+    return fields
+
+
+def is_from_other_site() -> bool:
+    """Whether a page of another site sent the request. Every current browser says so."""
+    return current_request.request().headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none")
+
+
+def language_of(session: Session | None) -> str:
+    """The language of a page: that of the organisation, without a session that of the browser, by default English."""
+    return rendering.language_of(session.organisation) if session else pages.browser_language()
+
+
+def texts(session: Session) -> rendering.Texts:
+    """The texts in the language of the person's pages."""
+    return pages.texts(language_of(session))
+
+
+def sentence(error: errors.ApiError, language: str) -> str:
+    """What a page says of an error. Its own sentence is in English; other languages have one for each status."""
+    return error.message if language == pages.LANGUAGES[0] else pages.texts(language).of_status(error.STATUS_CODE)
+
+
+def _run(view: _View, page: str, session: Session, values: dict[str, str]) -> Response:
+    if not session.may_open(page):
+        raise errors.Forbidden("This page is not open to you; ask the administrator of your organisation.")
+    agent_id, agent_ids = values.get("agent_id"), session.agent_ids
+    if agent_id is not None and agent_ids is not None and agent_id not in agent_ids:
+        raise errors.NotFound.of("agent")
+    if current_request.request().method != "GET":
+        _check_form(session)
+    return view(session, **values)
+
+
+def _fields() -> dict[str, str]:
+    raw = current_request.request().raw_body
+    if len(raw) > _MAX_FORM_BYTES:
+        raise errors.TooLarge(f"The form must be at most {_MAX_FORM_BYTES:,} bytes.")
+    try:
+        text = (raw if isinstance(raw, bytes) else raw.encode()).decode()
+        fields = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise errors.Invalid(f"The form must be UTF-8, with at most {_MAX_FIELDS:,} fields.") from None
+    return dict(fields)
+
+
+def _check_form(session: Session) -> None:
+    if is_from_other_site() or not hmac.compare_digest(
+        _fields().get("form", "").encode(), session.form_token().encode()
+    ):
+        raise errors.Forbidden("The form is not from this session; open the page again.")
+
+
+def _lead_to_sign_in(workspace: str) -> Response:
+    # A strict cookie does not come with a link from elsewhere, such as in a mail. It does when our page opens itself.
+    if current_request.request().method == "GET" and is_from_other_site():
+        return pages.page("again.html", language_of(None))
+    return pages.redirect(f"/{workspace}")

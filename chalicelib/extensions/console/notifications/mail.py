@@ -1,0 +1,125 @@
+"""A mail: composed as plain text and HTML in the language of the organisation, and sent by SES."""
+
+import re
+from collections.abc import Callable, Sequence
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import parseaddr
+from typing import NamedTuple
+from unicodedata import normalize
+from urllib.parse import quote
+
+from botocore.exceptions import ClientError
+
+from chalicelib import settings, storage
+from chalicelib.extensions.console import rendering
+from chalicelib.extensions.console.notifications import inbox, unsubscribe_token
+from chalicelib.extensions.console.notifications.inbox import Waiting
+from chalicelib.extensions.console.notifications.recipients import Person
+from chalicelib.extensions.console.template_filters import moment
+
+# Characters of a text that a mail shows, and those that are read for them.
+_MAX_TEXT, _MAX_READ = 100, 1_000
+_LINKING = re.compile(r"[.:\u3002]+(?=\S)|[/\\@]")
+_INBOX = "/convos?inbox=true"
+_REFUSALS = ("MessageRejected", "InvalidParameterValue")
+
+
+class Refused(Exception):
+    """SES refuses this mail for good: its recipient is not verified, or is no address."""
+
+
+class NotSent(Exception):
+    """SES does not take mails now; it may take this one later."""
+
+
+class _Line(NamedTuple):
+    """A conversation as the mail shows it."""
+
+    name: str
+    title: str
+    agent: str
+    changed_at: int
+    link: str
+
+
+def compose(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> bytes:
+    """The mail about conversations. No text of a visitor or a client is in a header but the recipient's name."""
+    language = rendering.language_of(person.organisation)
+    t, lines = rendering.texts(language), _lines(workspace_id, person, waiting[: inbox.MAX_LISTED])
+    home = f"{settings.console_url()}/{quote(workspace_id)}"
+    stop = f"{home}/unsubscribe/{unsubscribe_token.token(workspace_id, person.client_id)}"
+    has_more = len(waiting) > len(lines)
+    count = f"{len(lines)}+" if has_more else len(lines)
+    subject = t("mail.one") if count == 1 else t("mail.many", count=count)
+    shown = {"t": t, "language": language, "subject": subject, "lines": lines}
+    everything = f"{home}{_INBOX if person.page == '/convos' else person.page}" if has_more else ""
+    links = {"stop": stop, "account": f"{home}/account", "everything": everything}
+    message = EmailMessage(SMTP)
+    message["Subject"] = subject
+    name, address = parseaddr(settings.mail_sender())
+    message["From"] = Address(_plain(name), addr_spec=address)
+    message["To"] = Address(_plain(person.client.get("name")), addr_spec=person.client["email"])
+    message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+    message["Auto-Submitted"] = "auto-generated"
+    more = (f"{t('mail.more')}: {everything}",) if has_more else ()
+    message.set_content(_text(t, subject, lines, more, (t("mail.why"), f"{t('unsubscribe')}: {stop}")))
+    message.add_alternative(rendering.environment().get_template("mail.html").render(shown, **links), subtype="html")
+    # Not through `message`, which encodes a link that is longer than a line: mail programs would not recognise it.
+    return f"List-Unsubscribe: <{stop}>\r\n".encode() + message.as_bytes()
+
+
+def send(message: bytes, address: str) -> None:
+    """Send a mail, at most once: after an answer that was lost, the SDK does not repeat it. Raises Refused, NotSent."""
+    sender = parseaddr(settings.mail_sender())[1]
+    try:
+        storage.sdk_client("ses", attempts=1).send_raw_email(
+            Source=sender, Destinations=[address], RawMessage={"Data": message}
+        )
+    except ClientError as error:
+        # The message names the addresses that are not verified. With the sender among them, no mail would leave.
+        is_about_sender = sender in str(error)
+        if error.response["Error"]["Code"] in _REFUSALS and not is_about_sender:
+            raise Refused from error
+        raise NotSent from error
+
+
+def _lines(workspace_id: str, person: Person, waiting: Sequence[Waiting]) -> list[_Line]:
+    titles = inbox.titles(workspace_id, {one.agent_id for one in waiting})
+    return [
+        _Line(
+            _plain(one.metadata.get("userName") or one.metadata.get("userEmail") or one.conversation_id),
+            _plain(one.metadata.get("title")),
+            _plain(titles[one.agent_id]),
+            one.changed_at,
+            _link(workspace_id, person, one),
+        )
+        for one in waiting
+    ]
+
+
+def _link(workspace_id: str, person: Person, one: Waiting) -> str:
+    below = f"/{quote(one.agent_id, safe='')}/{quote(one.conversation_id, safe='')}" if person.page == "/convos" else ""
+    return f"{settings.console_url()}/{quote(workspace_id)}{person.page}{below}"
+
+
+def _text(
+    t: Callable[..., str], subject: str, lines: Sequence[_Line], more: Sequence[str], closing: Sequence[str]
+) -> str:
+    blocks = [
+        "\n".join(filter(None, (one.name, one.title, f"{one.agent} · {moment(one.changed_at, t)} UTC", one.link)))
+        for one in lines
+    ]
+    return "\n\n".join([subject, *blocks, *more, "-- \n" + "\n".join(closing)]) + "\n"
+
+
+def _plain(text: str | None) -> str:
+    """A text of a visitor or a client on one line, at most 100 characters long, that no mail program makes a link of.
+
+    Mail programs make links of text such as `evil.example`. A space replaces each dot and colon inside a word, each
+    slash and each `@`. NFKC comes first, because it makes dots and slashes of other characters, as browsers do.
+    """
+    printable = "".join(one if one.isprintable() else " " for one in normalize("NFKC", (text or "")[:_MAX_READ]))
+    line = " ".join(_LINKING.sub(" ", " ".join(printable.split())).split())
+    return line if len(line) <= _MAX_TEXT else f"{line[: _MAX_TEXT - 1]}…"

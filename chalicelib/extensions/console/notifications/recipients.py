@@ -1,0 +1,89 @@
+"""Who is notified: the clients who want mails, and what they may see."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from chalicelib import settings
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console.notifications import allowance, notices, preferences
+from chalicelib.ids import IDENTIFIER
+from chalicelib.organisations import store as organisations
+from chalicelib.storage import Document, find_many
+
+# Clients that an invocation examines.
+PORTION = 100
+# One address, and nothing that a header or a list of addresses gives a meaning to. SES takes ASCII only.
+_ATOM = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_ADDRESS = re.compile(
+    rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@[A-Za-z0-9-]{{1,63}}(\.[A-Za-z0-9-]{{1,63}}){{1,8}}"
+)
+# Where a mail leads to, the first one that the person may open.
+_PAGES = ("/convos", "/overview")
+
+
+class Person(NamedTuple):
+    """A client who is notified, with the organisation whose agents they see."""
+
+    client_id: str
+    client: Document
+    organisation: Document
+
+    @property
+    def agent_ids(self) -> frozenset[str]:
+        """The agents whose conversations the person sees."""
+        return frozenset(self.organisation.get("widgetIDs") or ())
+
+    @property
+    def page(self) -> str | None:
+        """The page that a mail leads to, None if the person may open none of them."""
+        allowed = self.client.get("canAccess")
+        return next((page for page in _PAGES if allowed is None or page in allowed), None)
+
+
+def list_page(workspace_id: str, agent_ids: Iterable[str], after: str) -> tuple[list[str], str | None]:
+    """The ids of clients who are notified of conversations of the agents, and where the next page continues.
+
+    Examines up to 100 clients after the id `after`; empty is the beginning, None the end. Two requests.
+    """
+    rows = [*clients.list_page(workspace_id, after or None, PORTION)]
+    people = _with_organisations(workspace_id, {row.client_id: row.open() for row in rows})
+    found = [one.client_id for one in people if not one.agent_ids.isdisjoint(agent_ids)]
+    return found, rows[-1].client_id if len(rows) == PORTION else None
+
+
+def find(workspace_id: str, client_id: str) -> Person | None:
+    """The client as it is now, None if it is not notified. Up to two requests."""
+    row = clients.find(workspace_id, client_id)
+    return next(iter(_with_organisations(workspace_id, {client_id: row.open()} if row else {})), None)
+
+
+def problem(workspace_id: str, client_id: str, client: Document) -> str | None:
+    """Why a client who wants mails gets none: the last part of a text's key, or None. Up to two requests."""
+    if not preferences.by_email(client):
+        return None
+    if not (settings.mail_sender() and settings.console_url()):
+        return "stage"
+    if not _ADDRESS.fullmatch(client.get("email") or ""):
+        return "address"
+    if not Person(client_id, client, {}).page:
+        return "pages"
+    row = notices.find(workspace_id, client_id)
+    if row and row.is_refused:
+        return "refused"
+    return "limit" if allowance.is_used_up(workspace_id) else None
+
+
+def _with_organisations(workspace_id: str, documents: dict[str, Document]) -> list[Person]:
+    wanted = {client_id: client for client_id, client in documents.items() if _is_notified(client)}
+    org_ids = sorted({client["orgId"] for client in wanted.values()})
+    rows = find_many([organisations.key(workspace_id, one) for one in org_ids])
+    known = {org_id: row.open() for org_id, row in zip(org_ids, rows, strict=True) if row}
+    people = [Person(one, client, known.get(client["orgId"], {})) for one, client in wanted.items()]
+    return [person for person in people if person.agent_ids and person.page]
+
+
+def _is_notified(client: Document) -> bool:
+    has_address = _ADDRESS.fullmatch(client.get("email") or "")
+    has_organisation = IDENTIFIER.fullmatch(client.get("orgId") or "")
+    return bool(has_address and has_organisation and preferences.by_email(client))

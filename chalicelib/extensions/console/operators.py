@@ -1,0 +1,123 @@
+"""Settings of the whole workspace, for operators only: organisations, webhooks with their deliveries, and tokens."""
+
+from contextlib import suppress
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.credentials import scopes
+from chalicelib.extensions.console import calls, guard, pages, settings
+from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_WEBHOOK = "/v3/webhooks/{webhook_id}"
+_STATUSES = ("pending", "delivered", "failed", "unknown", "expired")
+LIFETIMES = (30, 90, 365)
+_DAY_SECONDS = 24 * 60 * 60
+_SHOWN = 100
+
+
+@signed_in("/settings")
+def read_settings(session: Session) -> Response:
+    """Lead an administrator to their organisation; show an operator the settings of the workspace."""
+    if session.client_id is not None:
+        org_id = session.client.get("orgId") or ""
+        settings.require_organisation(session, org_id)
+        return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}")
+    return _page(session, {})
+
+
+@signed_in("/settings")
+def issue_token(session: Session) -> Response:
+    """Issue an access token, and show it this once."""
+    _require_operator(session)
+    sent = guard.form()
+    try:
+        issued = calls.send_once(sent.get("once"), "/v3/tokens", {"token": _token(sent)})["data"]
+    except errors.ApiError as error:
+        return _page(session, sent, error=error)
+    return _page(session, {}, issued=issued)
+
+
+@signed_in("/settings")
+def revoke_token(session: Session, token_id: str) -> Response:
+    """Revoke an access token."""
+    _require_operator(session)
+    with suppress(errors.NotFound):  # the form was sent twice
+        committed(lambda: calls.send("DELETE", "/v3/tokens/{token_id}", None, token_id=token_id))
+    return pages.redirect(f"/{session.workspace_id}/settings#tokens")
+
+
+@signed_in("/settings")
+def read_webhook(session: Session, webhook_id: str) -> Response:
+    """Show a webhook and its deliveries, newest first."""
+    _require_operator(session)
+    asked = {name: current_request.query_value(name) for name in ("status", "cursor")}
+    webhook, _ = calls.read(_WEBHOOK, webhook_id=webhook_id)
+    found = calls.get(f"{_WEBHOOK}/deliveries", {**asked, "limit": 50}, webhook_id=webhook_id)
+    following = query_string({**asked, "cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    return guard.page(
+        session,
+        "webhook.html",
+        "/settings",
+        webhook=webhook,
+        found=found["data"],
+        asked=asked,
+        following=following,
+        statuses=_STATUSES,
+        redelivered=current_request.query_value("redelivered"),
+    )
+
+
+@signed_in("/settings")
+def redeliver(session: Session, webhook_id: str, delivery_id: str) -> Response:
+    """Send the event of a delivery again."""
+    _require_operator(session)
+    route = f"{_WEBHOOK}/deliveries/{{delivery_id}}/redeliver"
+    calls.send_once(guard.form().get("once"), route, None, webhook_id=webhook_id, delivery_id=delivery_id)
+    return pages.redirect(f"/{session.workspace_id}/settings/webhooks/{webhook_id}?redelivered=true")
+
+
+def _require_operator(session: Session) -> None:
+    if session.client_id is not None:
+        raise errors.Forbidden("This page is for operators: sign in with the workspace key.")
+
+
+def _token(sent: dict[str, str]) -> Document:
+    """The settings of a token by the form. Raises Invalid."""
+    days = sent.get("days", "")
+    if days not in map(str, LIFETIMES):
+        raise errors.Invalid.member("days", f"must be one of {', '.join(map(str, LIFETIMES))}")
+    granted = [one for one in scopes.ALL if sent.get(f"scopes.{one}")]
+    token: Document = {"name": sent.get("name", "").strip(), "expiresInSeconds": int(days) * _DAY_SECONDS}
+    return {**token, **({"readOnly": True} if sent.get("readOnly") else {}), **({"scopes": granted} if granted else {})}
+
+
+def _page(
+    session: Session,
+    given: dict[str, str],
+    error: errors.ApiError | None = None,
+    issued: Any = None,
+) -> Response:
+    get = calls.get
+    found = get("/v3/tokens", {"limit": _SHOWN, "cursor": current_request.query_value("tokens")})
+    organisations = get("/v3/orgs", {"limit": _SHOWN, "cursor": current_request.query_value("cursor")})
+    return guard.form_page(
+        session,
+        "settings.html",
+        "/settings",
+        error,
+        organisations=organisations["data"],
+        following=organisations.get("nextCursor"),
+        webhooks=get("/v3/webhooks")["data"],
+        tokens=found["data"],
+        more_tokens=found.get("nextCursor"),
+        given=given,
+        issued=issued,
+        lifetimes=LIFETIMES,
+        scopes=scopes.ALL,
+    )

@@ -1,0 +1,75 @@
+"""Pages as HTML, with the headers of each answer."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import clock, errors, ids
+from chalicelib.extensions.console import rendering
+from chalicelib.extensions.console.rendering import LANGUAGES as LANGUAGES
+from chalicelib.extensions.console.rendering import texts as texts
+from chalicelib.http import current_request
+
+# The pages that the navigation shows.
+OPENED = ("/overview", "/convos", "/analytics", "/leads", "/agents", "/settings")
+_HTML = "text/html; charset=utf-8"
+_TYPES = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'; trusted-types cams; require-trusted-types-for 'script'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def page(template: str, language: str, status: int = 200, **context: Any) -> Response:
+    """A page."""
+    given = {
+        "t": texts(language),
+        "language": language,
+        "root": root(),
+        "now": clock.seconds(),
+        "once": ids.new_id(),
+        "opened_pages": OPENED,
+        **context,
+    }
+    text = rendering.environment().get_template(template).render(**given)
+    return Response(text, headers={"Content-Type": _HTML, **_HEADERS}, status_code=status)
+
+
+def download(name: str, media: str, text: str) -> Response:
+    """A file that the browser saves under a name."""
+    disposition = f'attachment; filename="{name}"'
+    headers = {"Content-Type": media, "Content-Disposition": disposition}
+    return Response(text, headers={**headers, **_HEADERS})
+
+
+def redirect(location: str, cookie: str | None = None) -> Response:
+    """Lead the browser to a page below the root of the console, as the answer to a form."""
+    headers = {"Location": f"{root()}{location}", "Content-Type": _HTML, **_HEADERS}
+    return Response("", headers={**headers, **({"Set-Cookie": cookie} if cookie else {})}, status_code=303)
+
+
+def asset(name: str) -> Response:
+    """A file that pages link to, under a name that changes with its content. Raises NotFound."""
+    for file, text in rendering.assets().items():
+        if name == rendering.hashed(file, text):
+            headers = {"Content-Type": _TYPES[file.suffix], "Cache-Control": "public, max-age=31536000, immutable"}
+            return Response(text, headers={**headers, **_HEADERS})
+    raise errors.NotFound.of("file")
+
+
+def browser_language() -> str:
+    """The language that the browser asks for."""
+    return rendering.accepted(current_request.request().headers.get("accept-language", ""))
+
+
+def root() -> str:
+    """The path of the console as the browser sees it, with the stage of a gateway."""
+    request = current_request.request()
+    path: str = request.context.get("path", request.path)
+    below = request.path.strip("/").count("/")
+    return path.rstrip("/").rsplit("/", below)[0] if below else path.rstrip("/")

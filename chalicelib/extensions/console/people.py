@@ -1,0 +1,173 @@
+"""People of an organisation: its clients, whom its administrators add and change."""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import calls, fields, guard, pages, rights, sessions, settings
+from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.fields import FLAG, TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.notifications import preferences, recipients
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.storage import Document
+
+_PATH = "/v2/clients/{client_id}"
+_FIELDS = (Field("name", TEXT), Field("email", TEXT))
+# Clients cannot change their own: the last administrator could lock the organisation out.
+_RIGHTS = (Field("isOrgAdmin", FLAG),)
+_NOTIFY, _PASSWORD, _ACCESS = "notify", "dashboardPassword", "canAccess"
+
+
+@signed_in("/settings")
+def read_new_client(session: Session, org_id: str) -> Response:
+    """Show the form of a new person."""
+    settings.require_organisation(session, org_id)
+    return _page(session, org_id, {}, "", _values({_ACCESS: session.client.get(_ACCESS)}))
+
+
+@signed_in("/settings")
+def create_client(session: Session, org_id: str) -> Response:
+    """Add a person to the organisation."""
+    settings.require_organisation(session, org_id)
+    sent = guard.form()
+    given = _typed({}, sent)
+    try:
+        client = {**_change({}, given, sent, session), "orgId": org_id}
+        calls.send_once(
+            sent.get("once"),
+            "/v3/clients",
+            {"client": client},
+            lambda: rights.require(session, org_id, rights.NEW, client),
+        )
+    except errors.ApiError as error:
+        return _page(session, org_id, {}, "", given, error=error)
+    return _to_organisation(session, org_id)
+
+
+@signed_in("/settings")
+def read_client(session: Session, org_id: str, client_id: str) -> Response:
+    """Show the form of a person of the organisation."""
+    client, tag = _read(session, org_id, client_id)
+    return _page(session, org_id, client, tag, _values(client))
+
+
+@signed_in("/settings")
+def save_client(session: Session, org_id: str, client_id: str) -> Response:
+    """Save the form. If the person has changed since it was shown, save nothing and show the differences."""
+    (client, tag), sent = _read(session, org_id, client_id), guard.form()
+    given = _typed(client, sent)
+    if sent.get("tag") != tag and (found := settings.conflicts(_values(client), given)):
+        return _page(session, org_id, client, tag, given, conflicts=found)
+    try:
+        _save(session, client, _change(client, given, sent, session), tag)
+    except errors.ApiError as error:
+        return _page(session, org_id, client, tag, given, error=error)
+    return _to_organisation(session, org_id)
+
+
+def _read(session: Session, org_id: str, client_id: str) -> tuple[Document, str]:
+    """A person of the organisation with the entity tag. Raises Forbidden, and NotFound for one of another."""
+    settings.require_organisation(session, org_id)
+    client, tag = calls.read(_PATH, client_id=client_id)
+    if client.get("orgId") != org_id:
+        raise errors.NotFound.of("client")
+    return client, tag
+
+
+def _save(session: Session, client: Document, change: Document, tag: str) -> None:
+    """Change a client whose entity tag was read with it, by the rule for every change of a person."""
+
+    def run() -> None:
+        rights.require(session, client["orgId"], client, {**client, **change})
+        calls.send("POST", _PATH, change, tag, client_id=client["ID"])
+
+    committed(run)
+    sessions.clear_cache()
+
+
+def _to_organisation(session: Session, org_id: str) -> Response:
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved=true")
+
+
+def _values(client: Document) -> dict[str, Any]:
+    """The values of the fields for a client. The password is never shown."""
+    allowed = client.get(_ACCESS)
+    opened = {f"{_ACCESS}.{page}": "on" if allowed is None or page in allowed else "" for page in pages.OPENED}
+    notify = {_NOTIFY: "on" if preferences.by_email(client) else ""}
+    return {**fields.values([*_fields(client).fields, *_RIGHTS], client), **opened, **notify}
+
+
+def _fields(client: Document) -> fields.Fitting:
+    return fields.fitting(_FIELDS, client, settings.MAX_FORM_BYTES)
+
+
+def _typed(client: Document, sent: dict[str, str]) -> dict[str, Any]:
+    flags = (_NOTIFY, *(f"{_ACCESS}.{page}" for page in pages.OPENED))
+    return {
+        **fields.typed([*_fields(client).fields, *_RIGHTS], sent),
+        **{name: "on" if sent.get(name) else "" for name in flags},
+    }
+
+
+def _change(client: Document, given: dict[str, Any], sent: dict[str, str], session: Session) -> Document:
+    """What to send to the API. Raises Invalid."""
+    changed = fields.change(_fields(client).fields, client, given)
+    if given[_NOTIFY] != _values(client)[_NOTIFY]:
+        changed |= settings.NOTIFICATIONS[given[_NOTIFY]]
+    if password := sent.get(_PASSWORD):
+        changed[_PASSWORD] = password
+    if not _is_own(session, client):
+        changed |= {**fields.change(_RIGHTS, client, given), **_access(session, client, given)}
+    return changed
+
+
+def _access(session: Session, client: Document, given: dict[str, Any]) -> Document:
+    """The change of the pages that a client opens.
+
+    Without the member, a client opens all pages, later ones too. Only who does so gives that.
+    """
+    if all(given[f"{_ACCESS}.{page}"] == _values(client)[f"{_ACCESS}.{page}"] for page in pages.OPENED) and client:
+        return {}
+    allowed = [page for page in pages.OPENED if given[f"{_ACCESS}.{page}"]]
+    others = [page for page in client.get(_ACCESS) or () if page not in pages.OPENED]
+    is_all = len(allowed) == len(pages.OPENED) and not others and session.client.get(_ACCESS) is None
+    return {_ACCESS: None if is_all else [*allowed, *others]}
+
+
+def _is_own(session: Session, client: Document) -> bool:
+    return session.client_id is not None and client.get("ID") == session.client_id
+
+
+def _issues(session: Session, error: errors.ApiError | None) -> dict[str, str]:
+    is_taken = isinstance(error, clients.EmailTaken)
+    return {"email": guard.texts(session)("wrong.email")} if is_taken else dict(guard.rules(session, error))
+
+
+def _page(
+    session: Session,
+    org_id: str,
+    client: Document,
+    tag: str,
+    given: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    return guard.form_page(
+        session,
+        "client.html",
+        "/settings",
+        error,
+        conflicts,
+        _issues(session, error),
+        org_id=org_id,
+        client=client,
+        is_own=_is_own(session, client),
+        may_change=_is_own(session, client) or rights.covers(session, client or rights.NEW),
+        tag=tag,
+        given=given,
+        left_out=_fields(client).left_out,
+        problem=recipients.problem(session.workspace_id, client["ID"], client) if client else None,
+    )

@@ -1,0 +1,125 @@
+"""Periods that a person chooses on a page: the last days, or from one date to another, in a time zone."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import date, datetime, timedelta, timezone, tzinfo
+from typing import Any
+
+from chalicelib import clock, errors
+from chalicelib.analytics import asked, hours, series
+from chalicelib.analytics.hours import Hour
+from chalicelib.extensions.console import template_filters
+from chalicelib.http import current_request
+
+LAST_DAYS = (7, 30, 90)
+# Entries of each chart, and rows of the table behind it.
+MAX_INTERVALS = 400
+# What a person most likely wants; the field takes the name of any other zone.
+ZONES = (
+    "UTC", "Europe/Amsterdam", "Europe/London", "Europe/Berlin", "Europe/Istanbul", "Africa/Johannesburg", "Asia/Dubai",
+    "Asia/Kolkata", "Asia/Singapore", "Asia/Tokyo", "Australia/Sydney", "America/Sao_Paulo", "America/New_York",
+    "America/Chicago", "America/Denver", "America/Los_Angeles",
+)  # fmt: skip
+_DEFAULT_DAYS = 30
+
+
+class Problem(errors.Invalid):
+    """A field of a form is wrong; `field` says which, and has the text `wrong.` and its name."""
+
+    def __init__(self, field: str) -> None:
+        super().__init__(f"The field {field} is wrong.")
+        self.field = field
+
+
+def requested() -> asked.Asked:
+    """The period, interval and dimension that the query of a page asks for. Raises Problem."""
+    try:
+        zone = asked.requested_zone()
+    except errors.Invalid as error:
+        raise Problem("tz") from error
+    interval, by = current_request.query_value("interval") or "day", current_request.query_value("by") or None
+    if interval not in series.INTERVALS or by not in (None, *hours.DIMENSIONS):
+        raise Problem("interval")
+    period = _period(zone)
+    if len([*period.intervals(interval)]) > MAX_INTERVALS:
+        raise Problem("interval")
+    return asked.Asked(period, period.before(), interval, by)
+
+
+def requested_bounds() -> tuple[int | None, int | None]:
+    """The days of UTC from `from` to `to` of the query, in Unix seconds; None for an empty one. Raises Problem."""
+    first, last = _date("from"), _date("to")
+    if first and last and first > last:
+        raise Problem("from")
+    since = _midnight(first, timezone.utc) if first else None
+    return since, _midnight(last + timedelta(days=1), timezone.utc) if last else None
+
+
+def labelled(
+    entries: Sequence[dict[str, Any]], interval: str, zone: tzinfo, t: Callable[[str], str]
+) -> list[dict[str, Any]]:
+    """The entries of a series with a `label` each, such as 24 Oct, and 0 for an average without conversations."""
+    labels = (_label(entry["from"], interval, zone, t) for entry in entries)
+    return [{"averageSeconds": 0, **entry, "label": label} for entry, label in zip(entries, labels, strict=True)]
+
+
+def comparable(found: Iterable[Hour], period: series.Period, before: series.Period) -> list[Hour]:
+    """The hours without those of the period before that come later in it than now comes in the period.
+
+    So the totals of a period with an unfinished day are compared with as much of the period before.
+    """
+    end = before.end - max(0, period.end - clock.seconds())
+    return [hour for hour in found if hour.start < end or hour.start >= period.start]
+
+
+def drawn(entries: Sequence[dict[str, Any]], end: int) -> int:
+    """How many entries of a series that ends at `end` a chart draws: one that is not over would look like a drop.
+
+    All of them if fewer than two are over, which make no line.
+    """
+    now = clock.seconds()
+    over = sum(following <= now for following in [*(entry["from"] for entry in entries[1:]), end])
+    return over if over > 1 else len(entries)
+
+
+def _period(zone: tzinfo) -> series.Period:
+    first, last = _date("from"), _date("to")
+    if first is None and last is None:
+        last = datetime.fromtimestamp(clock.seconds(), zone).date()
+        first = last - timedelta(days=_days() - 1)
+    if first is None or last is None or not timedelta() <= last - first < timedelta(days=asked.MAX_DAYS):
+        raise Problem("from")
+    start, end = _midnight(first, zone), _midnight(last + timedelta(days=1), zone)
+    return series.Period.covering(start, end, zone)
+
+
+def _days() -> int:
+    days = current_request.query_value("days") or str(_DEFAULT_DAYS)
+    if days not in map(str, LAST_DAYS):
+        raise Problem("days")
+    return int(days)
+
+
+def _date(name: str) -> date | None:
+    text = current_request.query_value(name)
+    if not text:
+        return None
+    try:
+        found = date.fromisoformat(text)
+    except ValueError as error:
+        raise Problem(name) from error
+    if not 1971 <= found.year <= 2999:
+        raise Problem(name)
+    return found
+
+
+def _midnight(day: date, zone: tzinfo) -> int:
+    return int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+
+
+def _label(seconds: int, interval: str, zone: tzinfo, t: Callable[[str], str]) -> str:
+    if interval == "hour":
+        local = datetime.fromtimestamp(seconds, zone)
+        return f"{local.day} {template_filters.month(local.month, t)} {local:%H:%M}"
+    day = series.day_of(seconds, zone)
+    month = template_filters.month(day.month, t)
+    return f"{month} {day.year}" if interval == "month" else f"{day.day} {month}"

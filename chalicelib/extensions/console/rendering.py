@@ -1,0 +1,108 @@
+"""Templates and texts in the person's language, for pages and mails.
+
+Jinja2 and the templates are loaded when the first one is asked for, so requests to the API do not pay for them.
+"""
+
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from chalicelib.extensions.console import template_filters
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_FOLDER = Path(__file__).parent
+SOURCES, COMPILED = "templates", "compiled"
+LANGUAGES = ("en", "nl")
+_HASH_LENGTH = 12
+_RULE = "rule."
+# A longer one names something that a person sent. Patterns take very long with some texts of 100 KB.
+_MAX_RULE = 2_000
+
+
+@cache
+def texts(language: str) -> "Texts":
+    """The texts of a language."""
+    return Texts(json.loads((_FOLDER / "texts" / f"{language}.json").read_text(encoding="utf-8")))
+
+
+class Texts:
+    """Texts by their key. `t("shown", count=5)` is the text of a key, with its placeholders filled in."""
+
+    def __init__(self, by_key: dict[str, str]) -> None:
+        self._by_key = by_key
+
+    def __call__(self, key: str, **values: Any) -> str:
+        """The text of a key."""
+        return self._by_key[key].format(**values)
+
+    def of_status(self, status: int) -> str:
+        """What went wrong, by the status of the answer."""
+        return self._by_key.get(f"error.{status}", self._by_key["error.other"])
+
+    def named(self, group: str, key: str) -> str:
+        """The text of a key that a record has, such as a state; the key itself if there is no text for it."""
+        return self._by_key.get(f"{group}.{key}", key)
+
+    def of_rule(self, rule: str) -> str:
+        """A rule of the API, which says it in English; unchanged if there is no text for it."""
+        for key, pattern in _rules() if len(rule) <= _MAX_RULE else ():
+            if found := pattern.fullmatch(rule):
+                return self(key, **found.groupdict())
+        return rule
+
+
+@cache
+def _rules() -> list[tuple[str, re.Pattern[str]]]:
+    """The keys of the rules of the API that have texts, and what recognises them in English."""
+    english = texts(LANGUAGES[0])._by_key
+    return [(key, _pattern(text)) for key, text in english.items() if key.startswith(_RULE)]
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>.+)", re.escape(text)))
+
+
+def language_of(organisation: dict[str, Any]) -> str:
+    """The language of an organisation's people, by default English."""
+    wanted = organisation.get("preferredLanguage")
+    return wanted if wanted in LANGUAGES else LANGUAGES[0]
+
+
+def accepted(header: str) -> str:
+    """The first language of an `Accept-Language` header that there are texts in, by default English."""
+    wanted = (one.strip().partition(";")[0].partition("-")[0].lower() for one in header.split(","))
+    return next((one for one in wanted if one in LANGUAGES), LANGUAGES[0])
+
+
+@cache
+def environment() -> "Environment":
+    """The templates: those that the deployment package has compiled, otherwise their sources."""
+    from jinja2 import ChoiceLoader, Environment, FileSystemLoader, ModuleLoader, StrictUndefined
+
+    made = Environment(
+        loader=ChoiceLoader([ModuleLoader(_FOLDER / COMPILED), FileSystemLoader(_FOLDER / SOURCES)]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    made.filters.update(template_filters.FILTERS)
+    made.globals["assets"] = {file.name: hashed(file, text) for file, text in assets().items()}
+    return made
+
+
+@cache
+def assets() -> dict[Path, str]:
+    """The files that pages link to, with their content."""
+    return {file: file.read_text(encoding="utf-8") for file in sorted((_FOLDER / "assets").iterdir())}
+
+
+def hashed(file: Path, text: str) -> str:
+    """The name of a file that changes with its content."""
+    return f"{file.stem}.{hashlib.sha256(text.encode()).hexdigest()[:_HASH_LENGTH]}{file.suffix}"

@@ -1,0 +1,109 @@
+"""The routes of the console, and the view behind each: a function of a module of this package.
+
+A view is imported when its page is asked for. What serves the API or a stream imports nothing of the console but this,
+and the entry point of notifications.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from chalice.app import Blueprint, Request, Response
+
+from chalicelib.http import current_request
+
+routes = Blueprint(__name__)
+
+_FORM = ["application/x-www-form-urlencoded"]
+# What a mail program sends (RFC 8058). The service reads nothing of it.
+_ONE_CLICK = [*_FORM, "multipart/form-data"]
+_AGENT = "/agents/{agent_id}"
+_CONVERSATION = "/convos/{agent_id}/{convo_id}"
+_ORGANISATION = "/settings/orgs/{org_id}"
+_WEBHOOK = "/settings/webhooks/{webhook_id}"
+_UNSUBSCRIBE = "/unsubscribe/{token}"
+
+_ENTRANCE = {"/console": "sign_in.read_entrance", "/console/assets/{name}": "sign_in.read_asset"}
+_PAGES = {
+    "": "sign_in.read_sign_in",
+    "/overview": "overview.read_overview",
+    "/convos": "conversations.list_conversations",
+    _CONVERSATION: "conversations.read_conversation",
+    f"{_CONVERSATION}/live": "conversations.read_live",
+    f"{_CONVERSATION}/text": "full_texts.read_conversation",
+    "/analytics": "analytics.read_analytics",
+    "/analytics.csv": "analytics.download",
+    "/leads": "leads.list_leads",
+    "/leads.csv": "leads.download",
+    "/leads/{agent_id}/{lead_id}/text": "full_texts.read_lead",
+    "/agents": "agents.list_agents",
+    _AGENT: "agents.read_agent",
+    f"{_AGENT}/text": "full_texts.read_agent",
+    f"{_AGENT}/versions": "versions.list_versions",
+    f"{_AGENT}/versions/{{number}}": "versions.read_version",
+    f"{_AGENT}/versions/{{number}}/text": "full_texts.read_version",
+    "/settings": "operators.read_settings",
+    _ORGANISATION: "settings.read_organisation",
+    f"{_ORGANISATION}/text": "full_texts.read_organisation",
+    f"{_ORGANISATION}/new-client": "people.read_new_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "people.read_client",
+    f"{_ORGANISATION}/clients/{{client_id}}/text": "full_texts.read_client",
+    _WEBHOOK: "operators.read_webhook",
+    "/account": "settings.read_account",
+    _UNSUBSCRIBE: "unsubscribe.read_unsubscribe",
+}
+_FORMS = {
+    "": "sign_in.sign_in",
+    "/sign-out": "sign_in.sign_out",
+    _CONVERSATION: "conversations.act",
+    _AGENT: "agents.save_agent",
+    f"{_AGENT}/tools/{{tool_id}}": "agents.test_tool",
+    f"{_AGENT}/versions/{{number}}": "versions.restore_version",
+    _ORGANISATION: "settings.save_organisation",
+    f"{_ORGANISATION}/new-client": "people.create_client",
+    f"{_ORGANISATION}/clients/{{client_id}}": "people.save_client",
+    "/settings/tokens": "operators.issue_token",
+    "/settings/tokens/{token_id}": "operators.revoke_token",
+    f"{_WEBHOOK}/deliveries/{{delivery_id}}": "operators.redeliver",
+    "/account": "settings.save_account",
+}
+
+
+def show_errors(request: Request, get_response: Callable[[Request], Response]) -> Response:
+    """Middleware around the envelope: under `/console`, its errors are pages."""
+    response = get_response(request)
+    is_page = str(response.headers.get("Content-Type")).startswith("text/html")
+    if response.status_code < 400 or is_page or not f"{request.path}/".startswith("/console/"):
+        return response
+    pages: Any = import_module("chalicelib.extensions.console.pages")
+    with current_request.request_context(request):
+        language, status = pages.browser_language(), response.status_code
+        # The message is for programs: it may ask for JSON.
+        message = pages.texts(language).of_status(status)
+        shown: Response = pages.page("error.html", language, status, session=None, message=message)
+        return shown
+
+
+def _view(name: str) -> Callable[..., Response]:
+    module, function = name.split(".")
+
+    def run(**values: Any) -> Response:
+        answer: Response = getattr(import_module(f"chalicelib.extensions.console.{module}"), function)(**values)
+        return answer
+
+    return run
+
+
+def _register() -> None:
+    in_workspace = "/console/{workspace}"
+    pages = {**_ENTRANCE, **{f"{in_workspace}{path}": name for path, name in _PAGES.items()}}
+    forms = {"/console": "sign_in.enter", **{f"{in_workspace}{path}": name for path, name in _FORMS.items()}}
+    for path, name in pages.items():
+        routes.route(path, methods=["GET"], name=name)(_view(name))
+    for path, name in forms.items():
+        routes.route(path, methods=["POST"], content_types=_FORM, name=name)(_view(name))
+    stop = "unsubscribe.unsubscribe"
+    routes.route(f"{in_workspace}{_UNSUBSCRIBE}", methods=["POST"], content_types=_ONE_CLICK, name=stop)(_view(stop))
+
+
+_register()

@@ -1,0 +1,237 @@
+"""The session of a request's cookie, with the current client and organisation.
+
+Each process caches sessions for 30 seconds, as `http.auth` does credentials. After that, a session whose client was
+deleted or has another email or password, or whose workspace key has ended, opens nothing.
+"""
+
+import hmac
+from collections.abc import Mapping
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any, NamedTuple
+
+from chalice.app import Request
+
+from chalicelib import clock, errors, storage
+from chalicelib.clients import store as clients
+from chalicelib.credentials import store, tokens
+from chalicelib.credentials.store import CredentialRow, Issued
+from chalicelib.extensions.console import session_store
+from chalicelib.extensions.console.pages import OPENED
+from chalicelib.extensions.console.template_filters import called
+from chalicelib.http import auth
+from chalicelib.ids import IDENTIFIER
+from chalicelib.organisations import store as organisations
+from chalicelib.storage import Document, keyring
+from chalicelib.workspaces import store as workspaces
+
+COOKIE = "__Secure-cams"
+ACCOUNT = "/account"
+_ALWAYS = (ACCOUNT, "/sign-out")
+_CACHE_SIZE = 1_000
+
+
+class WrongSignIn(errors.ApiError):
+    """The email, the password or the key is wrong."""
+
+    STATUS_CODE = 401
+    code = "WRONG_SIGN_IN"
+    sentence = "The email or the password is wrong."
+
+
+class Session(NamedTuple):
+    """A signed-in person. An operator (a workspace key) has neither client nor organisation."""
+
+    row: CredentialRow
+    token: str
+    client: Document
+    organisation: Document
+
+    @property
+    def workspace_id(self) -> str:
+        """The workspace."""
+        return str(self.row.workspace)
+
+    @property
+    def client_id(self) -> str | None:
+        """The client's id, None for an operator."""
+        return self.row.client_id
+
+    @property
+    def name(self) -> str:
+        """How the person is called on the pages."""
+        return called(self.client, "name", "email") or self.row.name
+
+    @property
+    def agent_ids(self) -> list[str] | None:
+        """The agents whose records the person sees, None for all of the workspace. Invalid ids are left out."""
+        ids = dict.fromkeys(self.organisation.get("widgetIDs") or ())
+        return None if self.client_id is None else [one for one in ids if IDENTIFIER.fullmatch(one)]
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether the person administers the organisation, or is an operator."""
+        return self.client_id is None or bool(self.client.get("isOrgAdmin"))
+
+    def may_open(self, page: str) -> bool:
+        """Whether the person may open a page, such as `/overview`: `canAccess` lists them, all without the member."""
+        pages = self.client.get("canAccess")
+        return pages is None or page in pages or page in _ALWAYS
+
+    @property
+    def pages(self) -> list[str]:
+        """The pages of the person's navigation."""
+        return [one for one in OPENED if self.may_open(one) and (one != "/settings" or self.is_admin)]
+
+    @property
+    def first_page(self) -> str:
+        """Where the person arrives: the first page of the navigation, without any their account."""
+        return next(iter(self.pages), ACCOUNT)
+
+    def form_token(self) -> str:
+        """What each form of the session carries."""
+        return session_store.form_token(self.token)
+
+    def caller(self) -> auth.Caller:
+        """The caller as which the console uses the operations of the API: without secrets."""
+        one = self.row
+        return auth.Caller(
+            workspace_id=self.workspace_id,
+            kind=tokens.SESSION,
+            credential_id=one.credential_id,
+            agent_id=None,
+            scopes=frozenset(),
+            token_hash=one.token_hash,
+            ends_at=one.ends_at,
+            conversation=None,
+            agent_created=None,
+            conversation_created=None,
+            name=one.name,
+        )
+
+
+_cache: dict[str, tuple[int, Session]] = {}  # by token hash: when it was read, in Unix milliseconds
+
+
+def current(request: Request, workspace_id: str) -> Session | None:
+    """The session of the request's cookie, None if there is none for this workspace that still opens anything."""
+    token = _cookie(request)
+    if tokens.kind(token) != tokens.SESSION:
+        return None
+    token_hash, now = tokens.fingerprint(token), clock.milliseconds()
+    since, found = _cache.get(token_hash, (0, None))
+    if found is None or not 0 <= now - since < auth.CACHE_SECONDS * 1000 or not found.row.is_active:
+        found = _read(token_hash, token)
+        if len(_cache) >= _CACHE_SIZE:
+            _cache.clear()
+        if found is not None:
+            _cache[token_hash] = now, found
+    return found if found and found.workspace_id == workspace_id else None
+
+
+def sign_in(workspace_id: str, fields: Mapping[str, str], address: str) -> Issued:
+    """Store a session for the form's credentials: a workspace `key`, or the `email` and `password` of a client.
+
+    `address` is the browser's. Raises WrongSignIn, TooManyAttempts and WorkspaceSuspended. In a workspace that does not
+    exist, nothing is written.
+    """
+    network, email = _network(address), fields.get("email", "")
+    failures, workspace, claim = storage.find_many(
+        [session_store.failures_key(network), workspaces.key(workspace_id), clients.email_key(workspace_id, email)]
+    )
+    session_store.check_failures(failures)
+    if workspace is None:
+        raise WrongSignIn()
+    try:
+        if "key" in fields:
+            session_store.count_key_attempt(workspace_id, network)
+            issued = _sign_in_with_key(workspace_id, fields["key"])
+        else:
+            session_store.count_attempt(workspace_id, email, network)
+            issued = _sign_in_client(workspace_id, claim, fields.get("password", ""))
+    except WrongSignIn:
+        session_store.count_failure(network)
+        raise
+    with storage.unit_of_work():
+        session_store.require_few_failures(network)
+        workspaces.stage_active(workspace_id)
+        store.stage(issued)
+    return issued
+
+
+def _sign_in_client(workspace_id: str, claim: clients.EmailRow | None, password: str) -> Issued:
+    """Return a session of the client, not stored yet. Raises WrongSignIn.
+
+    An unknown email makes the same requests as a known one, except for a client that an older data key encrypts: the
+    first use of that key in a process reads and decrypts it. A client above 4 KB costs more read units.
+    """
+    keyring.current()  # before the branch: an unknown email has no document that would load the key
+    row = clients.find_owner(workspace_id, claim)
+    document = row.open() if row else {}
+    expected = document.get("dashboardPassword") or ""
+    # Digests have the same length whatever the password, so the comparison takes the same time.
+    is_right = hmac.compare_digest(tokens.fingerprint(password), tokens.fingerprint(expected))
+    if row is None or not expected or not is_right:
+        raise WrongSignIn()
+    return session_store.of_client(workspace_id, row.client_id, _sign_in_data(row, document))
+
+
+def _sign_in_with_key(workspace_id: str, key: str) -> Issued:
+    row = store.find_active(tokens.fingerprint(key)) if tokens.kind(key) == tokens.WORKSPACE else None
+    if row is None or row.workspace != workspace_id:
+        raise WrongSignIn("The workspace key is wrong.")
+    return session_store.of_key(row)
+
+
+def sign_out(session: Session) -> None:
+    """End a session. Other processes accept it for up to 30 seconds more."""
+    _cache.pop(session.row.token_hash, None)
+    store.revoke(session.row)
+
+
+def clear_cache() -> None:
+    """Forget all cached sessions."""
+    _cache.clear()
+
+
+def _read(token_hash: str, token: str) -> Session | None:
+    row = store.find_active(token_hash)
+    if row is None or row.kind != tokens.SESSION or row.suspended:
+        return None
+    if row.client_id is None:
+        issuer: Any = store.find_active(row.issuer or "")
+        is_valid = issuer and issuer.credential_id == row.issuer_id and not issuer.suspended
+        return Session(row, token, {}, {}) if is_valid else None
+    client = clients.find(row.workspace, row.client_id)
+    document = client.open() if client else {}
+    if client is None or not hmac.compare_digest(
+        session_store.proof(token, _sign_in_data(client, document)), row.proof or ""
+    ):
+        return None
+    org_id = document.get("orgId") or ""  # any text: one that is no identifier is no key
+    organisation = organisations.find(row.workspace, org_id) if IDENTIFIER.fullmatch(org_id) else None
+    return Session(row, token, document, organisation.open() if organisation else {})
+
+
+def _sign_in_data(row: clients.ClientRow, document: Document) -> list[str | None]:
+    """What ends the sessions of a client when it changes. A client that was deleted and created again is another."""
+    return [row.created, document.get("email"), document.get("dashboardPassword")]
+
+
+def _network(address: str) -> str:
+    """The address of a household: an IPv6 customer has a whole /64."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if isinstance(found, IPv4Address):
+        return str(found)
+    return str(found.ipv4_mapped or IPv6Address(int(found) >> 64 << 64))
+
+
+def _cookie(request: Request) -> str:
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""

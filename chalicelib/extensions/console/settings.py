@@ -1,0 +1,163 @@
+"""Settings: the organisations, and each person's own notifications.
+
+The operations of organisations and clients take the workspace key, so the rights of an administrator are checked here,
+before each of them: only records of their own organisation, and only the members of their forms.
+"""
+
+from typing import Any
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import calls, differences, fields, guard, pages, sessions
+from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.fields import FLAG, LINES, TEXT, Field
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.notifications import preferences, recipients
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_PATH, _CLIENT = "/v2/orgs/{org_id}", "/v2/clients/{client_id}"
+_FIELDS = (
+    Field("name", TEXT), Field("squarePhotoURL", TEXT), Field("preferredLanguage", TEXT), Field("dashboardLayout", TEXT)
+)  # fmt: skip
+_OF_OPERATORS = (Field("widgetIDs", LINES), Field("canSelfEdit", FLAG), Field("disallowAnyTags", FLAG))
+LAYOUTS = ("vertical", "horizontal")
+# Of the fields of a form as HTML, which conflicts show once more.
+MAX_FORM_BYTES = 150_000
+_THROUGH = "email"
+# The change of a client by what its field has: a mail when a conversation waits for a person, or none.
+NOTIFICATIONS: dict[str, Document] = {
+    "on": {"notificationsSettings": {"notifyThrough": _THROUGH, "notifyIf": "all"}},
+    "": {"notificationsSettings": {"notifyThrough": None, "notifyIf": None}},
+}
+
+
+def require_organisation(session: Session, org_id: str) -> None:
+    """Raise Forbidden unless the person is an administrator, and NotFound unless of this organisation."""
+    if not session.is_admin:
+        raise errors.Forbidden("Only administrators of the organisation open this page.")
+    if session.client_id is not None and session.client.get("orgId") != org_id:
+        raise errors.NotFound.of("organisation")
+
+
+def conflicts(before: dict[str, Any], given: dict[str, Any]) -> differences.Differences:
+    """The changes that saving the form would make to the record as it is now stored."""
+    return differences.between({name: value for name, value in before.items() if name in given}, given)
+
+
+@signed_in("/settings")
+def read_organisation(session: Session, org_id: str) -> Response:
+    """Show the form of an organisation, and its people."""
+    require_organisation(session, org_id)
+    organisation, tag = calls.read(_PATH, org_id=org_id)
+    return _page(session, organisation, tag, fields.values(_fields(session, organisation).fields, organisation))
+
+
+@signed_in("/settings")
+def save_organisation(session: Session, org_id: str) -> Response:
+    """Save the form. If the organisation has changed since it was shown, save nothing and show the differences."""
+    require_organisation(session, org_id)
+    organisation, tag = calls.read(_PATH, org_id=org_id)
+    if not _may_edit(session, organisation):
+        raise errors.Forbidden("Your organisation is changed by the operator of the service.")
+    sent, own = guard.form(), _fields(session, organisation).fields
+    given = fields.typed(own, sent)
+    if sent.get("tag") != tag and (found := conflicts(fields.values(own, organisation), given)):
+        return _page(session, organisation, tag, given, conflicts=found)
+    try:
+        answer = _save(org_id, organisation, fields.change(own, organisation, given), tag)
+    except errors.ApiError as error:
+        return _page(session, organisation, tag, given, error=error)
+    # What the API warns of: agents that do not exist, or not yet.
+    saved = "unknown_agents" if answer.get("warnings") else "saved"
+    return pages.redirect(f"/{session.workspace_id}/settings/orgs/{org_id}?saved={saved}")
+
+
+@signed_in(sessions.ACCOUNT)
+def read_account(session: Session) -> Response:
+    """Show the person's own notification settings."""
+    client_id, client = session.client_id, session.client
+    return guard.page(
+        session,
+        "account.html",
+        sessions.ACCOUNT,
+        is_notified=preferences.by_email(client),
+        problem=recipients.problem(session.workspace_id, client_id, client) if client_id else None,
+        saved=current_request.query_value("saved"),
+    )
+
+
+@signed_in(sessions.ACCOUNT)
+def save_account(session: Session) -> Response:
+    """Save the person's own notification settings, and nothing else."""
+    if session.client_id is None:
+        raise errors.Forbidden("A workspace key gets no mails.")
+    client_id, wanted = session.client_id, "on" if guard.form().get("notify") else ""
+    client, _ = calls.read(_CLIENT, client_id=client_id)
+    # A setting that the console does not know stays, unless the person changes it.
+    if preferences.by_email(client) != bool(wanted):
+        # Any version, but not a client that has been deleted: the operation would create it.
+        committed(lambda: calls.send("POST", _CLIENT, NOTIFICATIONS[wanted], "*", client_id=client_id))
+    sessions.clear_cache()
+    return pages.redirect(f"/{session.workspace_id}{sessions.ACCOUNT}?saved=true")
+
+
+def _fields(session: Session, organisation: Document) -> fields.Fitting:
+    """The members that the person may change. An administrator who chose the agents could open those of others."""
+    own = _FIELDS + _OF_OPERATORS if session.client_id is None else _FIELDS
+    return fields.fitting(own, organisation, MAX_FORM_BYTES)
+
+
+def _may_edit(session: Session, organisation: Document) -> bool:
+    return session.client_id is None or bool(organisation.get("canSelfEdit"))
+
+
+def _save(org_id: str, organisation: Document, change: Document, tag: str) -> Any:
+    """The answer of the API."""
+    body = {"name": organisation["name"], **change}
+    answer = committed(lambda: calls.send("POST", _PATH, body, tag, org_id=org_id))
+    sessions.clear_cache()
+    return answer
+
+
+def _choices(language: str, organisation: Document) -> dict[str, list[tuple[str, str]]]:
+    """The options of the fields with a choice; a stored value that the console does not know stays one."""
+    t, found = pages.texts(language), {}
+    for name, group, known in (
+        ("preferredLanguage", "language", pages.LANGUAGES),
+        ("dashboardLayout", "layout", LAYOUTS),
+    ):
+        stored = organisation.get(name)
+        others = [stored] if stored and stored not in known else []
+        found[name] = [("", t("default")), *((one, t.named(group, one)) for one in (*known, *others))]
+    return found
+
+
+def _page(
+    session: Session,
+    organisation: Document,
+    tag: str,
+    given: dict[str, Any],
+    error: errors.ApiError | None = None,
+    conflicts: Any = (),
+) -> Response:
+    query = {"limit": 100, "cursor": current_request.query_value("cursor")}
+    people = calls.get("/v3/orgs/{org_id}/clients", query, org_id=organisation["ID"])
+    return guard.form_page(
+        session,
+        "organisation.html",
+        "/settings",
+        error,
+        conflicts,
+        organisation=organisation,
+        may_edit=_may_edit(session, organisation),
+        tag=tag,
+        given=given,
+        left_out=_fields(session, organisation).left_out,
+        choices=_choices(guard.language_of(session), organisation),
+        people=people["data"],
+        following=people.get("nextCursor"),
+        saved=current_request.query_value("saved"),
+    )

@@ -1,0 +1,74 @@
+"""What needs no session: the sign-in, the way out, and the files that pages link to."""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import guard, pages, session_store, sessions
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request, parameters
+
+
+def read_entrance() -> Response:
+    """Ask which workspace to sign in to."""
+    return pages.page("entrance.html", guard.language_of(None), session=None, message=None)
+
+
+def enter() -> Response:
+    """Lead to the sign-in of a workspace."""
+    return guard.with_error_page(lambda: pages.redirect(f"/{_workspace()}"), guard.language_of(None))
+
+
+def read_sign_in(workspace: str) -> Response:
+    """Ask for an email and a password, or a workspace key; redirect a signed-in person to their first page."""
+    if session := sessions.current(current_request.request(), workspace):
+        return pages.redirect(f"/{workspace}{session.first_page}")
+    return _sign_in_page(workspace)
+
+
+def sign_in(workspace: str) -> Response:
+    """Sign in; wrong attempts are counted."""
+    return guard.with_error_page(lambda: _sign_in(workspace), guard.language_of(None))
+
+
+@signed_in("/sign-out")
+def sign_out(session: Session) -> Response:
+    """End the session."""
+    sessions.sign_out(session)
+    return pages.redirect(f"/{session.workspace_id}", _cookie(session.workspace_id, "", 0))
+
+
+def read_asset(name: str) -> Response:
+    """Read a file that pages link to."""
+    return guard.with_error_page(lambda: pages.asset(name), guard.language_of(None))
+
+
+def _sign_in(workspace: str) -> Response:
+    if guard.is_from_other_site():
+        return _sign_in_page(workspace, errors.Forbidden("Open the sign-in itself, then try again."))
+    # The gateway's own reading of the connection. A caller writes headers such as `X-Forwarded-For` at will.
+    fields, address = guard.form(), current_request.request().context.get("identity", {}).get("sourceIp", "")
+    try:
+        issued = sessions.sign_in(workspace, fields, address)
+    except (sessions.WrongSignIn, session_store.TooManyAttempts) as error:
+        return _sign_in_page(workspace, error)
+    # From there, whoever may open no overview is led to the first page that they may.
+    return pages.redirect(f"/{workspace}", _cookie(workspace, issued.token, session_store.LIFETIME))
+
+
+def _sign_in_page(workspace: str, error: errors.ApiError | None = None) -> Response:
+    language, status = guard.language_of(None), error.STATUS_CODE if error else 200
+    message = guard.sentence(error, language) if error else None
+    response = pages.page("sign_in.html", language, status, session=None, workspace=workspace, message=message)
+    if isinstance(error, session_store.TooManyAttempts):
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response
+
+
+def _workspace() -> str:
+    return parameters.identifier("workspace", guard.form().get("workspace", "").strip())
+
+
+def _cookie(workspace: str, token: str, seconds: int) -> str:
+    rights = f"Path={pages.root()}/{workspace}; Max-Age={seconds}; HttpOnly; Secure; SameSite=Strict"
+    return f"{sessions.COOKIE}={token}; {rights}"

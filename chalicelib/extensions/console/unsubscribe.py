@@ -1,0 +1,52 @@
+"""The page behind the link in a mail that ends mails. It needs no session: the link has a sealed token."""
+
+from chalice.app import Response
+
+from chalicelib import storage
+from chalicelib.clients import store as clients
+from chalicelib.extensions.console import guard, pages, rendering, sessions, settings
+from chalicelib.extensions.console.calls import committed
+from chalicelib.extensions.console.notifications import preferences, recipients, unsubscribe_token
+
+_AUTHOR = "unsubscribe link"
+
+
+def read_unsubscribe(workspace: str, token: str) -> Response:
+    """Ask whether to end the mails. Programs that check links follow them, so this changes nothing."""
+
+    def ask() -> Response:
+        client_id = unsubscribe_token.client_of(workspace, token)
+        return _page(workspace, _language_of(workspace, client_id), False)
+
+    return guard.with_error_page(ask, guard.language_of(None))
+
+
+def unsubscribe(workspace: str, token: str) -> Response:
+    """End the mails to the client of the token."""
+
+    def end() -> Response:
+        client_id = unsubscribe_token.client_of(workspace, token)
+        language = _language_of(workspace, client_id)
+        with storage.written_by(storage.author_of("client", client_id, _AUTHOR)):
+            committed(lambda: _end_mails(workspace, client_id))
+        sessions.clear_cache()
+        return _page(workspace, language, True)
+
+    return guard.with_error_page(end, guard.language_of(None))
+
+
+def _end_mails(workspace_id: str, client_id: str) -> None:
+    row = clients.find(workspace_id, client_id)
+    document = row.open() if row else {}
+    if row and preferences.by_email(document):
+        clients.save(row, document, {**document, **settings.NOTIFICATIONS[""]})
+
+
+def _language_of(workspace_id: str, client_id: str) -> str:
+    """The language of the mail, or the first one if the client gets no mails."""
+    person = recipients.find(workspace_id, client_id)
+    return rendering.language_of(person.organisation if person else {})
+
+
+def _page(workspace: str, language: str, is_done: bool) -> Response:
+    return pages.page("unsubscribe.html", language, session=None, workspace=workspace, is_done=is_done)

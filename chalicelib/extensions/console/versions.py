@@ -1,0 +1,72 @@
+"""Versions of an agent: the list, what restoring one changes, and the restoration."""
+
+from chalice.app import Response
+
+from chalicelib import errors
+from chalicelib.extensions.console import agent_form, calls, differences, guard, pages, rights
+from chalicelib.extensions.console.calls import committed, query_string
+from chalicelib.extensions.console.guard import signed_in
+from chalicelib.extensions.console.sessions import Session
+from chalicelib.http import current_request
+from chalicelib.storage import Document
+
+_AGENT = "/v3/agents/{agent_id}"
+_VERSIONS = f"{_AGENT}/versions"
+_VERSION = f"{_VERSIONS}/{{number}}"
+_SHOWN = 50
+_NO_TAG = '"none"'  # equals that of no record
+
+
+@signed_in("/agents")
+def list_versions(session: Session, agent_id: str) -> Response:
+    """List the versions of an agent, newest first: who made them, and which members they changed."""
+    agent, _ = calls.read(_AGENT, agent_id=agent_id)
+    wanted = {"limit": _SHOWN, "cursor": current_request.query_value("cursor")}
+    found = calls.get(_VERSIONS, wanted, agent_id=agent_id)
+    following = query_string({"cursor": found["nextCursor"]}) if found.get("nextCursor") else None
+    return guard.page(
+        session,
+        "versions.html",
+        "/agents",
+        agent=agent,
+        found=found["data"],
+        following=following,
+    )
+
+
+@signed_in("/agents")
+def read_version(session: Session, agent_id: str, number: str) -> Response:
+    """Show what restoring a version would change of the agent as it is."""
+    return _page(session, agent_id, number)
+
+
+@signed_in("/agents")
+def restore_version(session: Session, agent_id: str, number: str) -> Response:
+    """Restore a version, if the agent is still as the person has compared it; otherwise show the comparison again."""
+    values, tag = {"agent_id": agent_id, "number": number}, guard.form().get("tag") or _NO_TAG
+    rights.require_limits(session, *_read(agent_id, number)[:2])
+    try:
+        committed(lambda: calls.send("POST", f"{_VERSION}/restore", None, tag, **values))
+    except errors.PreconditionFailed:
+        if _comparison(agent_id, number)["changes"]:  # none if the form was sent twice
+            return _page(session, agent_id, number, status=412)
+    return pages.redirect(f"/{session.workspace_id}/agents/{agent_id}?saved=true")
+
+
+def _page(session: Session, agent_id: str, number: str, status: int = 200) -> Response:
+    compared = _comparison(agent_id, number)  # first, because it refuses what is no number
+    return guard.page(
+        session, "version.html", "/agents", status, number=int(number), is_stale=status == 412, **compared
+    )
+
+
+def _comparison(agent_id: str, number: str) -> Document:
+    """The agent, its entity tag, and what restoring the version would change. Raises NotFound."""
+    agent, version, tag = _read(agent_id, number)
+    return {"agent": agent, "tag": tag, "changes": differences.between(agent, version, agent_form.read_only())}
+
+
+def _read(agent_id: str, number: str) -> tuple[Document, Document, str]:
+    """The agent, the version, and the entity tag of the agent. Raises NotFound."""
+    agent, tag = calls.read(_AGENT, agent_id=agent_id)
+    return agent, calls.get(_VERSION, agent_id=agent_id, number=number)["data"], tag

@@ -1,0 +1,50 @@
+"""An organisation with people who sign in, and get mails."""
+
+import pytest
+
+from chalicelib.extensions.console import sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.notified import Notified, settings
+from tests.prepared import prepared
+
+PASSWORD = "correct horse"
+
+
+@pytest.fixture(autouse=True)
+def forgotten_sessions() -> None:
+    """Each test begins without cached sessions."""
+    sessions.clear_cache()
+
+
+@pytest.fixture
+def workspace_api(workspace: NewWorkspace) -> Api:
+    """The API with the workspace key, with an organisation of one agent and a client."""
+    api = Api(workspace.workspace_key)
+    _, is_old = prepared("organisation", lambda: _create_organisation(api))
+    if is_old:
+        api.get("/v2/orgs/acme")  # a request caches the credential
+    return api
+
+
+def _create_organisation(api: Api) -> None:
+    api.post("/v2/agents/support", {"title": "Support"})
+    api.post("/v2/agents/other", {"title": "Other"})
+    api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": ["support"]})
+    client = {"orgId": "acme", "name": "Bo de Vries", "email": "bo@acme.test", "dashboardPassword": PASSWORD}
+    api.post("/v2/clients/bo", client)
+
+
+@pytest.fixture
+def browser(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """The browser of the client, not signed in."""
+    return Browser(workspace.workspace_id)
+
+
+@pytest.fixture
+def notified(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+    """The functions, with a client who wants mails."""
+    assert workspace_api.post("/v2/clients/bo", settings()).status == 200
+    return Notified(monkeypatch, pass_time)

@@ -1,0 +1,141 @@
+"""Notifications as the cloud runs them: the stream, the queue with its delays, and the mails that SES takes."""
+
+import email
+from collections.abc import Sequence
+from email.message import EmailMessage
+from email.policy import default
+from typing import Any, cast
+
+import pytest
+from moto.ses.models import ses_backends
+
+from chalicelib import clock, queues, storage
+from chalicelib.conversations import functions as tallying
+from chalicelib.conversations import handoff_notices
+from chalicelib.extensions.console.notifications import functions, mail
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.webhooks.pipeline import Record, Stream
+
+SENDER, CONSOLE = "CAMS <notifications@cams.test>", "https://cams.test/prod/console"
+# The address of the client who wants mails.
+BO = "bo@acme.test"
+# The visibility timeout of the queue: when a message of a process that has ended comes again.
+AGAIN_MILLISECONDS = 360_000
+
+
+class Crash(BaseException):
+    """The process ends here."""
+
+
+class Notified:
+    """The function and what is around it. `pass_time` is the only clock; messages wait in order of their time."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
+        patch.setenv("CAMS_MAIL_SENDER", SENDER)
+        patch.setenv("CAMS_CONSOLE_URL", CONSOLE)
+        self.stream, self._pass_time = Stream(), pass_time
+        self.queued: list[tuple[int, str]] = []
+        self.groups: list[str] = []
+        self.failures = 0
+        self.sent_at: list[int] = []
+        send = queues.send
+
+        def capture(queue: str, texts: Sequence[str], group: str, delay_seconds: int = 0) -> None:
+            assert 0 <= delay_seconds <= 900
+            if queue == queues.NOTIFICATIONS:
+                self.queued += [(clock.milliseconds() + delay_seconds * 1000, text) for text in texts]
+                self.groups += [group] * len(texts)
+            else:
+                send(queue, texts, group, delay_seconds)
+
+        patch.setattr(queues, "send", capture)
+        send_mail = mail.send
+
+        def send_and_note(*arguments: Any) -> None:
+            send_mail(*arguments)
+            self.sent_at.append(clock.milliseconds())
+
+        patch.setattr(mail, "send", send_and_note)
+        ses_backends["123456789012"]["eu-west-1"].reset()
+        storage.sdk_client("ses", attempts=1).verify_email_identity(EmailAddress="notifications@cams.test")
+
+    def records(self) -> list[Record]:
+        """The changes of conversations since the last call."""
+        return [
+            one for one in self.stream.read("conversations") if one["dynamodb"]["Keys"]["item"]["S"] == "conversation"
+        ]
+
+    def feed(self, *records: Record) -> None:
+        """Run the function of the stream."""
+        tallying.tally_conversations({"Records": list(records)}, None)
+
+    def run(self, seconds: int) -> None:
+        """Let time pass, and run the function for each message when it is visible."""
+        end = clock.milliseconds() + seconds * 1000
+        while due := sorted(one for one in self.queued if one[0] <= end):
+            at, text = due[0]
+            self.queued.remove(due[0])
+            self._pass_time(max(-(-(at - clock.milliseconds()) // 1000), 0))
+            try:
+                is_done = self.invoke(text) == {"batchItemFailures": []}
+            except Crash:
+                is_done = False
+            if not is_done:
+                self.queued.append((clock.milliseconds() + AGAIN_MILLISECONDS, text))
+                self.failures += 1
+        self._pass_time((end - clock.milliseconds()) // 1000)
+
+    def invoke(self, text: str) -> Any:
+        """Run the function for one message."""
+        return functions.notify_people({"Records": [{"messageId": "one", "body": text}]}, None)
+
+    def happen(self, seconds: int = handoff_notices.DELAY_SECONDS) -> None:
+        """Run the stream, and the queue for some seconds."""
+        self.feed(*self.records())
+        self.run(seconds)
+
+    @property
+    def mails(self) -> list[EmailMessage]:
+        """The mails that SES has taken, oldest first."""
+        return [email.message_from_string(one, policy=default) for one in self.raw_mails]
+
+    @property
+    def raw_mails(self) -> list[str]:
+        """The same as SES gets them."""
+        return [one.raw_data for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
+
+    @property
+    def recipients(self) -> list[str]:
+        """To whom each mail was sent; moto adds those of the headers."""
+        return [one.destinations[0] for one in ses_backends["123456789012"]["eu-west-1"].sent_messages]
+
+
+def text_of(mail: EmailMessage, kind: str = "plain") -> str:
+    """The plain text of a mail, or its HTML."""
+    part = mail.get_body((kind,))
+    assert part is not None
+    return cast(str, part.get_content())
+
+
+def request_person(api: Api, name: str, agent: str = "support", **metadata: Any) -> None:
+    """A visitor requests a person."""
+    body = {"metadata": {"state": "requested_chat", **metadata}}
+    assert api.post(f"/agents/{agent}/interact/{name}/state", body).status == 200
+
+
+def take_over(api: Api, name: str, agent: str = "support") -> None:
+    """A person takes a conversation over."""
+    body = {"metadata": {"state": "human-chatting"}}
+    assert api.post(f"/agents/{agent}/interact/{name}/state", body).status == 200
+
+
+def settings(through: str | None = "email", condition: str | None = "all") -> dict[str, Any]:
+    """The member that decides about notifications."""
+    return {"notificationsSettings": {"notifyThrough": through, "notifyIf": condition}}
+
+
+def notice_rows() -> list[dict[str, Any]]:
+    """The stored rows of notifications."""
+    found = storage.sdk_client("dynamodb").scan(TableName="cams-workspaces")["Items"]
+    return [one for one in found if "listed_at" in one]

@@ -1,0 +1,191 @@
+"""A row for each route of the console: who may use it, and what a request takes that does what the route is for."""
+
+import html
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlencode
+
+from chalicelib.extensions.console import session_store
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.versions import NUMBER, keep_versions
+
+CANARY = "canary-5b1c"
+FORM = {"Content-Type": "application/x-www-form-urlencoded"}
+# Who may use a route: everybody, who has a session, the people of the organisation, its administrators, operators.
+ALL, OWN, PERSON, ADMIN, OPERATOR = "all", "own", "person", "admin", "operator"
+
+Route = tuple[str, str]
+
+
+class Row(NamedTuple):
+    """Who may use a route, its query, whether it shows the canary; of a form, the page with it and what is typed."""
+
+    who: str
+    query: str = ""
+    shows: bool = True
+    page: str = ""
+    typed: Mapping[str, str] = MappingProxyType({})
+
+
+_HOME = "/console/{workspace}"
+_AGENT, _CONVO = f"{_HOME}/agents/{{agent_id}}", f"{_HOME}/convos/{{agent_id}}/{{convo_id}}"
+_ORG, _HOOK = f"{_HOME}/settings/orgs/{{org_id}}", f"{_HOME}/settings/webhooks/{{webhook_id}}"
+_CLIENT, _VERSION = f"{_ORG}/clients/{{client_id}}", f"{_AGENT}/versions/{{number}}"
+_UNSUBSCRIBE = f"{_HOME}/unsubscribe/{{token}}"
+ROWS: dict[Route, Row] = {
+    ("GET", "/console"): Row(ALL, shows=False),
+    ("POST", "/console"): Row(ALL, page="/console", typed={"workspace": "x"}),
+    ("GET", "/console/assets/{name}"): Row(ALL, shows=False),
+    ("GET", _HOME): Row(ALL, shows=False),
+    ("POST", _HOME): Row(ALL, page=_HOME, typed={"email": "x", "password": "x"}),
+    ("GET", f"{_HOME}/overview"): Row(PERSON),
+    ("GET", f"{_HOME}/convos"): Row(PERSON, "?agent=support&q=canary"),
+    ("GET", _CONVO): Row(PERSON),
+    ("GET", f"{_CONVO}/live"): Row(PERSON),
+    ("GET", f"{_CONVO}/text"): Row(PERSON),
+    ("POST", _CONVO): Row(PERSON, page=_CONVO, typed={"action": "end"}),
+    ("GET", f"{_HOME}/analytics"): Row(PERSON, "?agent=support&by=origin"),
+    ("GET", f"{_HOME}/analytics.csv"): Row(PERSON, "?agent=support&by=origin", shows=False),
+    ("GET", f"{_HOME}/leads"): Row(PERSON, "?agent=support"),
+    ("GET", f"{_HOME}/leads.csv"): Row(PERSON, "?agent=support"),
+    ("GET", f"{_HOME}/leads/{{agent_id}}/{{lead_id}}/text"): Row(PERSON),
+    ("GET", f"{_HOME}/agents"): Row(PERSON),
+    ("GET", _AGENT): Row(PERSON),
+    ("POST", _AGENT): Row(PERSON, page=_AGENT, typed={"title": "Changed"}),
+    ("POST", f"{_AGENT}/tools/{{tool_id}}"): Row(PERSON, page=_AGENT, typed={"arguments": "{}"}),
+    ("GET", f"{_AGENT}/text"): Row(PERSON),
+    ("GET", f"{_AGENT}/versions"): Row(PERSON),
+    ("GET", _VERSION): Row(PERSON),
+    ("GET", f"{_VERSION}/text"): Row(PERSON),
+    ("POST", _VERSION): Row(PERSON, page=_VERSION),
+    ("GET", f"{_HOME}/settings"): Row(ADMIN, shows=False),
+    ("GET", _ORG): Row(ADMIN),
+    ("GET", f"{_ORG}/text"): Row(ADMIN, shows=False),
+    ("POST", _ORG): Row(ADMIN, page=_ORG, typed={"name": "Changed"}),
+    ("GET", f"{_ORG}/new-client"): Row(ADMIN, shows=False),
+    ("POST", f"{_ORG}/new-client"): Row(ADMIN, page=f"{_ORG}/new-client", typed={"name": "New", "email": "x@a.test"}),
+    ("GET", _CLIENT): Row(ADMIN),
+    ("GET", f"{_CLIENT}/text"): Row(ADMIN),
+    ("POST", _CLIENT): Row(ADMIN, page=_CLIENT, typed={"name": "Changed", "email": "kim@acme.test"}),
+    ("POST", f"{_HOME}/settings/tokens"): Row(OPERATOR, page=f"{_HOME}/settings", typed={"name": "New", "days": "30"}),
+    ("POST", f"{_HOME}/settings/tokens/{{token_id}}"): Row(OPERATOR, page=f"{_HOME}/settings"),
+    ("GET", _HOOK): Row(OPERATOR),
+    ("POST", f"{_HOOK}/deliveries/{{delivery_id}}"): Row(OPERATOR, page=_HOOK),
+    ("GET", f"{_HOME}/account"): Row(OWN, shows=False),
+    ("POST", f"{_HOME}/account"): Row(OWN, page=f"{_HOME}/account", typed={"notify": "on"}),
+    # By a link of a mail, without a session.
+    ("GET", _UNSUBSCRIBE): Row(ALL, shows=False),
+    ("POST", _UNSUBSCRIBE): Row(ALL, page=_UNSUBSCRIBE),
+    ("POST", f"{_HOME}/sign-out"): Row(OWN, page=f"{_HOME}/overview"),
+}  # fmt: skip
+# A test of a tool stores nothing, nor does a link that names nobody.
+UNSTORED = {("POST", f"{_AGENT}/tools/{{tool_id}}"), ("POST", "/console"), ("POST", _UNSUBSCRIBE)}
+MAY = {PERSON: {ALL, OWN, PERSON}, ADMIN: {ALL, OWN, PERSON, ADMIN}, OPERATOR: {ALL, PERSON, ADMIN, OPERATOR}}
+
+
+class World(NamedTuple):
+    """A workspace with two organisations, and the ids in the paths."""
+
+    workspace: NewWorkspace
+    api: Api
+    ids: dict[str, str]
+
+    def path(self, route: str) -> str:
+        """A path of a route, to the records of the organisation `acme`."""
+        return re.sub(r"{(\w+)}", lambda found: self.ids[found[1]], route)
+
+    def browser(self, email: str) -> Browser:
+        """The browser of a client who has signed in; an empty email is that of an operator."""
+        found = Browser(self.workspace.workspace_id)
+        answer = found.sign_in(email, PASSWORD) if email else found.post("", {"key": self.workspace.workspace_key})
+        assert answer.status == 200 or "not open to you" in answer.text
+        return found
+
+
+def build(workspace: NewWorkspace, api: Api, mark: str = CANARY) -> World:
+    """Two organisations, and records of one with the canary, or another mark."""
+    people: dict[str, dict[str, Any]] = {
+        "kim": {"orgId": "acme", "name": mark},
+        "pat": {"orgId": "acme"},
+        "ada": {"orgId": "acme", "isOrgAdmin": True},
+        "shut": {"orgId": "acme", "isOrgAdmin": True, "canAccess": []},
+        "eve": {"orgId": "rival"},
+        "mal": {"orgId": "rival", "isOrgAdmin": True},
+        "lone": {"isOrgAdmin": True},
+        "lost": {"orgId": "gone", "isOrgAdmin": True},
+    }
+    api.post("/v2/orgs/acme", {"name": "Acme", "canSelfEdit": True})
+    api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"], "canSelfEdit": True})
+    for one, members in people.items():
+        api.post(f"/v2/clients/{one}", {"email": f"{one}@acme.test", "dashboardPassword": PASSWORD, **members})
+    api.patch("/v3/agents/support", {"agent": {"title": mark}})
+    metadata = {"userName": mark, "state": "requested_chat"}
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": mark}}]}], "metadata": metadata}
+    assert api.post("/agents/support/interact/ann/state", body).status == 200
+    lead_id = api.post("/v3/leads", {"lead": {"agentId": "support", "name": mark}}).data["id"]
+    hook = {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": mark}
+    hook_id = api.post("/v3/webhooks", {"webhook": hook}).data["id"]
+    api.post(f"/v3/webhooks/{hook_id}/test")
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, mark)
+    ids = {
+        "workspace": workspace.workspace_id,
+        "agent_id": "support",
+        "convo_id": "ann",
+        "org_id": "acme",
+        "client_id": "kim",
+        "number": NUMBER,
+        "name": "unknown",
+        "lead_id": lead_id,
+        "token": "unknown",
+        "webhook_id": hook_id,
+        "delivery_id": api.get(f"/v3/webhooks/{hook_id}/deliveries").data[0]["id"],
+        "tool_id": api.post(
+            "/v3/agents/support/tools", {"tool": {"name": mark, "serverUrl": "http://127.0.0.1:9/"}}
+        ).data["id"],
+        "token_id": api.post("/v3/tokens", {"token": {"name": mark, "expiresInSeconds": 86_400}}).data["id"],
+    }
+    return World(workspace, api, ids)
+
+
+def fields(world: World, route: str, row: Row, owner: Browser) -> dict[str, str]:
+    """What the browser of who may use a form sends of it."""
+    page = (
+        owner.open(world.path(row.page).removeprefix(owner.home)) if row.page != "/console" else Api().get("/console")
+    )
+    for address, content in re.findall(r'<form[^>]*action="([^"]*)"[^>]*>(.*?)</form>', page.text, re.DOTALL):
+        if html.unescape(address) == world.path(route):
+            hidden = re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', content)
+            return {**{name: html.unescape(value) for name, value in hidden}, **row.typed}
+    return dict(row.typed)
+
+
+def requests(world: World, owner: Browser) -> dict[Route, bytes | None]:
+    """The body of a request to each route that does what the route is for; None for a page."""
+    return {
+        (method, route): None if method == "GET" else urlencode(fields(world, route, row, owner)).encode()
+        for (method, route), row in ROWS.items()
+    }
+
+
+def send(world: World, at: Route, body: bytes | None, cookie: str, **headers: str) -> Answer:
+    """Send a request without following redirects."""
+    method, route = at
+    return Api().call(
+        method,
+        world.path(route) + ROWS[at].query,
+        body,
+        {**(FORM if body is not None else {}), "Cookie": cookie, **headers},
+    )
+
+
+def signed(body: bytes, cookie: str) -> bytes:
+    """A form with the secret of the session of a cookie."""
+    token = cookie.partition("=")[2]
+    return urlencode(
+        {**dict(parse_qsl(body.decode(), keep_blank_values=True)), "form": session_store.form_token(token)}
+    ).encode()

@@ -1,0 +1,300 @@
+"""Agents in the console: the form, what is refused at its fields, two editors at once, tools and versions."""
+
+import html
+import json
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import snapshot
+from tests.versions import NUMBER, keep_versions
+
+AGENT = "/agents/support"
+CANARY = "canary-5b1c"
+SECRETS = {
+    "SECRET_API_KEY": None,
+    "VF_DIALOGUE_API_KEY": CANARY,
+    "vectorDb": {"key": CANARY},
+    "voiceConfig": {"speechGen": {"apiKey": CANARY, "voiceId": "nova"}},
+    "flowtool": {"webhookUrl": "https://flow.test", "webhookSecret": CANARY},
+    "unknownMember": CANARY,
+}
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api) -> Browser:
+    """The browser of an administrator, with an agent that has secrets and a tool."""
+    members = {
+        "vg_systemPrompt": "Be kind.\nBe <brief>.",
+        "vg_temperature": 0.3,
+        "vg_initMessages": ["Hello", "How are you?"],
+        "limits": {"maxMonthlyCreditsUsage": 100},
+        "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "End"}],
+    }
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": {**members, **SECRETS}}).status == 200
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def stored(api: Api) -> Any:
+    """The agent as the workspace key sees it, without the time of its change."""
+    agent = api.get(f"/v3{AGENT}").data
+    agent.pop("lastModified")
+    return agent
+
+
+def filled(page: Answer) -> dict[str, str]:
+    """What a browser sends of the form of an agent, if the person changes nothing."""
+    form = page.text.partition(f'action="{page_action(page)}"')[2].partition("</form>")[0]
+    fields = {}
+    for part in form.split("<")[1:]:
+        tag, _, content = part.partition(">")
+        named = tag.partition(' name="')[2].partition('"')[0]
+        if tag.startswith("textarea"):
+            fields[named] = html.unescape(content).removeprefix("\n").replace("\n", "\r\n")
+        elif tag.startswith("input") and ("checkbox" not in tag or " checked" in tag):
+            fields[named] = html.unescape(tag.partition(' value="')[2].partition('"')[0])
+    return fields
+
+
+def page_action(page: Answer) -> str:
+    """The address of the form of an agent."""
+    return next(one.partition('"')[0] for one in page.text.split('action="') if one.partition('"')[0].endswith(AGENT))
+
+
+def save(browser: Browser, changed: dict[str, str], page: Answer | None = None) -> Answer:
+    """Change fields in the form, and save."""
+    return browser.post(AGENT, {**filled(page or browser.open(AGENT)), **changed})
+
+
+def test_a_person_sees_the_agents_of_their_organisation(signed_in: Browser) -> None:
+    page = signed_in.open("/agents")
+    assert "Support" in page.text and "Other" not in page.text
+    assert signed_in.open(AGENT).status == 200
+
+
+def test_saving_without_a_change_writes_nothing(signed_in: Browser) -> None:
+    before = snapshot()
+    assert "Saved." in save(signed_in, {}).text
+    assert snapshot() == before
+
+
+def test_an_agent_with_many_welcome_messages_is_saved(signed_in: Browser, workspace_api: Api) -> None:
+    many = [f"Hello {number}" for number in range(200)]
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"vg_initMessages": many}})
+    assert "Saved." in save(signed_in, {"vg_initMessages.200": "Welcome"}).text
+    assert stored(workspace_api)["vg_initMessages"] == [*many, "Welcome"]
+
+
+def test_fields_and_json_are_saved_and_what_is_hidden_stays(signed_in: Browser, workspace_api: Api) -> None:
+    before, page = stored(workspace_api), signed_in.open(AGENT)
+    rest = json.loads(filled(page)["rest"])
+    assert "limits" not in rest and "title" not in rest
+    del rest["voiceConfig"]
+    rest["nodes"][1]["name"] = "Goodbye"
+    rest["nodes"][1]["instructions"] = "Say goodbye."
+    rest["ui"] = {"widgetType": "direct-chat"}
+    changed = {
+        "title": "Help",
+        "starred": "on",
+        "vg_temperature": "0.5",
+        "vg_initMessages.1": "",
+        "vg_initMessages.2": "Ask me",
+        "limits.maxMonthlyCreditsUsage": "",
+        "limits.maxAnnualCreditsUsage": "900",
+        "rest": json.dumps(rest),
+    }
+    assert "Saved." in save(signed_in, changed, page).text
+    after = stored(workspace_api)
+    assert after == {
+        **before,
+        "title": "Help",
+        "starred": True,
+        "vg_temperature": 0.5,
+        "vg_initMessages": ["Hello", "Ask me"],
+        "limits": {"maxAnnualCreditsUsage": 900},
+        "nodes": [{"id": "start", "name": "Start"}, {"id": "end", "name": "Goodbye", "instructions": "Say goodbye."}],
+        "ui": {"widgetType": "direct-chat"},
+        "voiceConfig": {"speechGen": {"apiKey": CANARY}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "field", "rule"),
+    [
+        ({"vg_temperature": "warm"}, "vg_temperature", "must be a number"),
+        ({"retention.days": "0"}, "retention.days", "greater than or equal to 1"),
+        ({"rest": "{"}, "rest", "line 1, column 2"),
+        ({"rest": "[]"}, "rest", "must be a JSON object"),
+        ({"rest": '{"theme": NaN}'}, "rest", "is not JSON"),
+        ({"rest": "[" * 100_000}, "rest", "is not JSON"),
+        ({"rest": '{"title": "x"}'}, "title", "has a field of its own"),
+        ({"rest": '{"nodes": []}'}, None, "nodes cannot be removed"),
+        ({"rest": '{"theme": 5}'}, None, "<code>theme</code>"),
+        ({"rest": '{"ui": {"voice": {"question": 1}}}'}, None, "<code>ui.voice.question</code>"),
+        ({"rest": '{"nonsense": 1}'}, None, "<code>nonsense</code>"),
+    ],
+)
+def test_what_is_wrong_stands_at_its_field_and_what_was_typed_stays(
+    changed: dict[str, str], field: str | None, rule: str, signed_in: Browser
+) -> None:
+    before = snapshot()
+    answer = save(signed_in, {"description": "Typed just now", **changed})
+    assert (answer.status, rule in answer.text, "Typed just now" in answer.text) == (400, True, True)
+    if field:
+        assert f'id="wrong-{field}"' in answer.text
+    assert (
+        all(html.escape(value) in answer.text or len(value) > 1000 for value in changed.values()) or "rest" in changed
+    )
+    assert snapshot() == before
+
+
+def test_two_people_who_edit_at_once_lose_nothing(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(AGENT)
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "By the other", "theme": "dark"}})
+    answer = save(signed_in, {"title": "By me"}, page)
+    assert answer.status == 412
+    assert "Somebody else saved this" in answer.text
+    assert "By the other" in answer.text and 'value="By me"' in answer.text and "<code>theme</code>" in answer.text
+    assert re.findall(r"<code>(.*?)</code>", answer.text)[:4] == ["description", "theme", "title"]
+    assert stored(workspace_api)["title"] == "Support"
+    kept = {**filled(answer), "description": "By the other"}
+    assert "Saved." in signed_in.post(AGENT, kept).text
+    assert [stored(workspace_api)[name] for name in ("title", "description")] == ["By me", "By the other"]
+
+
+def test_a_tool_is_tested_with_its_reason_if_it_is_not(signed_in: Browser, workspace_api: Api) -> None:
+    open_tool = {"name": "Look up", "serverUrl": "http://127.0.0.1:9/x", "fields": [{"key": "order", "in": "query"}]}
+    tools = [open_tool, {"name": "Pay", "serverUrl": "https://pay.test", "serverUrlSecret": CANARY}]
+    ids = [workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).data["id"] for tool in tools]
+    page = signed_in.open(AGENT)
+    assert "&#34;order&#34;" in page.text and CANARY not in page.text
+    called = signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": '{"order": "5"}'})
+    assert (called.status, "no answer" in called.text.lower()) == (200, True)
+    refused = signed_in.submit(page, f"/tools/{ids[1]}", {"arguments": "{}"})
+    assert (refused.status, "secrets" in refused.text, CANARY in refused.text) == (403, True, False)
+    assert signed_in.submit(page, f"/tools/{ids[0]}", {"arguments": "["}).status == 400
+
+
+@pytest.mark.parametrize("number", ["x", "1.5", "0", "99999999999999999999"])
+def test_an_unknown_version_is_not_found(number: str, signed_in: Browser) -> None:
+    assert signed_in.open(f"{AGENT}/versions/{number}").status == 404
+
+
+def test_another_organisations_agents_and_tools_are_not_found(signed_in: Browser, workspace_api: Api) -> None:
+    tool = workspace_api.post("/v3/agents/other/tools", {"tool": {"name": "T", "serverUrl": "https://a.test"}}).data
+    fields, before = filled(signed_in.open(AGENT)), snapshot()
+    for path in ("/agents/other", "/agents/other/versions", "/agents/other/versions/1"):
+        assert signed_in.open(path).status == 404
+    for path in (
+        "/agents/other",
+        f"/agents/other/tools/{tool['id']}",
+        f"{AGENT}/tools/{tool['id']}",
+        "/agents/other/versions/1",
+    ):
+        assert signed_in.post(path, fields).status == 404
+    assert snapshot() == before
+
+
+def test_secrets_are_on_no_page(signed_in: Browser, workspace_api: Api) -> None:
+    key = workspace_api.get(f"/v3{AGENT}").data.get("SECRET_API_KEY") or CANARY
+    for path in ("/agents", AGENT, f"{AGENT}/versions"):
+        page = signed_in.open(path)
+        assert page.status == 200
+        assert CANARY not in page.text and key not in page.text and "unknownMember" not in page.text
+
+
+def deep(value: Any, levels: int) -> Any:
+    """A value in lists in lists."""
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+LARGE: dict[str, Any] = {
+    "deep": {"nodes": [{"id": "start", "rf": deep([0] * 70_000, 180)}]},
+    "many": {"nodes": [{"id": str(number), "name": "<"} for number in range(13_000)]},
+    "text": {"customThemeJSONString": "<" * 1_900_000},
+    "prompt": {"vg_systemPrompt": "<" * 1_900_000, "title": "'" * 90_000},
+    "messages": {"vg_initMessages": [""] * 70_000},
+    "keys": {"nodes": [{"id": "start", "rf": {f"{number}'": {"a": {"b": {"c": 1}}} for number in range(15_000)}}]},
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_the_largest_agents_make_pages_below_a_megabyte(
+    name: str, signed_in: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    page = signed_in.open(AGENT)
+    assert "Too large" not in page.text
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": {"nodes": None}}).status == 200
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": LARGE[name]}).status == 200
+    before = stored(workspace_api)
+    sizes = [len(signed_in.open(path).text.encode()) for path in ("/agents", f"{AGENT}/versions", "/overview")]
+    shown, conflict = signed_in.open(AGENT), save(signed_in, {"description": "Mine"}, page)
+    compared = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert (shown.status, conflict.status, compared.status) == (200, 412, 200)
+    assert max(*sizes, *(len(one.text.encode()) for one in (shown, conflict, compared))) < 1_000_000
+    assert "Too large for this page" in shown.text
+    assert "Saved." in save(signed_in, {"description": "Mine"}).text
+    assert stored(workspace_api) == {**before, "description": "Mine"}
+
+
+def test_many_tools_make_a_small_page(signed_in: Browser, workspace_api: Api) -> None:
+    fields = [{"key": f"{number}'"} for number in range(500)]
+    tool = {"name": "<" * 2_000, "serverUrl": "https://a.test", "description": "<" * 2_000, "fields": fields}
+    for _ in range(25):
+        assert workspace_api.post(f"/v3{AGENT}/tools", {"tool": tool}).status == 200
+    page = signed_in.open(AGENT)
+    assert (page.status, len(page.text.encode()) < 200_000, "Only the first tools" in page.text) == (200, True, True)
+
+
+def test_a_version_is_compared_and_restored(signed_in: Browser, workspace_api: Api, workspace: NewWorkspace) -> None:
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"title": "Support", "theme": "<dark>"}})
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    save(signed_in, {"title": "Help"})
+    listed = signed_in.open(f"{AGENT}/versions")
+    assert f"{AGENT}/versions/{NUMBER}" in listed.text
+    page = signed_in.open(f"{AGENT}/versions/{NUMBER}")
+    assert "<code>title</code>" in page.text and CANARY not in page.text
+    workspace_api.patch(f"/v3{AGENT}", {"agent": {"description": "Meanwhile"}})
+    stale = signed_in.submit(page, f"/versions/{NUMBER}", {})
+    assert (stale.status, "<code>description</code>" in stale.text) == (412, True)
+    assert stored(workspace_api)["title"] == "Help"
+    assert "Saved." in signed_in.submit(stale, f"/versions/{NUMBER}", {}).text
+    assert stored(workspace_api)["title"] == "Kept before"
+
+
+def test_a_restoration_without_the_compared_version_is_refused(signed_in: Browser, workspace: NewWorkspace) -> None:
+    keep_versions(workspace.workspace_id, {"agent_id": "support"}, "Kept")
+    fields, before = filled(signed_in.open(AGENT)), snapshot()
+    for tag in ("", '"none"', "?"):
+        assert signed_in.post(f"{AGENT}/versions/{NUMBER}", {"form": fields["form"], "tag": tag}).status in (400, 412)
+    assert snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("vg_initMessages." + "9" * 5_000, "Hello"), ("messagesLimit", "[" * 90_000), ("rest", "[" * 90_000)],
+    ids=["a long number", "a deep number", "deep JSON"],
+)
+def test_a_hostile_field_is_an_error_of_the_form(signed_in: Browser, workspace_api: Api, name: str, value: str) -> None:
+    page, before = signed_in.open(AGENT), stored(workspace_api)
+    answer = signed_in.post(AGENT, {**filled(page), name: value})
+    assert answer.status in (200, 400, 413)
+    assert stored(workspace_api) == before
+
+
+def test_an_agent_with_many_long_messages_can_be_saved(signed_in: Browser, workspace_api: Api) -> None:
+    messages = [f"Bonjour {number} é" for number in range(900)]
+    members = {"vg_initMessages": messages, "vg_systemPrompt": "é" * 60_000}
+    assert workspace_api.patch(f"/v3{AGENT}", {"agent": members}).status == 200
+    assert "Saved." in save(signed_in, {"vg_initMessages.900": "Au revoir"}).text
+    assert stored(workspace_api)["vg_initMessages"] == [*messages, "Au revoir"]

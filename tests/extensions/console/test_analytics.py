@@ -1,0 +1,175 @@
+"""Analytics and leads in the console: what a person chooses, what they see of it, and the files."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console import overview, sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.counted import count
+
+TODAY = clock.iso(clock.seconds())[:10]
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api, workspace: NewWorkspace) -> Browser:
+    """The client's browser, with counts and leads of their agent and of another."""
+    for agent_id, number in (("support", 7), ("other", 999)):
+        count(workspace.workspace_id, agent_id, TODAY, 0, "NL", conversations=number, messages=12 * number, seconds=70)
+        count(workspace.workspace_id, agent_id, "2026-01-31", 23, "NL", conversations=number)
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": agent_id, "name": f"Ann of {agent_id}", "email": "a@b.test"}}
+        )
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def test_a_person_sees_the_counts_of_their_agents(signed_in: Browser) -> None:
+    for path in ("", "?days=7", "?days=90&by=country", "?agent=support", "?agent=other", "?interval=month"):
+        page = signed_in.open(f"/analytics{path}")
+        assert page.status == 200
+        assert "<strong>7</strong>" in page.text and "<strong>84</strong>" in page.text
+        assert "999<" not in page.text and "Other" not in page.text
+    assert "NL" in signed_in.open("/analytics?by=country").text
+
+
+def test_an_unfinished_period_is_compared_with_as_much_of_the_one_before(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    day = 24 * 60 * 60
+    pass_time(day + day // 2 - clock.seconds() % day)  # to noon
+    for days, hour, number in ((0, 0, 6), (30, 23, 90), (31, 0, 4)):
+        date = clock.iso(clock.seconds() - days * day)[:10]
+        count(workspace.workspace_id, "support", date, hour, "NL", conversations=number)
+    browser.sign_in("bo@acme.test", PASSWORD)
+    assert "▲ 50 %" in browser.open("/overview").text
+    assert "before: 4<" in browser.open("/analytics").text
+    since, until = (clock.iso(clock.seconds() - days * day)[:10] for days in (30, 1))
+    assert "before: 4<" in browser.open(f"/analytics?from={since}&to={until}").text
+
+
+def points(page: str) -> list[int]:
+    """The number of points of each line of the page."""
+    return [part.partition('"')[0].count(",") for part in page.split('class="line" points="')[1:]]
+
+
+@pytest.mark.parametrize(("path", "drawn"), [("/overview", 29), ("/analytics", 29), ("/analytics?days=7", 6)])
+def test_a_chart_leaves_out_the_day_that_is_not_over(path: str, drawn: int, signed_in: Browser) -> None:
+    page = signed_in.open(path).text
+    assert {*points(page)} == {drawn}
+    assert "unfinished interval" in page
+    past = signed_in.open("/analytics?from=2026-02-01&to=2026-02-03").text
+    assert ({*points(past)}, "unfinished interval" in past) == ({3}, False)
+    today = signed_in.open(f"/analytics?from={TODAY}&to={TODAY}").text
+    assert ({*points(today)}, "unfinished interval" in today) == ({1}, False)
+
+
+def test_pages_say_when_they_show_only_the_first_agents(
+    signed_in: Browser, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    operator = Browser(workspace.workspace_id)
+    operator.post("", {"key": workspace.workspace_key})
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["gone", "support", "other"]})
+    sessions.clear_cache()
+    # An operator has two agents, and the organisation three ids, the first of an agent that does not exist.
+    for most, by_operator, by_person in ((1, 1, 0), (2, None, 1), (3, None, None)):
+        monkeypatch.setattr(overview, "MAX_AGENTS", most)
+        for browser, shown in ((operator, by_operator), (signed_in, by_person)):
+            for path in ("/overview", "/analytics", "/leads", "/convos"):
+                page = browser.open(path).text
+                is_said = f"Only the first {shown} agents" in page or "have no agents" in page
+                assert is_said if shown is not None else "Only the first" not in page
+
+
+def test_days_begin_where_the_time_zone_says(signed_in: Browser) -> None:
+    chosen = "/analytics?from=2026-02-01&to=2026-02-03"
+    assert "<strong>7</strong>" not in signed_in.open(chosen).text
+    assert "<strong>7</strong>" in signed_in.open(f"{chosen}&tz=Europe/Amsterdam").text
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "Asia/Kathmandu", "America/St_Johns", "Australia/Lord_Howe"])
+def test_days_have_their_own_date_where_they_begin_at_the_nearest_hour(zone: str, signed_in: Browser) -> None:
+    page = signed_in.open(f"/analytics?from=2026-02-01&to=2026-02-03&tz={zone}").text
+    assert f"1 Feb – 3 Feb, {zone}" in page
+    assert ("nearest to midnight" in page) == (zone not in ("UTC", "Australia/Lord_Howe"))  # in summer, 11 hours
+    assert [day for day in ("31 Jan", "1 Feb", "2 Feb", "3 Feb", "4 Feb") if f">{day}<" in page] == [
+        "1 Feb", "2 Feb", "3 Feb",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("tz=Mars", "tz"),
+        ("from=2026-02-02&to=2026-02-01", "from"),
+        ("from=2026-02-02", "from"),
+        ("from=2020-01-01&to=2026-01-01", "from"),
+        ("from=x&to=2026-01-01", "from"),
+        ("from=2026-01-01&to=0001-01-01", "to"),
+        ("days=8", "days"),
+        ("days=90&interval=hour", "interval"),
+        ("by=secret", "interval"),
+    ],
+)
+def test_what_is_wrong_is_said_at_the_field(query: str, field: str, signed_in: Browser) -> None:
+    page = signed_in.open(f"/analytics?{query}")
+    assert page.status == 400
+    assert f'id="wrong-{field}"' in page.text and f'aria-describedby="wrong-{field}"' in page.text
+    assert signed_in.open(f"/analytics.csv?{query}").status == 400
+
+
+def test_the_file_has_what_the_page_shows(signed_in: Browser) -> None:
+    answer = signed_in.open("/analytics.csv?days=7")
+    assert answer.headers["content-disposition"] == 'attachment; filename="analytics.csv"'
+    rows: list[dict[str, Any]] = [*csv.DictReader(io.StringIO(answer.text))]
+    assert len(rows) == 7
+    assert sum(int(row["conversations"]) for row in rows) == 7
+    assert '"NL"' not in answer.text and "NL" in signed_in.open("/analytics.csv?days=7&by=country").text
+
+
+def test_a_person_sees_the_leads_of_their_agents(signed_in: Browser) -> None:
+    for path in (
+        "",
+        "?agent=support",
+        "?agent=other",
+        "?q=ANN",
+        f"?from={TODAY}&to={TODAY}",
+        "?cursor=" + "7" + "z" * 25 + "other",
+    ):
+        for page in (signed_in.open(f"/leads{path}"), signed_in.open(f"/leads.csv{path}")):
+            assert page.status == 200
+            assert "Ann of support" in page.text and "Ann of other" not in page.text
+    assert "/convos?agent=support&amp;q=a%40b.test" in signed_in.open("/leads").text
+    for path in ("?q=nobody", "?to=2026-01-01"):
+        assert "No lead matches" in signed_in.open(f"/leads{path}").text
+    assert signed_in.open("/leads?from=2026-02-02&to=2026-02-01").status == 400
+
+
+def test_a_person_without_agents_reads_what_to_do(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "widgetIDs": []})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    for path in ("/analytics", "/leads"):
+        assert "You have no agents yet." in browser.open(path).text
+        assert browser.open(f"{path}.csv").text.count("\n") == (31 if path == "/analytics" else 1)
+
+
+def test_an_operator_sees_all_leads_page_by_page(workspace: NewWorkspace, workspace_api: Api) -> None:
+    for number in range(60):
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": ("support", "other")[number % 2], "name": f"Lead {number}."}}
+        )
+    browser = Browser(workspace.workspace_id)
+    page = browser.post("", {"key": workspace.workspace_key})
+    page = browser.open("/leads")
+    following = page.text.partition("/leads?cursor=")[2].partition('"')[0]
+    both = page.text + browser.open(f"/leads?cursor={following}").text
+    exported = browser.open("/leads.csv").text
+    for number in range(60):
+        assert both.count(f">Lead {number}.<") == exported.count(f",Lead {number}.,") == 1

@@ -1,0 +1,266 @@
+"""Conversations in the console: the list, the transcript, and what a person does there."""
+
+import html
+from typing import Any
+
+import pytest
+
+from chalicelib.extensions.console import bubbles, conversations, sessions
+from tests.api import Answer, Api
+from tests.builders import state_body
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+
+CONVO = "/convos/support/ann"
+
+
+@pytest.fixture
+def signed_in(browser: Browser, workspace_api: Api) -> Browser:
+    """The client's browser, with a conversation to read."""
+    turns: list[Any] = [{"from": "human", "messages": [{"mid": "1", "item": {"text": "Can <b>somebody</b> look?"}}]}]
+    body = {"turns": turns, "metadata": {"userName": "Ann Jansen", "state": "requested_chat"}}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def reply(browser: Browser, page: Answer, text: str) -> Answer:
+    return browser.submit(page, CONVO, {"action": "reply", "text": text})
+
+
+def test_the_inbox_the_list_and_the_transcript_show_a_conversation(signed_in: Browser) -> None:
+    for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?q=jansen", CONVO):
+        page = signed_in.open(path)
+        assert page.status == 200
+        assert "Ann Jansen" in page.text
+    assert "Can &lt;b&gt;somebody&lt;/b&gt; look?" in page.text
+    assert "No conversation matches" in signed_in.open("/convos?q=nobody").text
+
+
+MEMBERS = (
+    *("payload", "description", "title", "image", "imageUrl", "url", "buttons", "choices"),
+    *("text", "message", "label", "sender"),
+)
+VALUES: tuple[Any, ...] = (
+    *(None, True, 5, 10**400, "", "a text", [], [1], ["a text"], [None], {}, {"a": 1}),
+    *({"text": 5}, {"text": None}, {"text": ["a text"]}, [{"name": 5}], [{"name": {"a": 1}}], [{"label": []}]),
+)
+
+
+@pytest.mark.parametrize("member", MEMBERS)
+def test_no_item_of_a_message_makes_a_transcript_unreadable(
+    signed_in: Browser, workspace_api: Api, member: str
+) -> None:
+    items = [item for value in VALUES for item in ({member: value}, {"payload": {member: value}})]
+    messages = [{"from": "human", "mid": f"m{number}", "item": item} for number, item in enumerate(items)]
+    path = "/agents/support/interact/ann/messages"
+    assert workspace_api.post(path, {"messages": messages}).status == 200
+    for page in (CONVO, f"{CONVO}/live"):
+        assert signed_in.open(page).status == 200, page
+    for message in messages:
+        whole = signed_in.open(f"{CONVO}/text?message={bubbles.digest(message)}")
+        assert whole.status == 200, message["item"]
+
+
+def test_the_inbox_looks_past_what_waits_at_agents_of_others(signed_in: Browser, workspace_api: Api) -> None:
+    body = state_body("Hello?") | {"metadata": {"state": "requested_chat"}}
+    for number in range(30):
+        assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
+    assert "Ann Jansen" in signed_in.open("/convos?inbox=true").text
+    for number in range(30, 110):
+        assert workspace_api.post(f"/agents/other/interact/{number}/state", body).status == 200
+    assert "look further with More" in signed_in.open("/convos?inbox=true").text
+
+
+def test_a_reply_is_added_once_however_often_its_form_is_sent(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    for _ in range(2):
+        assert "I am looking" in reply(signed_in, page, "I am looking at it").text
+    listed = workspace_api.get("/v3/agents/support/convos/ann/messages").data
+    assert [one["item"].get("text") for one in listed] == ["I am looking at it", "Can <b>somebody</b> look?"]
+
+
+@pytest.mark.parametrize(
+    ("person", "organisation", "name"),
+    [("Bo", "Acme", "Bo"), (None, "Acme", "Acme"), (" ", "Acme", "Acme"), (None, "\u200b", "Our team")],
+)
+def test_a_visitor_is_shown_the_name_of_who_replies_and_never_the_email(
+    signed_in: Browser, workspace_api: Api, person: str | None, organisation: str, name: str
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": person})
+    workspace_api.post("/v2/orgs/acme", {"name": organisation})
+    sessions.clear_cache()
+    assert reply(signed_in, signed_in.open(CONVO), "I am looking at it").status == 200
+    token = workspace_api.post("/agents/support/interact/ann/visitor-tokens", {"token": {}}).data["token"]
+    shown = Api(token).post("/agents/support/interact/ann/state", {})
+    assert shown.json["turns"][-1]["messages"]["item"]["sender"] == name
+    assert "acme.test" not in shown.text
+
+
+def test_a_person_assigns_tags_passes_back_and_ends(signed_in: Browser, workspace_api: Api) -> None:
+    def sent(**fields: str) -> Any:
+        signed_in.submit(signed_in.open(CONVO), CONVO, fields)
+        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+
+    found = sent(action="assign", to="bo")
+    assert (found["chatAssignedTo"], found["state"]) == ("bo", "human-chatting")
+    assert sent(action="tag", tags="refund, urgent,")["tags"] == ["refund", "urgent"]
+    assert sent(action="back")["state"] == "ai-chatting"
+    assert sent(action="end")["state"] == "ended_chat"
+
+
+def test_the_live_address_answers_304_until_something_happens(signed_in: Browser) -> None:
+    page = signed_in.open(CONVO)
+    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
+    tag = page.text.partition('data-tag="&quot;')[2].partition("&")[0]
+    assert signed_in.open(address, **{"If-None-Match": f'"{tag}"'}).status == 304
+    reply(signed_in, page, "Hello")
+    changed = signed_in.open(address, **{"If-None-Match": f'"{tag}"'})
+    assert (changed.status, "Hello" in changed.text) == (200, True)
+    assert signed_in.open(address, **{"If-None-Match": changed.headers["etag"]}).status == 304
+
+
+def test_the_live_address_shows_each_of_two_edits_in_a_second(
+    signed_in: Browser, workspace_api: Api, pass_time: PassTime
+) -> None:
+    page = signed_in.open(CONVO)
+    address = page.text.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
+    reply(signed_in, page, "I am looking at it")  # the metadata has the last message
+    (*_, message) = workspace_api.get("/v3/agents/support/convos/ann/messages").data
+    tag, answers = '""', []
+    for text in ("first", "other"):
+        edit = {"message": {"item": {"text": text}}}
+        assert workspace_api.patch(f"/v3/agents/support/convos/ann/messages/{message['mid']}", edit).status == 200
+        live = signed_in.open(address, **{"If-None-Match": tag})
+        answers.append((live.status, text in live.text))
+        tag = live.headers.get("etag", tag)
+        assert signed_in.open(address, **{"If-None-Match": tag}).status == 304
+    assert answers == [(200, True), (200, True)]
+
+
+@pytest.mark.parametrize("created", ["", "%00", "x" * 3_000], ids=["none", "NUL", "long"])
+def test_the_live_address_shows_the_transcript_whatever_mark_it_is_given(signed_in: Browser, created: str) -> None:
+    answer = signed_in.open(f"{CONVO}/live?created={created}")
+    assert (answer.status, "somebody" in answer.text) == (200, True)
+
+
+def test_another_agents_conversation_is_not_found(signed_in: Browser, workspace_api: Api) -> None:
+    body = {"turns": [{"from": "human", "messages": [{"item": {"text": "secret"}}]}]}
+    workspace_api.post("/agents/other/interact/eve/state", {**body, "metadata": {"state": "requested_chat"}})
+    assert signed_in.open("/convos/other/eve").status == 404
+    assert signed_in.open("/convos/other/eve/live?created=x").status == 404
+    for path in ("/overview", "/convos", "/convos?inbox=true", "/convos?agent=other"):
+        assert "eve" not in signed_in.open(path).text
+    page = signed_in.open(CONVO)
+    fields = {"form": page.text.partition('name="form" value="')[2].partition('"')[0], "action": "end"}
+    assert signed_in.post("/convos/other/eve", fields).status == 404
+    assert workspace_api.get("/v3/agents/other/convos/eve").data["conversation"]["state"] == "requested_chat"
+
+
+def test_a_forged_form_changes_nothing(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    secret = page.text.partition('name="form" value="')[2].partition('"')[0]
+    for fields, headers in (
+        ({"action": "end"}, {}),
+        ({"action": "end", "form": "0" * 64}, {}),
+        ({"action": "end", "form": "\N{SNOWMAN}"}, {}),
+        ({"action": "end", "form": secret}, {"Sec-Fetch-Site": "cross-site"}),
+    ):
+        assert signed_in.post(CONVO, fields, **headers).status == 403
+    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]["state"] == "requested_chat"
+
+
+def test_a_conversation_is_assigned_to_nobody_of_another_organisation(signed_in: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
+    for other in ("eve", "unknown"):
+        assert signed_in.submit(signed_in.open(CONVO), CONVO, {"action": "assign", "to": other}).status == 404
+    assert workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("chatAssignedTo") is None
+
+
+def test_tags_of_another_person_are_not_replaced_unseen(signed_in: Browser, workspace_api: Api) -> None:
+    def stored() -> Any:
+        return workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+
+    page = signed_in.open(CONVO)
+    assert workspace_api.post("/agents/support/interact/ann/state", state_body("Hello?")).status == 200
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "a, b"}).status == 200
+    workspace_api.patch("/v3/agents/support/convos/ann", {"conversation": {"tags": ["by", "the other"]}})
+    refused = signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine"})
+    assert (refused.status, "They are now: by, the other." in refused.text) == (412, True)
+    assert 'name="tags" value="mine"' in refused.text
+    assert stored() == ["by", "the other"]
+    hidden = html.unescape(refused.text.partition('name="shown" value="')[2].partition('"')[0])
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "mine", "shown": hidden}).status == 200
+    assert stored() == ["mine"]
+
+
+def test_a_conversation_is_assigned_to_everybody_of_a_large_organisation(
+    signed_in: Browser, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(120):
+        person = {"orgId": "acme", "name": f"Person {number}.", "email": f"p{number}@acme.test"}
+        workspace_api.post(f"/v2/clients/p{number:03}", person)
+    workspace_api.post("/v2/clients/eve", {"orgId": "rival", "email": "eve@rival.test"})
+    page = signed_in.open(CONVO)
+    assert page.text.count("<option") == 1 + 121 and 'name="email"' not in page.text
+    signed_in.submit(page, CONVO, {"action": "assign", "to": "p119"})
+    monkeypatch.setattr(conversations, "_MAX_COLLEAGUES_REQUESTS", 1)
+    page = signed_in.open(CONVO)
+    assert "only the first 100 people" in page.text and '<option value="p119" selected' in page.text
+    signed_in.submit(page, CONVO, {"action": "assign", "to": "", "email": "P118@acme.test"})
+    for other in ("eve@rival.test", "nobody@acme.test", "?"):
+        refused = signed_in.submit(page, CONVO, {"action": "assign", "email": other})
+        assert (refused.status, "Nobody of your organisation" in refused.text) == (400, True)
+    found = workspace_api.get("/v3/agents/support/convos/ann").data["conversation"]
+    assert found["chatAssignedTo"] == "p118"
+
+
+def test_an_organisation_that_disallows_tags_has_none_changed(signed_in: Browser, workspace_api: Api) -> None:
+    page = signed_in.open(CONVO)
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"], "disallowAnyTags": True})
+    sessions.clear_cache()
+    assert signed_in.submit(page, CONVO, {"action": "tag", "tags": "refund"}).status == 403
+    assert not workspace_api.get("/v3/agents/support/convos/ann").data["conversation"].get("tags")
+    assert 'name="tags"' not in signed_in.open(CONVO).text
+
+
+def test_a_refused_reply_is_shown_with_the_error_at_its_field(signed_in: Browser) -> None:
+    page = reply(signed_in, signed_in.open(CONVO), "  ")
+    assert (page.status, "Ann Jansen" in page.text) == (400, True)
+    assert 'id="wrong-text" role="alert">Write a message first.<' in page.text
+
+
+def test_pages_stay_small_whatever_a_visitor_sends(signed_in: Browser, workspace_api: Api) -> None:
+    deep: Any = [1] * 20_000
+    for _ in range(50):
+        deep = [deep]
+    messages = [{"item": {"text": f"{number} {'x' * 60_000}"}} for number in range(4)]
+    sent = [*messages, {"type": "custom", "item": {"deep": deep}}, *[{"item": {"text": "short"}}] * 100]
+    metadata = {"userName": "Ann" * 20_000, "state": "requested_chat"}
+    body = {"turns": [{"from": "human", "messages": sent}], "metadata": metadata}
+    assert workspace_api.post("/agents/support/interact/ann/state", body).status == 200
+    for path in ("/overview", "/convos", "/convos?inbox=true"):
+        assert len(signed_in.open(path).text) < 100_000
+    seen, path = 0, CONVO
+    while path:
+        page = signed_in.open(path)
+        assert (page.status, len(page.text) < 400_000) == (200, True)
+        seen += page.text.count("<article")
+        earlier = page.text.partition('<a href="?before=')[2].partition('"')[0]
+        path = earlier and f"{CONVO}?before={earlier}"
+    assert seen == len(sent)
+
+
+@pytest.mark.parametrize("blank", ["", " \n", "\u200b\u202e"], ids=["empty", "spaces", "invisible"])
+def test_who_has_a_name_that_shows_nothing_is_called_otherwise(
+    blank: str, signed_in: Browser, workspace_api: Api
+) -> None:
+    named = {"metadata": {"userName": blank, "userEmail": "ann@example.com"}}
+    workspace_api.post("/agents/support/interact/ann/state", named)
+    workspace_api.post("/v2/agents/support", {"title": blank})
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": blank, "email": "lea@example.com"}})
+    assert "<strong>ann@example.com</strong>" in signed_in.open("/convos").text
+    assert "<h1>ann@example.com</h1>" in signed_in.open(CONVO).text
+    assert "<strong>support</strong>" in signed_in.open("/agents").text
+    assert '<th scope="row">No name</th>' in signed_in.open("/leads").text

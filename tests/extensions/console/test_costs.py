@@ -1,0 +1,88 @@
+"""The table of docs/console.md: bytes, requests and capacity units of each page."""
+
+import html
+import os
+from pathlib import Path
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console import rendering
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.counted import count
+
+PAGE = Path(__file__).parents[3] / "docs" / "console.md"
+START, END = "<!-- costs -->\n", "<!-- end of costs -->"
+NOW = 1_795_435_200  # noon, so that the days are the same in each run
+LIVE = "live"
+SHOWN = {
+    "/overview": "overview",
+    "/convos": "conversations, a page",
+    "/convos?inbox=true": "inbox",
+    "/convos/support/ann-0": "a conversation of 20 messages",
+    LIVE: "asking for news of it, without any",
+    "/analytics": "analytics of 30 days",
+    "/analytics?days=90&by=country": "analytics of 90 days by country",
+    "/leads": "leads, a page",
+    "/agents": "agents",
+    "/agents/support": "an agent",
+    "/agents/support/versions": "versions of an agent",
+    "/settings/orgs/acme": "an organisation and its people",
+}
+
+
+@pytest.fixture
+def signed_in(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace, monkeypatch: pytest.MonkeyPatch
+) -> Browser:
+    """The client's browser, with 100 conversations, 60 leads and 180 days of counts."""
+    monkeypatch.setattr(clock, "milliseconds", lambda: NOW * 1000)
+    for number in range(100):
+        text = f"Message {number} says what a visitor would like to know."
+        turns = [{"from": "human", "messages": [{"item": {"text": text}} for _ in range(20)]}]
+        metadata = {"userName": f"Ann {number}", "state": ("requested_chat", "ended_chat")[number % 2]}
+        body = {"turns": turns, "metadata": metadata}
+        assert workspace_api.post(f"/agents/support/interact/ann-{number}/state", body).status == 200
+    for number in range(60):
+        workspace_api.post(
+            "/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "email": f"ann-{number}@b.test"}}
+        )
+    for day in range(180):
+        date, country = clock.iso(NOW - day * 24 * 60 * 60)[:10], ("NL", "BE")[day % 2]
+        count(workspace.workspace_id, "support", date, 9, country, conversations=12, messages=80, seconds=900)
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+def test_the_table_has_the_counted_costs(signed_in: Browser) -> None:
+    transcript = signed_in.open("/convos/support/ann-0").text
+    live = transcript.partition('data-live="')[2].partition('"')[0].removeprefix(signed_in.home)
+    tag = html.unescape(transcript.partition('data-tag="')[2].partition('"')[0])
+    lines = ["| Page | KB | Requests | Read units |", "|---|---|---|---|"]
+    for path, name in SHOWN.items():
+        with metered() as meter:
+            answer = signed_in.open(live, **{"If-None-Match": tag}) if path == LIVE else signed_in.open(path)
+        assert (answer.status, meter.writes) == (304 if path == LIVE else 200, 0)
+        size = len(answer.text.encode())
+        assert size < 100_000 or path != "/overview"
+        lines.append(f"| {name} | {kilobytes(answer.text)} | {meter.total} | {meter.reads:g} |")
+    for name, text in (("stylesheet", ".css"), ("script", ".js")):
+        (content,) = (one for file, one in rendering.assets().items() if file.suffix == text)
+        lines.append(f"| {name}, once | {kilobytes(content)} | 0 | 0 |")
+    text = PAGE.read_text(encoding="utf-8")
+    before, after = text.split(START)[0], text.split(END)[1]
+    counted = "\n".join(lines) + "\n"
+    if os.environ.get("CAMS_UPDATE_DOCS"):
+        PAGE.write_text(f"{before}{START}{counted}{END}{after}", encoding="utf-8")
+    elif text != f"{before}{START}{counted}{END}{after}":
+        pytest.fail(f"The table of costs in docs/console.md should be:\n{counted}")
+
+
+def kilobytes(text: str) -> str:
+    """The size of a text in whole kilobytes."""
+    return str(round(len(text.encode()) / 1000))

@@ -1,0 +1,92 @@
+"""Each route of the console with hostile texts in its records, its query and its form: no page has tags of them."""
+
+from html.parser import HTMLParser
+from urllib.parse import quote, urlencode
+
+import pytest
+
+from chalicelib.extensions.console import sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.rows import ALL, OPERATOR, ROWS, World, build, fields, send
+from tests.moto_tables import restore, snapshot
+
+HOSTILE = (
+    """--><script>x()</script>"'><img src=x onerror=x()></title></textarea></select><svg onload=x()>"""
+    """' autofocus onfocus='x()' <iframe srcdoc=x></iframe> javascript:x() {{ 7 * 7 }}"""
+)
+TAGS = frozenset(("img", "iframe", "style", "base", "object", "embed", "meta"))
+
+
+class Found(HTMLParser):
+    """What only a text that was not escaped can make, and all texts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        is_own = tag == "meta" and given.keys() <= {"charset", "name", "content"}
+        is_script = tag == "script" and not given.get("src", "").startswith("/console/assets/")
+        wrong = [name for name in given if name.startswith("on") or name in ("style", "autofocus", "srcdoc")]
+        addresses = [given[name] for name in ("href", "src", "action", "formaction") if name in given]
+        wrong += [one for one in addresses if not one.startswith(("/", "?", "#", "https://", "http://"))]
+        if wrong or is_script or (tag in TAGS and not is_own):
+            self.made.append(f"{tag} {given}")
+        self.text += " ".join(given.values())
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def world(workspace: NewWorkspace, workspace_api: Api) -> World:
+    """Records with hostile texts."""
+    return build(workspace, workspace_api, HOSTILE)
+
+
+def test_no_page_makes_tags_of_hostile_texts(world: World) -> None:
+    wrong, shown = [], 0
+    for at, row in ROWS.items():
+        before = snapshot()
+        sessions.clear_cache()
+        owner = world.browser("" if row.who == OPERATOR else "ada@acme.test")
+        bodies: list[bytes | None] = [None]
+        if at[0] == "POST":
+            given = fields(world, at[1], row, owner)
+            kept = {name: given[name] for name in ("form", "tag", "action") if name in given}
+            bodies = [
+                urlencode({**given, **dict.fromkeys(typed, HOSTILE), **also}).encode()
+                for typed in (row.typed, given)
+                for also in (kept, {**kept, "tag": "x"})
+            ]
+        for body in bodies:
+            answer = send(world, at, body, owner.cookie)
+            found = Found()
+            found.feed(answer.text if "html" in answer.headers["content-type"] else "")
+            shown += HOSTILE in found.text
+            if answer.status >= 500 or found.made:
+                wrong.append((at, answer.status, found.made))
+        restore(before)
+    assert not wrong
+    assert shown > 20
+
+
+QUERY = ("q", "tag", "state", "agent", "origin", "from", "to", "by", "tz", "days", "interval", "status", "cursor",
+         "tokens", "before", "saved", "redelivered", "created", "starred", "inbox")  # fmt: skip
+
+
+def test_no_page_makes_tags_of_its_query(world: World) -> None:
+    owner, wrong = world.browser(""), []
+    for name in QUERY:
+        for (method, route), row in ROWS.items():
+            if method == "POST" or row.who == ALL:
+                continue
+            path = f"{world.path(route)}?{name}={quote(HOSTILE)}"
+            answer, found = Api().call("GET", path, None, {"Cookie": owner.cookie}), Found()
+            found.feed(answer.text if "html" in answer.headers["content-type"] else "")
+            if answer.status >= 500 or found.made:
+                wrong.append((name, route, answer.status, found.made))
+    assert not wrong

@@ -1,0 +1,123 @@
+"""What is in a mail about a conversation that waits, where its link leads, and what is stored about it."""
+
+import html as html_parser
+import re
+
+import pytest
+
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.notified import BO, Notified, notice_rows, request_person, text_of
+
+HOSTILE = 'Ann\r\nBcc: eve@evil.test\r\n\r\n<img src=x onerror=alert(1)> "é" \u2028\u202e'
+
+
+@pytest.mark.parametrize("hostile", [HOSTILE, HOSTILE + "x" * 300], ids=["short", "long"])
+def test_hostile_names_stay_text_on_one_line(hostile: str, notified: Notified, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": hostile})
+    workspace_api.post("/v2/agents/support", {"title": hostile})
+    made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": hostile}})
+    request_person(workspace_api, made.data["id"], userName=hostile, userEmail=hostile)
+    notified.happen()
+    (mail,) = notified.mails
+    assert notified.recipients == [BO]
+    assert mail["Bcc"] is None
+    assert sorted(mail.keys()) == sorted(
+        (
+            *("Subject", "From", "To", "List-Unsubscribe", "List-Unsubscribe-Post", "Auto-Submitted"),
+            *("MIME-Version", "Content-Type"),
+        )
+    )
+    assert mail["To"].addresses[0].addr_spec == BO
+    html = text_of(mail, "html")
+    assert "<img" not in html and "&lt;img" in html
+    plain = text_of(mail)
+    assert "\u202e" not in plain + html
+    shown = [line for line in plain.splitlines() if line.startswith("Ann")]
+    assert len(shown) == 3 and max(map(len, shown)) < 130
+
+
+# Names that mail programs would make links of, also after they or a browser have normalised them.
+LINKS = (
+    "https://evil.example", "evil.example", "www.evil.example/pay?x=1", "ann@evil.example", "mailto:ann@evil.example",
+    "HTTP://2130706433/", "javascript:alert(1)", "//evil.example", "\\\\evil\\share", "tel:0900123", "evil.example.",
+    "\uff45\uff56\uff49\uff4c\uff0e\uff45\uff58\uff41\uff4d\uff50\uff4c\uff45", "evil\u3002example",
+    "evil\uff61example", "evil\u2024example", "evil\u200b.\u200bexample", "evil.\u2060example", "evil\u00ad.example",
+    "https\uff1a\uff0f\uff0fevil",
+    "evil.\u0301example", "elpmaxe.live\u202e", "evil..example", "evil.\nexample", "192.0.2.1", "evil\u2488example",
+    "Pay at evil.example/x or ann@evil.example now", "x" * 97 + ".evil.example",
+)  # fmt: skip
+# An address, in the widest sense: what a dot, a colon or an `@` joins, or what has a slash.
+LINK = re.compile(r"\S+[.:@\u3002]\S|[/\\\\@]")
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_no_name_of_a_visitor_becomes_a_link(link: str, notified: Notified, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"name": link})
+    workspace_api.post("/v2/agents/support", {"title": link})
+    made = workspace_api.post("/v3/agents/support/convos", {"conversation": {"title": link}})
+    request_person(workspace_api, made.data["id"], userName=link)
+    notified.happen()
+    (mail,) = notified.mails
+    own = re.compile(r"https://cams\.test/\S+")
+    plain = own.sub("", text_of(mail)).replace(" · ", " ")
+    html = html_parser.unescape(re.sub(r"<style>.*</style>|<[^>]*>", " ", text_of(mail, "html"), flags=re.DOTALL))
+    shown = (plain, html, mail["To"].addresses[0].display_name, mail["Subject"])
+    assert not [found[0] for text in shown for found in LINK.finditer(re.sub(r"\d\d:\d\d", "", text))]
+
+
+@pytest.mark.parametrize(
+    ("email", "name"), [("ann@evil.example", "ann evil example"), (None, "evil example"), ("", "evil example")]
+)
+def test_what_replaces_a_name_becomes_no_link(email: str, name: str, notified: Notified, workspace_api: Api) -> None:
+    request_person(workspace_api, "evil.example", userEmail=email)
+    notified.happen()
+    assert name in text_of(notified.mails[0]).splitlines()
+
+
+@pytest.mark.parametrize(
+    "name", ["Ann O'Neil-Smith", "Dr. No", "李 小龍", "Zoë (sales), 2nd", "Order: late?", "Müller & Co.", "अनीता"]
+)
+def test_ordinary_names_stay(name: str, notified: Notified, workspace_api: Api) -> None:
+    request_person(workspace_api, "ann", userName=name)
+    notified.happen()
+    assert name in text_of(notified.mails[0]).splitlines()
+
+
+def test_the_mail_is_in_the_language_of_the_organisation(notified: Notified, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    (mail,) = notified.mails
+    assert mail["Subject"] == "Een gesprek wacht op een medewerker"
+    assert "Afmelden" in text_of(mail) and '<html lang="nl">' in text_of(mail, "html")
+
+
+def test_the_mail_has_no_secret(notified: Notified, workspace: NewWorkspace, workspace_api: Api) -> None:
+    agent_key = workspace_api.get("/v2/agents/support").json["SECRET_API_KEY"]
+    request_person(workspace_api, "ann")
+    notified.happen()
+    raw = str(notified.mails[0])
+    for secret in (agent_key, PASSWORD, workspace.workspace_key, workspace.access_token, workspace.workspace_secret):
+        assert secret not in raw
+
+
+def test_the_row_of_a_person_has_nothing_personal_and_expires(notified: Notified, workspace_api: Api) -> None:
+    request_person(workspace_api, "ann", userName="Ann")
+    notified.happen()
+    (row,) = notice_rows()
+    assert row.keys() == {"workspace", "item", "listed_at", "is_sent", "expires_at", "version_tag"}
+    assert 0 < int(row["expires_at"]["N"]) - int(row["listed_at"]["N"]) // 1000 <= 24 * 60 * 60
+
+
+def test_the_link_of_a_mail_arrives_signed_in(notified: Notified, workspace_api: Api, browser: Browser) -> None:
+    request_person(workspace_api, "ann", userName="Ann")
+    notified.happen()
+    (path,) = re.findall(r"/convos/support/ann", text_of(notified.mails[0]))
+    browser.sign_in(BO, PASSWORD)
+    cookie, browser.cookie = browser.cookie, ""  # a strict cookie does not come with a link from elsewhere
+    assert "refresh" in browser.open(path, **{"Sec-Fetch-Site": "cross-site"}).text
+    browser.cookie = cookie
+    assert "Ann" in browser.open(path, **{"Sec-Fetch-Site": "same-origin"}).text

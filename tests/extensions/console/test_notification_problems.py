@@ -1,0 +1,98 @@
+"""What pages of the console say about mails that do not come."""
+
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.notifications import allowance, mail
+from chalicelib.workspaces.store import NewWorkspace
+from tests import moto_tables
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.notified import BO, Notified, request_person, settings, text_of
+
+# What a page says about mails that do not come.
+PROBLEMS: dict[str, dict[str, Any]] = {
+    "The last mail was refused": {},
+    "complete email address": {"email": "bø@acme.test"},
+    "neither Conversations nor Overview": {"canAccess": ["/leads", "/settings"]},
+}
+
+
+def problem_of(page: str) -> list[str]:
+    """The text at the field of the notifications."""
+    return re.findall('<p class="error" id="wrong-notify">(.*)</p>', page)
+
+
+@pytest.mark.parametrize("expected", PROBLEMS)
+def test_pages_say_why_no_mail_comes(
+    expected: str, notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    browser.sign_in(BO, PASSWORD)
+    paths = ("/account", "/settings/orgs/acme/clients/bo")
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+    workspace_api.post("/v2/clients/bo", PROBLEMS[expected])
+    request_person(workspace_api, "ann")
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.extensions.console.notifications.mail.send", refuse)
+        notified.happen()
+    sessions.clear_cache()
+    browser.sign_in(PROBLEMS[expected].get("email", BO), PASSWORD)
+    for path in paths:
+        (problem,) = problem_of(browser.open(path).text)
+        assert expected in problem
+    is_named = "Mails go to" in browser.open("/account").text
+    assert is_named == (expected == "The last mail was refused")
+    workspace_api.post("/v2/clients/bo", settings(None, None))
+    sessions.clear_cache()
+    assert [problem_of(browser.open(path).text) for path in paths] == [[], []]
+
+
+def refuse(*_: Any) -> None:
+    raise mail.Refused
+
+
+def test_the_next_mail_ends_the_refusal(
+    notified: Notified, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr("chalicelib.extensions.console.notifications.mail.send", refuse)
+        request_person(workspace_api, "ann")
+        notified.happen(400)
+    request_person(workspace_api, "bob")
+    notified.happen()
+    browser.sign_in(BO, PASSWORD)
+    assert (len(notified.mails), problem_of(browser.open("/account").text)) == (1, [])
+
+
+def test_a_stage_without_mail_says_so(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings())
+    browser.sign_in(BO, PASSWORD)
+    assert "does not send mails yet" in problem_of(browser.open("/account").text)[0]
+
+
+def test_a_workspace_sends_a_limited_number_of_mails_a_day(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api, browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(allowance, "MAX_MAILS", 2)
+    until_midnight = -(clock.milliseconds() // 1000) % (24 * 60 * 60)
+    notified.run(until_midnight + 12 * 60 * 60)  # the first three requests are of one day
+    for person in ("ann", "bob", "cem"):
+        request_person(workspace_api, person)
+        notified.happen(400)
+    assert (len(notified.mails), notified.failures, notified.queued) == (2, 0, [])
+    browser.sign_in(BO, PASSWORD)
+    assert "all its mails of today" in problem_of(browser.open("/account").text)[0]
+    notified.run(24 * 60 * 60)
+    request_person(workspace_api, "dan")
+    notified.happen()
+    assert all(f"/convos/support/{one}" in text_of(notified.mails[-1]) for one in ("cem", "dan"))
+    sessions.clear_cache()
+    assert problem_of(browser.open("/account").text) == []
+    days = [row for row in moto_tables.items()["cams-workspaces"] if "mails" in row]
+    assert len(days) == 2 and all("expires_at" in row for row in days)

@@ -1,0 +1,161 @@
+"""Who gets a mail about a conversation that waits: by settings, address, organisation and rights."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib.extensions.console.notifications import recipients
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.notified import BO, CONSOLE, Notified, request_person, settings, text_of
+
+
+@pytest.mark.parametrize(
+    ("through", "condition", "count"),
+    [
+        ("email", "all", 1),
+        ("email", None, 1),
+        ("email", "assigned", 0),
+        ("email", "", 0),
+        ("sms", "all", 0),
+        (None, "all", 0),
+        (None, None, 0),
+    ],
+)
+def test_the_settings_decide(
+    through: str | None, condition: str | None, count: int, notified: Notified, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", settings(through, condition))
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert len(notified.mails) == count
+
+
+def test_a_client_without_settings_gets_no_mail(notified: Notified, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"notificationsSettings": None})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert notified.mails == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"orgId": "unknown"},
+        {"orgId": None},
+        {"orgId": "no # identifier"},
+        {"email": None},
+        {"email": "bo@acme.test, eve@evil.test"},
+        {"email": "bo@acme.test\nBcc: eve@evil.test"},
+        {"email": "Bo <bo@acme.test>"},
+        {"email": "bø@acme.test"},
+        {"email": "bo..smit@acme.test"},
+        {"email": ".bo@acme.test"},
+        {"email": "=?utf-8?q?bo?=@acme.test"},
+        {"email": f"{'b' * 65}@acme.test"},
+        {"canAccess": []},
+        {"canAccess": ["/leads"]},
+    ],
+    ids=lambda one: json.dumps(one),
+)
+def test_who_sees_nothing_or_has_no_address_gets_no_mail(
+    change: dict[str, Any], notified: Notified, workspace_api: Api
+) -> None:
+    assert workspace_api.post("/v2/clients/bo", change).status == 200
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert (notified.mails, notified.failures) == ([], 0)
+
+
+def test_who_may_open_only_the_overview_is_led_there(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview"]})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    text = text_of(notified.mails[0])
+    assert f"{CONSOLE}/{workspace.workspace_id}/overview" in text
+    assert "/convos/" not in text
+
+
+def test_only_people_of_the_organisation_of_the_agent_get_a_mail(
+    notified: Notified, workspace_api: Api, other_workspace: NewWorkspace
+) -> None:
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
+    workspace_api.post("/v2/clients/lee", {"orgId": "rival", "email": "lee@rival.test", **settings()})
+    workspace_api.post("/v2/clients/kim", {"orgId": "acme", "email": "kim@acme.test", **settings()})
+    foreign = Api(other_workspace.workspace_key)
+    foreign.post("/v2/agents/support", {"title": "Foreign"})
+    foreign.post("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["support"]})
+    foreign.post("/v2/clients/bo", {"orgId": "acme", "email": "foreign@other.test", **settings()})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert len(notified.groups) == 3  # that of the stream, and one for each
+    assert sorted(notified.recipients) == [BO, "kim@acme.test"]
+    request_person(workspace_api, "bob", agent="other")
+    notified.happen(400)
+    assert notified.recipients[2:] == ["lee@rival.test"]
+    assert "/convos/other/bob" in text_of(notified.mails[2])
+    assert "ann" not in text_of(notified.mails[2])
+
+
+def test_a_mail_lists_only_conversations_of_the_persons_agents(notified: Notified, workspace_api: Api) -> None:
+    request_person(workspace_api, "bob", agent="other")
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert re.findall(r"/convos/\w+/\w+", text_of(notified.mails[0])) == ["/convos/support/ann"]
+
+
+def test_all_clients_of_a_large_workspace_are_found(
+    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recipients, "PORTION", 2)
+    for number in range(7):
+        client = {"orgId": "acme", "email": f"{number}@acme.test", **settings()}
+        workspace_api.post(f"/v2/clients/client{number}", client)
+    request_person(workspace_api, "ann")
+    notified.happen()
+    assert sorted(notified.recipients) == sorted([BO, *(f"{number}@acme.test" for number in range(7))])
+
+
+@pytest.mark.parametrize("end", ["client", "suspended", "sender"])
+def test_who_is_gone_gets_no_mail(
+    end: str, notified: Notified, workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request_person(workspace_api, "ann")
+    if end == "client":
+        workspace_api.delete("/v3/clients/bo")
+    elif end == "suspended":
+        workspaces.change_status(workspace.workspace_id, (None,), workspaces.SUSPENDED)
+    else:
+        monkeypatch.delenv("CAMS_MAIL_SENDER")
+    notified.happen()
+    assert (notified.mails, notified.failures) == ([], 0)
+    assert notified.groups == ([] if end == "sender" else notified.groups)
+
+
+@pytest.mark.parametrize(
+    ("path", "change"),
+    [
+        ("/v2/orgs/acme", {"name": "Acme", "widgetIDs": ["other"]}),
+        ("/v2/clients/bo", {"orgId": "rival"}),
+        ("/v2/clients/bo", {"canAccess": ["/leads"]}),
+        ("/v2/clients/bo", settings(None, None)),
+    ],
+    ids=json.dumps,
+)
+def test_who_lost_the_right_before_the_digest_gets_none(
+    path: str, change: dict[str, Any], notified: Notified, workspace_api: Api
+) -> None:
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"]})
+    request_person(workspace_api, "ann")
+    notified.happen()
+    request_person(workspace_api, "bob")
+    notified.happen(60)
+    assert len(notified.queued) == 1
+    workspace_api.post(path, change)
+    notified.run(900)
+    assert (len(notified.mails), notified.queued) == (1, [])

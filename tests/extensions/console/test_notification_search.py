@@ -1,0 +1,88 @@
+"""The search for conversations that wait: a flood at other agents hides none, and each search ends."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib import clock
+from chalicelib.conversations import handoff_notices
+from chalicelib.extensions.console.notifications import inbox
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.conftest import PassTime
+from tests.extensions.console.notified import Notified, request_person, take_over, text_of
+
+
+def flood(workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> None:
+    """Let Ann request a person, then more visitors of another organisation than a request examines."""
+    monkeypatch.setattr(inbox, "_PORTION", 2)
+    monkeypatch.setattr("chalicelib.conversations.filtered_lists.MAX_EXAMINED", 4)
+    request_person(workspace_api, "ann")
+    pass_time(1)
+    for number in range(11):
+        request_person(workspace_api, f"visitor{number}", agent="other")
+
+
+def test_many_other_conversations_that_wait_hide_none(
+    notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    flood(workspace_api, monkeypatch, pass_time)
+    notified.happen()
+    assert len(notified.mails) == 1
+
+
+@pytest.fixture
+def flooded(notified: Notified, workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime) -> Notified:
+    """Ann has requested a person, then more visitors of another organisation than a search examines."""
+    monkeypatch.setattr(inbox, "_MAX_EXAMINED", 4)
+    flood(workspace_api, monkeypatch, pass_time)
+    return notified
+
+
+def test_a_flood_at_the_agents_of_others_loses_no_request(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen()
+    assert "/convos/support/ann" in text_of(flooded.mails[0])
+    flooded.run(3_600)
+    assert len(flooded.mails) == 1
+
+
+def test_a_request_during_a_continued_search_is_in_the_next_mail(flooded: Notified, workspace_api: Api) -> None:
+    flooded.happen(handoff_notices.DELAY_SECONDS - 1)
+    find_waiting, others = inbox.find_waiting, ["bob"]
+
+    def with_another_request(*arguments: Any) -> Any:
+        found = find_waiting(*arguments)
+        if others:
+            request_person(workspace_api, others.pop())
+            flooded.feed(*flooded.records())
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inbox, "find_waiting", with_another_request)
+        flooded.run(3_600)
+    assert [re.findall(r"/convos/support/(\w+)", text_of(one)) for one in flooded.mails] == [["ann"], ["bob"]]
+    assert flooded.sent_at[1] - flooded.sent_at[0] >= 300_000
+
+
+def test_a_search_ends_where_the_last_mail_began(
+    notified: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    for number in range(22):
+        request_person(workspace_api, f"visitor{number}")
+    notified.happen(600)
+    notified.invoke(json.dumps(["notify", workspace.workspace_id, "bo", clock.milliseconds() - 8_000]))
+    assert (len(notified.mails), notified.queued) == (1, [])
+
+
+def test_a_search_ends_an_hour_before_the_request(
+    flooded: Notified, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    take_over(workspace_api, "ann")
+    flooded.happen()
+    later = clock.milliseconds() + 3_700_000
+    with metered() as meter:
+        flooded.invoke(json.dumps(["notify", workspace.workspace_id, "bo", later]))
+    assert (flooded.mails, flooded.queued, meter.requests["Query"]) == ([], [], 2)

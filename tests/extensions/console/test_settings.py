@@ -1,0 +1,315 @@
+"""Settings in the console: organisations, their people, own notifications, webhooks and tokens; and who may not."""
+
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib.extensions.console import pages, sessions
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import items, snapshot
+from tests.opened import messages
+
+ORG = "/settings/orgs/acme"
+BO = f"{ORG}/clients/bo"
+CANARY = "canary-5b1c"
+OWN = {"name": "Acme Travel", "squarePhotoURL": "", "preferredLanguage": "", "dashboardLayout": ""}
+
+
+@pytest.fixture
+def admin(browser: Browser, workspace_api: Api) -> Browser:
+    """The browser of an administrator of an organisation that edits itself; another organisation is next to it."""
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": True})
+    workspace_api.post("/v2/clients/bo", {"isOrgAdmin": True})
+    workspace_api.post("/v2/clients/kim", {"orgId": "acme", "name": "Kim", "dashboardPassword": CANARY})
+    workspace_api.post("/v2/orgs/rival", {"name": "Rival", "widgetIDs": ["other"], "canSelfEdit": True})
+    rival = {"orgId": "rival", "name": "Eve", "email": "eve@rival.test", "dashboardPassword": CANARY}
+    workspace_api.post("/v2/clients/eve", rival)
+    browser.sign_in("bo@acme.test", PASSWORD)
+    return browser
+
+
+@pytest.fixture
+def operator(workspace: NewWorkspace, workspace_api: Api) -> Browser:
+    """The browser of an operator."""
+    found = Browser(workspace.workspace_id)
+    found.post("", {"key": workspace.workspace_key})
+    return found
+
+
+def client(api: Api, client_id: str) -> Any:
+    """A client as the workspace key sees it."""
+    return api.get(f"/v2/clients/{client_id}").data
+
+
+def secret(page: Answer) -> dict[str, str]:
+    """The secret of the forms of a page."""
+    return {"form": page.text.partition('name="form" value="')[2].partition('"')[0]}
+
+
+def opened(page: Answer) -> dict[str, str]:
+    """The checked pages of the form of a client."""
+    return dict.fromkeys(re.findall(r'name="(canAccess\.[^"]*)" type="checkbox" checked', page.text), "on")
+
+
+def test_an_administrator_changes_the_organisation(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open("/settings")
+    assert "Kim" in page.text and "Eve" not in page.text and "Rival" not in page.text
+    changed = {**OWN, "name": "Acme", "preferredLanguage": "nl", "dashboardLayout": "horizontal"}
+    saved = admin.submit(page, ORG, changed)
+    assert "Opgeslagen." in saved.text and "horizontal" in saved.text
+    found = workspace_api.get("/v2/orgs/acme").data
+    assert (found["name"], found["preferredLanguage"], found["dashboardLayout"]) == ("Acme", "nl", "horizontal")
+    assert (found["widgetIDs"], found["canSelfEdit"]) == (["support"], True)
+
+
+def test_an_administrator_sets_only_the_members_of_the_form(admin: Browser, workspace_api: Api) -> None:
+    forged = {
+        "widgetIDs": "support\nother",
+        "adminIDs": "bo",
+        "disallowAnyTags": "on",
+        "canSelfEdit": "",
+        "userId": "x",
+    }
+    admin.submit(admin.open(ORG), ORG, {**OWN, "name": "Acme", **forged})
+    found = workspace_api.get("/v2/orgs/acme").data
+    assert (found["name"], found["widgetIDs"], found["canSelfEdit"]) == ("Acme", ["support"], True)
+    assert not {"adminIDs", "disallowAnyTags"} & found.keys()
+
+
+def test_an_organisation_that_does_not_edit_itself_is_only_shown(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(ORG)
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme Travel", "canSelfEdit": False})
+    before = snapshot()
+    assert admin.submit(page, ORG, {**OWN, "name": "Mine"}).status == 403
+    assert "changed by the operator" in admin.open(ORG).text
+    assert snapshot() == before
+
+
+def test_what_is_wrong_stands_at_its_field(admin: Browser) -> None:
+    page, before = admin.open(ORG), snapshot()
+    for field, value in (("name", ""), ("preferredLanguage", "nederlands"), ("dashboardLayout", "round")):
+        answer = admin.submit(page, ORG, {**OWN, field: value})
+        assert (answer.status, f'id="wrong-{field}"' in answer.text) == (400, True)
+    assert snapshot() == before
+
+
+def test_two_administrators_at_once_lose_nothing(admin: Browser, workspace_api: Api) -> None:
+    page, person = admin.open(ORG), admin.open(f"{ORG}/clients/kim")
+    workspace_api.post("/v2/orgs/acme", {"name": "By the other"})
+    workspace_api.post("/v2/clients/kim", {"name": "By the other"})
+    before = snapshot()
+    for one, action in ((page, ORG), (person, "/clients/kim")):
+        answer = admin.submit(one, action, {**OWN, "name": "By me"})
+        assert (answer.status, "By the other" in answer.text, 'value="By me"' in answer.text) == (412, True, True)
+    assert snapshot() == before
+
+
+def test_an_administrator_adds_a_person_who_signs_in(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(f"{ORG}/new-client")
+    given = {"name": "Lee", "email": "lee@acme.test", "dashboardPassword": CANARY, "canAccess./overview": "on"}
+    saved = admin.submit(page, "/new-client", {**given, "orgId": "rival", "notify": "on"})
+    assert "Lee" in saved.text and CANARY not in saved.text
+    (found,) = [one for one in workspace_api.get("/v2/clients").data if one.get("name") == "Lee"]
+    assert (found["orgId"], found["canAccess"]) == ("acme", ["/overview"])
+    assert "isOrgAdmin" not in found
+    assert found["notificationsSettings"] == {"notifyThrough": "email", "notifyIf": "all"}
+    other = Browser(admin.home.rpartition("/")[2])
+    assert other.sign_in("lee@acme.test", CANARY).status == 200
+    assert other.open("/settings").status == 403
+
+
+def test_an_administrator_changes_a_person(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(f"{ORG}/clients/kim")
+    pages = opened(page)
+    assert len(pages) == 6 and CANARY not in page.text
+    saved = admin.submit(page, "/clients/kim", {**pages, "name": "Kim B", "email": "kim@acme.test", "isOrgAdmin": "on"})
+    assert "Saved." in saved.text
+    found = client(workspace_api, "kim")
+    assert (found["name"], found["isOrgAdmin"], found["dashboardPassword"]) == ("Kim B", True, CANARY)
+    assert "canAccess" not in found and found["orgId"] == "acme"
+    del pages["canAccess./leads"]
+    typed = {**pages, "name": "", "email": "kim@acme.test", "dashboardPassword": "another one"}
+    admin.submit(admin.open(f"{ORG}/clients/kim"), "/clients/kim", typed)
+    found = client(workspace_api, "kim")
+    assert "/leads" not in found["canAccess"] and len(found["canAccess"]) == 5
+    assert found["dashboardPassword"] == "another one"
+    assert "name" not in found
+
+
+def test_wrong_values_of_a_person_stand_at_their_fields(admin: Browser) -> None:
+    page, before = admin.open(f"{ORG}/clients/kim"), snapshot()
+    for field, value in (("dashboardPassword", "short"), ("dashboardPassword", " " * 8), ("email", "EVE@rival.test")):
+        answer = admin.submit(page, "/clients/kim", {"name": "Typed", field: value})
+        assert (f'id="wrong-{field}"' in answer.text, 'value="Typed"' in answer.text) == (True, True)
+        assert answer.status in (400, 409) and CANARY not in answer.text
+    assert snapshot() == before
+
+
+def test_nobody_changes_their_own_rights(admin: Browser, workspace_api: Api) -> None:
+    page = admin.open(BO)
+    assert 'name="isOrgAdmin"' not in page.text
+    admin.submit(
+        page, "/clients/bo", {"name": "Bo", "email": "bo@acme.test", "orgId": "rival", "canAccess./leads": "on"}
+    )
+    found = client(workspace_api, "bo")
+    assert (found["name"], found["isOrgAdmin"], found["orgId"]) == ("Bo", True, "acme")
+    assert "canAccess" not in found
+
+
+def test_an_administrator_gives_only_pages_that_they_have(admin: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/convos", "/settings"]})
+    workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test", "canAccess": []})
+    sessions.clear_cache()
+    new, kim, before = admin.open(f"{ORG}/new-client"), admin.open(f"{ORG}/clients/kim"), items()
+    assert opened(new).keys() == {"canAccess./convos", "canAccess./settings"}
+    everything = {f"canAccess.{page}": "on" for page in pages.OPENED}
+    for page, action in ((new, "/new-client"), (kim, "/clients/kim")):
+        for given in (everything, {"canAccess./agents": "on"}):
+            answer = admin.submit(page, action, {"email": "kim@acme.test", **given})
+            assert (answer.status, 'id="wrong-canAccess">You can give only' in answer.text) == (400, True)
+    assert items() == before
+    assert admin.submit(kim, "/clients/kim", {"email": "kim@acme.test", "canAccess./convos": "on"}).status == 200
+    assert client(workspace_api, "kim")["canAccess"] == ["/convos"]
+    admin.submit(new, "/new-client", {"email": "lee@acme.test", **opened(new)})
+    (lee,) = [one for one in workspace_api.get("/v2/clients").data if one.get("email") == "lee@acme.test"]
+    assert lee["canAccess"] == ["/convos", "/settings"]
+
+
+def test_other_organisations_are_not_found_and_unchanged(admin: Browser) -> None:
+    form, before = secret(admin.open(ORG)), snapshot()
+    person = {"name": "Mine", "email": "mine@acme.test", "dashboardPassword": "my password"}
+    for path in (
+        "/settings/orgs/rival",
+        "/settings/orgs/rival/new-client",
+        "/settings/orgs/rival/clients/eve",
+        "/settings/orgs/rival/clients/bo",
+        f"{ORG}/clients/eve",
+        f"{ORG}/clients/nobody",
+        "/settings/orgs/nothing",
+    ):
+        assert admin.open(path).status == 404
+        for tag in ("", "*"):
+            assert (
+                admin.post(path, {**form, **OWN, **person, "tag": tag, "orgId": "acme", "org_id": "acme"}).status == 404
+            )
+    assert snapshot() == before
+
+
+def test_an_administrator_opens_nothing_of_the_workspace(admin: Browser, operator: Browser, workspace_api: Api) -> None:
+    form, hook = secret(admin.open(ORG)), made_webhook(workspace_api)
+    before = snapshot()
+    for path in (f"/settings/webhooks/{hook}",):
+        assert admin.open(path).status == 403
+    for path in ("/settings/tokens", "/settings/tokens/x", f"/settings/webhooks/{hook}/deliveries/x"):
+        assert admin.post(path, {**form, "name": "mine", "days": "30"}).status == 403
+    assert snapshot() == before
+    assert "hooks.test" not in admin.open("/settings").text
+
+
+def test_who_is_no_administrator_opens_only_their_own_notifications(browser: Browser, workspace_api: Api) -> None:
+    page = browser.sign_in("bo@acme.test", PASSWORD)
+    assert "/settings" not in page.text
+    before = snapshot()
+    for path in ("/settings", ORG, BO, f"{ORG}/new-client"):
+        assert browser.open(path).status == 403
+    for path in (ORG, BO, f"{ORG}/new-client", "/settings/tokens"):
+        assert browser.post(path, {**secret(page), "isOrgAdmin": "on", "tag": "*"}).status == 403
+    assert snapshot() == before
+    saved = browser.submit(
+        browser.open("/account"), "/account", {"notify": "on", "isOrgAdmin": "on", "client_id": "kim"}
+    )
+    assert "Saved." in saved.text and " checked" in saved.text
+    found = client(workspace_api, "bo")
+    assert found["notificationsSettings"] == {"notifyThrough": "email", "notifyIf": "all"}
+    assert "isOrgAdmin" not in found
+    browser.submit(browser.open("/account"), "/account", {})
+    assert client(workspace_api, "bo")["notificationsSettings"] == {}
+
+
+def test_a_deleted_person_is_not_made_again(browser: Browser, workspace_api: Api) -> None:
+    browser.sign_in("bo@acme.test", PASSWORD)
+    page = browser.open("/account")
+    workspace_api.delete("/v2/clients/bo")
+    assert browser.submit(page, "/account", {"notify": "on"}).status == 404
+    assert workspace_api.get("/v2/clients/bo").status == 404
+
+
+def test_a_person_without_pages_signs_out_and_has_notifications(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/overview"]})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    page = browser.open("/account")
+    assert page.status == 200
+    assert "Workspace key" in browser.submit(page, "/sign-out", {}).text
+
+
+def test_a_forged_form_changes_nothing(admin: Browser, workspace_api: Api) -> None:
+    own, before = secret(admin.open(ORG)), snapshot()
+    for path in (ORG, BO, f"{ORG}/new-client", "/account", "/settings/tokens"):
+        for fields, headers in (({}, {}), ({"form": "0" * 64}, {}), (own, {"Sec-Fetch-Site": "cross-site"})):
+            assert admin.post(path, {**OWN, "notify": "on", **fields}, **headers).status == 403
+    assert snapshot() == before
+
+
+def test_operators_change_every_organisation(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open(ORG)
+    fields = {**OWN, "widgetIDs": "support\r\n\r\nother\r\n", "canSelfEdit": "on"}
+    assert "Saved." in operator.submit(page, ORG, fields).text
+    found = workspace_api.get("/v2/orgs/acme").data
+    assert (found["widgetIDs"], found["canSelfEdit"]) == (["support", "other"], True)
+    wrong = operator.submit(operator.open(ORG), ORG, {**fields, "widgetIDs": "suport"})
+    assert "Some of the agents do not exist" in wrong.text
+    pages = opened(operator.open(BO))
+    operator.submit(operator.open(BO), "/clients/bo", {**pages, "name": "Bo", "isOrgAdmin": "on"})
+    assert client(workspace_api, "bo")["isOrgAdmin"] is True
+
+
+def test_a_token_is_shown_once_and_revoked(operator: Browser, workspace_api: Api) -> None:
+    page = operator.open("/settings")
+    issued = operator.submit(page, "/settings/tokens", {"name": "Import", "days": "90", "scopes.leads:read": "on"})
+    (token,) = re.findall(r"cams_access_\w+", issued.text)
+    assert Api(token).get("/v3/leads").status == 200 and Api(token).get("/v3/agents").status == 403
+    page = operator.open("/settings")
+    assert "Import" in page.text and token not in page.text and "leads:read" in page.text
+    (row,) = [one for one in workspace_api.get("/v3/tokens").data if one["name"] == "Import"]
+    assert "Import" not in operator.submit(page, f"/settings/tokens/{row['id']}", {}).text
+    for fields in ({"name": "", "days": "30"}, {"name": "x", "days": "9999"}):
+        answer = operator.submit(page, "/settings/tokens", fields)
+        assert (answer.status, 'id="wrong-' in answer.text) == (400, True)
+
+
+def test_a_delivery_is_delivered_again(operator: Browser, workspace_api: Api) -> None:
+    hook = made_webhook(workspace_api)
+    workspace_api.post(f"/v3/webhooks/{hook}/test")
+    assert "hooks.test" in operator.open("/settings").text
+    page = operator.open(f"/settings/webhooks/{hook}")
+    waiting = len([*messages()])
+    (first,) = workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data
+    again = operator.submit(page, f"/deliveries/{first['id']}", {})
+    assert "queued again" in again.text
+    assert len([*messages()]) == waiting + 1
+    assert len(workspace_api.get(f"/v3/webhooks/{hook}/deliveries").data) == 2
+    assert operator.open(f"/settings/webhooks/{hook}?status=failed").status == 200
+
+
+def made_webhook(api: Api) -> str:
+    """The id of a new webhook."""
+    body = {"webhook": {"url": "https://hooks.test/x", "events": ["lead_captured"], "description": "Leads"}}
+    return str(api.post("/v3/webhooks", body).data["id"])
+
+
+def test_secrets_are_on_no_page(admin: Browser, operator: Browser, workspace_api: Api) -> None:
+    hook = workspace_api.post(
+        "/v3/webhooks", {"webhook": {"url": "https://hooks.test/x", "events": ["lead_captured"]}}
+    ).data
+    sessions.clear_cache()
+    for one in (admin, operator):
+        for path in ("/settings", ORG, BO, f"{ORG}/clients/kim", "/account"):
+            page = one.open(path)
+            assert page.status == 200
+            assert CANARY not in page.text and PASSWORD not in page.text
+    for path in ("/settings", f"/settings/webhooks/{hook['id']}"):
+        assert hook["signingSecret"] not in operator.open(path).text

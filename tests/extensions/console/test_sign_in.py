@@ -1,0 +1,101 @@
+"""Signing in to the console, and what ends a session."""
+
+import pytest
+
+from chalicelib import clock, storage
+from chalicelib.extensions.console import sessions
+from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_ATTEMPTS_ANYWHERE, TooManyAttempts
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.counted import count
+
+
+def test_a_client_signs_in_and_sees_the_overview(browser: Browser) -> None:
+    assert "Workspace key" in browser.open("").text
+    page = browser.sign_in("bo@acme.test", PASSWORD)
+    assert page.status == 200
+    assert "Acme Travel" in page.text and "Bo de Vries" in page.text and "Conversations" in page.text
+    assert browser.open("").text.count("Sign out") == 1
+
+
+def test_a_wrong_password_is_401_at_the_form(browser: Browser) -> None:
+    for email, password in (("bo@acme.test", "wrong"), ("nobody@acme.test", PASSWORD), ("bo@acme.test", "")):
+        answer = browser.sign_in(email, password)
+        assert (answer.status, "The email or the password is wrong." in answer.text) == (401, True)
+    assert browser.cookie == ""
+
+
+def test_signing_out_ends_the_session(browser: Browser) -> None:
+    page = browser.sign_in("bo@acme.test", PASSWORD)
+    cookie = browser.cookie
+    browser.submit(page, "/sign-out", {})
+    browser.cookie = cookie
+    assert "Workspace key" in browser.open("/overview").text
+
+
+def attempt(workspace: NewWorkspace, fields: dict[str, str], address: str) -> None:
+    """A wrong sign-in."""
+    with pytest.raises(sessions.WrongSignIn):
+        sessions.sign_in(workspace.workspace_id, fields, address)
+
+
+def test_strangers_with_wrong_keys_keep_no_operator_out(workspace: NewWorkspace) -> None:
+    for number in range(MAX_ATTEMPTS_ANYWHERE):
+        attempt(workspace, {"key": "wrong", "email": f"{number}@acme.test"}, f"192.0.2.{number // MAX_ATTEMPTS}")
+    with pytest.raises(TooManyAttempts):
+        sessions.sign_in(workspace.workspace_id, {"key": "wrong", "email": "new@acme.test"}, "192.0.2.0")
+    with storage.unit_of_work():
+        assert sessions.sign_in(workspace.workspace_id, {"key": workspace.workspace_key}, "198.51.100.1").token
+
+
+def test_an_email_has_50_attempts_from_all_networks_however_it_is_written(workspace: NewWorkspace) -> None:
+    written = ("bo@acme.test", "BO@acme.test", " Bo@ACME.test\t")
+    for number in range(MAX_ATTEMPTS_ANYWHERE):
+        fields = {"email": written[number % 3], "password": "wrong"}
+        attempt(workspace, fields, f"2001:db8:0:{number // MAX_ATTEMPTS}::{number}")
+    for address in ("2001:db8:0:0:ffff::1", "198.51.100.1", "", "unknown"):
+        with pytest.raises(TooManyAttempts):
+            sessions.sign_in(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}, address)
+
+
+def test_without_a_session_pages_are_in_the_language_of_the_browser(browser: Browser) -> None:
+    for header, said in (
+        ("nl-BE,nl;q=0.9,en;q=0.8", "Inloggen"),
+        ("fr,en,nl", "Sign in"),
+        ("", "Sign in"),
+        (";,-", "Sign in"),
+    ):
+        assert f"<h1>{said}</h1>" in browser.open("", **{"Accept-Language": header}).text
+    wrong = browser.post("", {"email": "x", "password": "y"}, **{"Accept-Language": "nl"})
+    assert (wrong.status, "De gegevens om in te loggen kloppen niet." in wrong.text) == (401, True)
+
+
+def test_a_page_asks_nobody_for_json(browser: Browser) -> None:
+    for language, said in (("en", "was not sent by a page"), ("nl", "komt niet van een pagina")):
+        headers = {"Content-Type": "text/plain", "Accept-Language": language}
+        answer = browser.post("", {"email": "x"}, **headers)
+        assert (answer.status, said in answer.text, "JSON" in answer.text) == (415, True, False)
+
+
+def test_pages_say_months_numbers_and_errors_in_the_language_of_the_organisation(
+    browser: Browser, workspace_api: Api, workspace: NewWorkspace
+) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads", "/agents"]})
+    workspace_api.post("/v3/leads", {"lead": {"agentId": "support", "name": "Ann", "createdAt": 1_780_000_000_000}})
+    browser.sign_in("bo@acme.test", PASSWORD)
+    months = ["jan", "feb", "mrt", "apr", "mei", "jun", "jul", "aug", "sep", "okt", "nov", "dec"]
+    captured = browser.open("/leads").text.partition("<tbody>")[2].partition("<time>")[2]
+    assert captured.split()[1] in months
+    workspace_api.post("/v2/clients/bo", {"canAccess": None})
+    sessions.clear_cache()
+    count(workspace.workspace_id, "support", clock.iso(clock.seconds())[:10], 0, "unknown", messages=1_234)
+    page = browser.open("/overview")
+    assert "<strong>1.234</strong>" in page.text
+    workspace_api.post("/v2/clients/bo", {"canAccess": ["/leads", "/agents"]})
+    sessions.clear_cache()
+    for path, said in (("/overview", "niet voor u open"), ("/agents/other", "bestaat niet")):
+        page = browser.open(path)
+        assert said in page.text and "agent does not" not in page.text and "administrator" not in page.text

@@ -1,0 +1,205 @@
+"""The limits of attempts to sign in: which attempts share a counter, and what an attempt costs."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from chalicelib import storage
+from chalicelib.extensions.console import session_store, sessions
+from chalicelib.extensions.console.session_store import MAX_ATTEMPTS, MAX_FAILURES, WINDOW, TooManyAttempts
+from chalicelib.storage import keyring
+from chalicelib.workspaces import store as workspaces
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Api
+from tests.capacity import metered
+from tests.conftest import PassTime, clear_caches
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.moto_tables import items, snapshot
+from tests.requests import counted
+
+ADDRESS = "203.0.113.7"
+UNKNOWN_WORKSPACE = "01hzzzzzzzzzzzzzzzzzzzzzzz"
+# As an email, it has the parts of others: with `#` between them, ten attempts locked an address and an email out.
+JOINED = ("bo@acme.test#203.0.113.7", "with a key#203.0.113.7", "key and address", '"bo@acme.test","203.0.113.7"')
+
+
+def outcome(workspace_id: str, fields: dict[str, str], address: str = ADDRESS) -> str:
+    """What an attempt to sign in raises; empty for a session."""
+    try:
+        sessions.sign_in(workspace_id, fields, address)
+    except (sessions.WrongSignIn, TooManyAttempts) as error:
+        return type(error).__name__
+    return ""
+
+
+def fail(workspace: NewWorkspace, count: int, address: str = ADDRESS, first: int = 0) -> list[str]:
+    """The outcomes of attempts with different emails."""
+    emails = (f"{number}@spray.test" for number in range(first, first + count))
+    return [outcome(workspace.workspace_id, {"email": one, "password": "x"}, address) for one in emails]
+
+
+@pytest.mark.parametrize("email", JOINED)
+def test_no_email_uses_up_the_attempts_of_another_email_and_address(
+    workspace: NewWorkspace, workspace_api: Api, email: str
+) -> None:
+    for number in range(50):
+        attempt = {"email": email, "password": "x"}
+        assert outcome(workspace.workspace_id, attempt, f"192.0.2.{number // MAX_ATTEMPTS}") == "WrongSignIn"
+    own = {"email": "bo@acme.test", "password": PASSWORD}
+    assert [outcome(workspace.workspace_id, one) for one in (own, {"key": workspace.workspace_key})] == ["", ""]
+
+
+def test_the_parts_of_a_counter_are_never_joined() -> None:
+    parts = [
+        ("a", "b#c"),
+        ("a#b", "c"),
+        ("a", "b", "c"),
+        ("a#b#c",),
+        ('a","b', "c"),
+        ("a", 'b","c'),
+        ("", "a"),
+        ("a", ""),
+    ]
+    assert len({session_store._row(*one).token_hash for one in parts}) == len(parts)
+
+
+def test_an_address_has_100_failures_in_five_minutes(
+    browser: Browser, workspace: NewWorkspace, pass_time: PassTime
+) -> None:
+    answers = [browser.sign_in(f"{number}@spray.test", "x") for number in range(300)]
+    assert [one.status for one in answers] == [401] * MAX_FAILURES + [429] * 200
+    seconds = int(answers[-1].headers["retry-after"])
+    assert 0 < seconds <= WINDOW
+    before = snapshot()
+    for fields in ({"email": "bo@acme.test", "password": PASSWORD}, {"key": workspace.workspace_key}):
+        assert browser.post("", fields).status == 429
+    assert snapshot() == before
+    pass_time(seconds)
+    assert browser.sign_in("bo@acme.test", PASSWORD).status == 200
+
+
+def test_no_header_changes_the_address(browser: Browser) -> None:
+    statuses = []
+    for number in range(MAX_FAILURES + 1):
+        forged = {
+            "X-Forwarded-For": f"192.0.2.{number}",
+            "X-Real-IP": f"192.0.2.{number}",
+            "Forwarded": f"for={number}",
+        }
+        statuses.append(browser.post("", {"email": f"{number}@spray.test", "password": "x"}, **forged).status)
+    assert statuses == [401] * MAX_FAILURES + [429]
+
+
+def test_an_ipv6_customer_is_one_address(workspace: NewWorkspace) -> None:
+    fail(workspace, MAX_FAILURES - 1, "2001:db8:0:1::1")
+    assert fail(workspace, 1, "2001:db8:0:1:ffff::2", 200) == ["WrongSignIn"]
+    assert fail(workspace, 1, "2001:db8:0:1:8000::3", 300) == ["TooManyAttempts"]
+    assert fail(workspace, 1, "2001:db8:0:2::1", 400) == ["WrongSignIn"]
+
+
+@pytest.mark.parametrize(
+    ("address", "network"),
+    [
+        ("::ffff:192.0.2.1", "192.0.2.1"),
+        ("fe80::1%eth0", "fe80::"),
+        ("2001:DB8::0:1", "2001:db8::"),
+        ("192.0.2.1", "192.0.2.1"),
+        ("", ""),
+        ("unknown", "unknown"),
+    ],
+)
+def test_the_network_of_an_address(address: str, network: str) -> None:
+    assert sessions._network(address) == network
+
+
+def test_only_failures_count_for_an_address(workspace: NewWorkspace, workspace_api: Api) -> None:
+    for number in range(MAX_FAILURES + 20):
+        email = f"{number}@acme.test"
+        if number % 10 == 0:
+            workspace_api.post("/v2/clients/bo", {"email": email})
+            assert outcome(workspace.workspace_id, {"email": email, "password": PASSWORD}) == ""
+    assert storage.find(session_store.AttemptRow, session_store.failures_key(ADDRESS).partition) is None
+    assert fail(workspace, MAX_FAILURES + 1) == ["WrongSignIn"] * MAX_FAILURES + ["TooManyAttempts"]
+
+
+def test_failures_count_across_workspaces_emails_and_keys(workspace: NewWorkspace, workspace_api: Api) -> None:
+    other = workspaces.create("other")
+    fail(workspace, MAX_FAILURES - MAX_ATTEMPTS)
+    for _ in range(MAX_ATTEMPTS):
+        assert outcome(other.workspace_id, {"key": "wrong"}) == "WrongSignIn"
+    assert outcome(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}) == "TooManyAttempts"
+    assert outcome(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}, "192.0.2.1") == ""
+
+
+def test_a_right_password_is_refused_if_the_failures_are_used_up_at_the_same_time(
+    workspace: NewWorkspace, workspace_api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An attacker who sends all attempts at once gets no more of them."""
+    of_client = session_store.of_client
+
+    def fail_first(*arguments: Any) -> Any:
+        fail(workspace, MAX_FAILURES)
+        return of_client(*arguments)
+
+    monkeypatch.setattr(session_store, "of_client", fail_first)
+    before = len(items()["cams-workspaces"])
+    assert outcome(workspace.workspace_id, {"email": "bo@acme.test", "password": PASSWORD}) == "TooManyAttempts"
+    assert len(items()["cams-workspaces"]) == before  # no session
+
+
+def test_a_flood_in_parallel_has_no_more_failures(workspace: NewWorkspace) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        found = [*pool.map(lambda number: fail(workspace, 1, ADDRESS, number)[0], range(150))]
+    assert found.count("WrongSignIn") <= MAX_FAILURES
+
+
+def test_an_unknown_workspace_stores_nothing(workspace: NewWorkspace) -> None:
+    before = items()
+    for fields in ({"email": "a@b.test", "password": "x"}, {"key": "x"}, {"key": workspace.workspace_key}):
+        assert outcome(UNKNOWN_WORKSPACE, fields) == "WrongSignIn"
+    assert items() == before
+    assert Browser(UNKNOWN_WORKSPACE).sign_in("a@b.test", "x").status == 401
+
+
+def test_known_and_unknown_emails_cost_the_same(browser: Browser, workspace_api: Api) -> None:
+    workspace_api.post("/v2/clients/kim", {"email": "kim@acme.test"})
+    costs = {}
+    for email in ("bo@acme.test", "kim@acme.test", "nobody@acme.test", "", " "):
+        with metered() as meter:
+            assert browser.sign_in(email, "wrong").status == 401
+        costs[email] = (dict(meter.requests), meter.reads, meter.writes)
+    assert len({str(one) for one in costs.values()}) == 1, costs
+
+
+def test_known_and_unknown_emails_cost_the_same_in_a_new_process(browser: Browser, workspace_api: Api) -> None:
+    """The first attempt loads the data key, also if there is no client to decrypt."""
+    costs = []
+    for email in ("bo@acme.test", "nobody@acme.test"):
+        clear_caches()
+        with metered() as meter, counted() as requests:
+            assert browser.sign_in(email, "wrong").status == 401
+        costs.append((requests, meter.reads, meter.writes))
+    assert costs == [({"BatchGetItem": 1, "GetItem": 2, "UpdateItem": 3, "Decrypt": 1}, 5, 3)] * 2
+
+
+def test_what_still_costs_more_with_a_known_email(browser: Browser, workspace_api: Api) -> None:
+    """The limits that `docs/console.md` states: a client above 4 KB, and one that an older data key encrypts."""
+    workspace_api.post("/v2/clients/bo", {"name": "".join(map(chr, range(0x4E00, 0x4E00 + 15_000)))})
+    with metered() as meter:
+        assert browser.sign_in("bo@acme.test", "wrong").status == 401
+    assert (meter.total, meter.reads, meter.writes) == (5, 11, 3)
+    keyring.rotate()
+    clear_caches()
+    with counted() as requests:
+        assert browser.sign_in("bo@acme.test", "wrong").status == 401
+    assert requests == {"BatchGetItem": 1, "GetItem": 3, "UpdateItem": 3, "Decrypt": 2}
+
+
+def test_the_rows_of_attempts_expire_with_their_window(workspace: NewWorkspace) -> None:
+    before = {one["token_hash"]["S"] for one in items()["cams-credentials"]}
+    fail(workspace, 1)
+    new = [one for one in items()["cams-credentials"] if one["token_hash"]["S"] not in before]
+    assert len(new) == 3
+    assert all({*one} == {"token_hash", "tried", "expires_at"} for one in new)

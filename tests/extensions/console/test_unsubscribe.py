@@ -1,0 +1,168 @@
+"""The link in a mail that ends mails: what it asks, what it does, and what a forged one does not."""
+
+import base64
+import re
+from typing import Any
+
+import pytest
+
+from chalicelib.extensions.console.notifications import unsubscribe_token
+from chalicelib.history import functions as keeping
+from chalicelib.workspaces.store import NewWorkspace
+from tests.api import Answer, Api
+from tests.conftest import PassTime
+from tests.extensions.console.browser import Browser
+from tests.extensions.console.conftest import PASSWORD
+from tests.extensions.console.notified import Notified, request_person, settings
+from tests.moto_tables import snapshot
+from tests.webhooks.pipeline import Stream
+
+FORM = "application/x-www-form-urlencoded"
+ONE_CLICK = b"List-Unsubscribe=One-Click"
+
+
+@pytest.fixture
+def link(workspace: NewWorkspace, workspace_api: Api) -> str:
+    """The path of the link in a mail to a client who wants mails."""
+    for client in ("bo", "kim"):
+        assert workspace_api.post(f"/v2/clients/{client}", {"orgId": "acme", **settings()}).status == 200
+    return path(workspace.workspace_id, unsubscribe_token.token(workspace.workspace_id, "bo"))
+
+
+def path(workspace_id: str, token: str) -> str:
+    return f"/console/{workspace_id}/unsubscribe/{token}"
+
+
+def send(method: str, link: str, content_type: str = FORM, body: bytes = ONE_CLICK) -> Answer:
+    """Send a request as a mail program does, without a cookie."""
+    if method == "GET":
+        return Api().call("GET", link, None, {})
+    return Api().call(method, link, body, {"Content-Type": content_type})
+
+
+def setting(api: Api, client: str = "bo") -> Any:
+    return api.get(f"/v2/clients/{client}").data["notificationsSettings"]
+
+
+def test_the_link_of_a_mail_ends_mails(
+    workspace_api: Api, monkeypatch: pytest.MonkeyPatch, pass_time: PassTime
+) -> None:
+    workspace_api.post("/v2/clients/bo", settings())
+    notified = Notified(monkeypatch, pass_time)
+    request_person(workspace_api, "ann")
+    notified.happen()
+    (mail,) = notified.mails
+    assert mail["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    # As it is sent: mail programs do not decode this header.
+    (found,) = re.findall(r"^List-Unsubscribe: <https://cams\.test/prod(/console/.*)>\r?$", notified.raw_mails[0], re.M)
+    assert send("POST", found).status == 200
+    request_person(workspace_api, "bob")
+    notified.happen(900)
+    assert len(notified.mails) == 1
+
+
+def test_opening_the_link_asks_and_changes_nothing(link: str, workspace_api: Api) -> None:
+    before = snapshot()
+    answer = send("GET", link)
+    assert (answer.status, '<form class="card" method="post">' in answer.text) == (200, True)
+    assert "bo@acme.test" not in answer.text
+    assert snapshot() == before
+
+
+def test_the_pages_are_in_the_language_of_the_mail(link: str, workspace_api: Api) -> None:
+    workspace_api.post("/v2/orgs/acme", {"name": "Acme", "preferredLanguage": "nl"})
+    for method in ("GET", "POST"):
+        assert '<html lang="nl">' in send(method, link).text
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body"),
+    [
+        (FORM, ONE_CLICK),
+        (FORM, b""),
+        (f"{FORM}; charset=UTF-8", ONE_CLICK),
+        ("multipart/form-data; boundary=x", b'--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\n'),
+    ],
+)
+def test_the_button_ends_the_mails_of_this_client_only(
+    content_type: str, body: bytes, link: str, workspace_api: Api
+) -> None:
+    assert send("POST", link, content_type, body).status == 200
+    assert setting(workspace_api) == settings(None, None)["notificationsSettings"]
+    assert setting(workspace_api, "kim") == settings()["notificationsSettings"]
+    assert workspace_api.get("/v2/clients/bo").data["name"] == "Bo de Vries"
+
+
+def test_a_second_click_changes_nothing(link: str, workspace_api: Api) -> None:
+    send("POST", link)
+    before = snapshot()
+    assert send("POST", link).status == 200
+    assert snapshot() == before
+
+
+def test_the_link_of_a_deleted_client_makes_no_client(link: str, workspace_api: Api) -> None:
+    workspace_api.delete("/v3/clients/bo")
+    before = snapshot()
+    assert send("POST", link).status == 200
+    assert snapshot() == before
+
+
+def forged(token: str) -> dict[str, str]:
+    sealed = base64.urlsafe_b64decode(token + "==")
+    swapped = [bytes([*sealed[:at], sealed[at] ^ 1, *sealed[at + 1 :]]) for at in (0, 3, 10, -1)]
+    texts = {f"bit {number}": base64.urlsafe_b64encode(one).decode().rstrip("=") for number, one in enumerate(swapped)}
+    newer = base64.urlsafe_b64encode(bytes([30, *sealed[1:]])).decode().rstrip("=")
+    return {**texts, "newer": newer, "cut": token[:-4], "empty": "x", "text": "bo", "other": "%FF", "accent": "%C3%A9"}
+
+
+@pytest.mark.parametrize(
+    "name", ["bit 0", "bit 1", "bit 2", "bit 3", "newer", "cut", "empty", "text", "other", "accent"]
+)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_forged_link_does_nothing(
+    method: str, name: str, link: str, workspace: NewWorkspace, workspace_api: Api
+) -> None:
+    token = forged(link.rpartition("/")[2])[name]
+    before = snapshot()
+    assert send(method, path(workspace.workspace_id, token)).status in (400, 404)
+    assert snapshot() == before
+
+
+def test_a_link_works_in_its_own_workspace_only(link: str, other_workspace: NewWorkspace) -> None:
+    foreign = Api(other_workspace.workspace_key)
+    foreign.post("/v2/clients/bo", settings())
+    before = snapshot()
+    assert send("POST", path(other_workspace.workspace_id, link.rpartition("/")[2])).status == 404
+    assert snapshot() == before
+
+
+def test_a_link_signs_nobody_in(link: str) -> None:
+    for method in ("GET", "POST"):
+        assert "set-cookie" not in send(method, link).headers
+
+
+def test_the_account_page_shows_and_changes_the_same(link: str, workspace_api: Api, browser: Browser) -> None:
+    browser.sign_in("bo@acme.test", PASSWORD)
+    assert "checked" in browser.open("/account").text
+    send("POST", link)
+    assert "checked" not in browser.open("/account").text
+    browser.submit(browser.open("/account"), "/account", {"notify": "on"})
+    assert setting(workspace_api) == settings()["notificationsSettings"]
+
+
+def test_the_history_says_that_it_was_the_link(link: str, workspace_api: Api) -> None:
+    stream = Stream()
+    send("POST", link)
+    keeping.history_clients({"Records": stream.read("clients")}, None)
+    (entry,) = workspace_api.get("/v3/history?resource=clients/bo").data
+    assert entry["by"] == {"kind": "client", "id": "bo", "name": "unsubscribe link"}
+
+
+def test_the_account_page_keeps_a_setting_that_it_does_not_know(workspace_api: Api, browser: Browser) -> None:
+    workspace_api.post("/v2/clients/bo", settings("email", "assigned"))
+    browser.sign_in("bo@acme.test", PASSWORD)
+    page = browser.open("/account")
+    assert "Saved." in browser.submit(page, "/account", {}).text
+    assert setting(workspace_api) == settings("email", "assigned")["notificationsSettings"]
+    browser.submit(page, "/account", {"notify": "on"})
+    assert setting(workspace_api) == settings()["notificationsSettings"]
