@@ -58,7 +58,7 @@ def _tally(table: str, memory_mb: int = 256, event_filter: Mapping[str, Any] | N
         memory_mb=memory_mb,
         timeout_seconds=60,
         tables={**READ_KEYRING, "tallies": "BatchWriteItem"},
-        sends_to=("tallies", *(("erasures", "notifications") if table == "conversations" else ()), DEAD_LETTER_QUEUE),
+        sends_to=("tallies", *(("erasures",) if table == "conversations" else ()), DEAD_LETTER_QUEUE),
         stream=table,
         mapping_settings=stream_settings(event_filter=event_filter),
     )
@@ -88,7 +88,7 @@ _CORE = (
         tables={
             **READ_KEYRING,
             "workspaces": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
-            "credentials": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem UpdateItem",
+            "credentials": "BatchGetItem DeleteItem GetItem PutItem UpdateItem",
             "agents": "BatchGetItem BatchWriteItem DeleteItem GetItem PutItem Query",
             "agents/index/by_change": "Query",
             "agents/index/by_workspace": "Query",
@@ -97,7 +97,7 @@ _CORE = (
             "conversations/index/by_creation": "Query",
             "tallies": "BatchGetItem BatchWriteItem DeleteItem Query",
             "analytics": "BatchGetItem DeleteItem GetItem Query UpdateItem",
-            "clients": "BatchGetItem ConditionCheckItem DeleteItem GetItem PutItem Query",
+            "clients": "BatchGetItem DeleteItem GetItem PutItem Query",
             "organisations": "BatchGetItem DeleteItem GetItem PutItem Query",
             "leads": "BatchWriteItem DeleteItem GetItem PutItem Query",
             "leads/index/by_capture": "Query",
@@ -208,28 +208,6 @@ _CORE = (
         queue="erasures",
         mapping_settings={"ScalingConfig": {"MaximumConcurrency": 10}},
         keys={"ReceiptKeyArn": "Sign"},
-    ),
-    Function(
-        "notify_people",
-        memory_mb=512,
-        timeout_seconds=60,
-        tables={
-            **READ_KEYRING,
-            "workspaces": "GetItem PutItem UpdateItem",
-            "clients": "GetItem Query",
-            "organisations": "BatchGetItem",
-            "agents": "BatchGetItem",
-            "conversations": "BatchGetItem",
-            "conversations/index/by_activity": "Query",
-        },
-        sends_to=("notifications",),
-        queue="notifications",
-        # SES sends 14 mails a second by default.
-        mapping_settings={
-            "ScalingConfig": {"MaximumConcurrency": 2},
-            "FunctionResponseTypes": PARTIAL_FAILURES,
-        },
-        sends_mail=True,
     ),
 )
 

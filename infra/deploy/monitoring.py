@@ -36,7 +36,6 @@ _DEAD_LETTERS = {
     "DeadCascades": f"The cascading deletion of an agent has failed. {REDRIVE}",
     "DeadErasures": f"An erasure, or the expiry of conversations, has failed. {REDRIVE}",
     "DeadTallies": "A count has failed. Run `python -m infra.cams tallies recount`, then purge the queue.",
-    "DeadNotifications": f"Mails about waiting conversations have failed. {REDRIVE}",
 }
 
 

@@ -1,0 +1,1 @@
+"""What a deployment needs for the console: the function that sends mails, its queue and permissions."""

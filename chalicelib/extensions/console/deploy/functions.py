@@ -1,0 +1,33 @@
+"""The function that sends the mails of the console, and the permissions of the pages."""
+
+from infra.deploy.function import PARTIAL_FAILURES, READ_KEYRING, Function
+from infra.deploy.monitoring import REDRIVE
+
+FUNCTIONS = (
+    Function(
+        "notify_people",
+        memory_mb=512,
+        timeout_seconds=60,
+        tables={
+            **READ_KEYRING,
+            "workspaces": "GetItem PutItem UpdateItem",
+            "clients": "GetItem Query",
+            "organisations": "BatchGetItem",
+            "agents": "BatchGetItem",
+            "conversations": "BatchGetItem",
+            "conversations/index/by_activity": "Query",
+        },
+        sends_to=("notifications",),
+        queue="notifications",
+        # SES sends 14 mails a second by default.
+        mapping_settings={
+            "ScalingConfig": {"MaximumConcurrency": 2},
+            "FunctionResponseTypes": PARTIAL_FAILURES,
+        },
+        sends_mail=True,
+    ),
+)
+# A save of a person requires that the rights of the administrator have not changed.
+GRANTS = {"api_handler": {"clients": "ConditionCheckItem", "credentials": "ConditionCheckItem"}}
+SENDS = {"tally_conversations": ("notifications",)}
+DEAD_LETTER_ALARMS = {"DeadNotifications": f"Mails about waiting conversations have failed. {REDRIVE}"}
