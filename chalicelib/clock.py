@@ -6,32 +6,32 @@ from typing import Any
 
 
 def milliseconds() -> int:
-    """Milliseconds since the Unix epoch."""
+    """Return milliseconds since the Unix epoch."""
     return time.time_ns() // 1_000_000
 
 
 def seconds() -> int:
-    """Seconds since the Unix epoch, the time unit of records."""
+    """Return seconds since the Unix epoch, the time unit of records."""
     return milliseconds() // 1000
 
 
 def monotonic() -> float:
-    """Seconds on a clock that never runs backwards. Only differences between two readings are meaningful."""
+    """Return seconds on a clock that never runs backwards. Only differences between two readings are meaningful."""
     return time.monotonic()
 
 
 def to_datetime(unix_seconds: int) -> datetime:
-    """`unix_seconds` as a UTC datetime, the type of PynamoDB's TTL attributes."""
+    """Return `unix_seconds` as a UTC datetime, the type of PynamoDB's TTL attributes."""
     return datetime.fromtimestamp(unix_seconds, timezone.utc)
 
 
 def iso(unix_seconds: int) -> str:
-    """`unix_seconds` in ISO 8601 and UTC, the format of tools and created conversations (§2.2, §2.11)."""
+    """Return `unix_seconds` in ISO 8601 and UTC, the format of tools and created conversations (§2.2, §2.11)."""
     return to_datetime(unix_seconds).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def iso_or_none(value: Any, units: int = 1) -> str | None:
-    """`value` in ISO 8601, with `units` per second; None for a stored value that is no time, such as a text."""
+    """Return `value` in ISO 8601, with `units` per second; None for a stored value that is no time, such as a text."""
     try:
         return iso(int(value // units))
     except (TypeError, ValueError, OverflowError, OSError):  # of a year after 9999, an infinity
@@ -39,7 +39,7 @@ def iso_or_none(value: Any, units: int = 1) -> str | None:
 
 
 def start_of_day(date: str) -> int:
-    """The first Unix second of a date like `2026-11-22`, in UTC."""
+    """Return the first Unix second of a date like `2026-11-22`, in UTC."""
     return int(datetime.fromisoformat(f"{date}T00:00:00+00:00").timestamp())
 
 

@@ -32,7 +32,7 @@ class ApiError(ChaliceViewError):
         super().__init__(self.message)
 
     def envelope(self) -> dict[str, object]:
-        """The body of the error response."""
+        """Return the body of the error response."""
         envelope: dict[str, object] = {"success": False, "message": self.message, "code": self.code}
         return {**envelope, "issues": self.issues} if self.issues else envelope
 
@@ -49,7 +49,7 @@ class Invalid(ApiError):
 
     @classmethod
     def member(cls, path: str, rule: str) -> "Invalid":
-        """The error for one member: `path` is its dotted path, empty for the whole body; `rule` reads "must be …"."""
+        """Return the error for one member at a dotted path, empty for the whole body. `rule` reads "must be …"."""
         return cls(f"{path or 'The body'} {rule}.", [{"path": path, "message": rule}])
 
 
@@ -85,7 +85,7 @@ class NotFound(ApiError):
 
     @classmethod
     def of(cls, kind: str) -> "NotFound":
-        """The error for a `kind` of resource, such as `agent`."""
+        """Return the error for a `kind` of resource, such as `agent`."""
         return cls(f"There is no such {kind}.")
 
 
@@ -149,7 +149,7 @@ class LimitReached(ApiError):
         self.limit = Limit(name=name, max=maximum, used=used, left=max(0, maximum - used))
 
     def envelope(self) -> dict[str, object]:
-        """The body of the error response, with the limit."""
+        """Return the body of the error response, with the limit."""
         return {**super().envelope(), "limit": self.limit}
 
 

@@ -28,18 +28,18 @@ _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def new_id() -> str:
-    """A new ULID."""
+    """Return a new ULID."""
     return id_at(clock.milliseconds(), secrets.randbits(80))
 
 
 def id_at(unix_milliseconds: int, low_bits: int) -> str:
-    """The ULID of a time and 80 given bits. The same arguments give the same id, so repeated work is idempotent."""
+    """Return the ULID of a time and 80 bits. The same arguments return the same id, so repeated work is idempotent."""
     number = (unix_milliseconds << 80) | low_bits
     return "".join(_CROCKFORD[(number >> shift) & 31] for shift in range(125, -1, -5))
 
 
 def timestamp_of(identifier: str) -> int:
-    """The creation time of a ULID in Unix milliseconds. Raises ValueError for characters not in Crockford's base 32."""
+    """Return the creation time of a ULID in Unix milliseconds. Raise ValueError for other characters."""
     number = 0
     for digit in identifier:
         number = number << 5 | _CROCKFORD.index(digit)
@@ -47,21 +47,21 @@ def timestamp_of(identifier: str) -> int:
 
 
 def next_id(identifier: str) -> str:
-    """A new ULID that is at least a millisecond later than another one, whatever the clock says."""
+    """Return a new ULID that is at least a millisecond later than another one, whatever the clock says."""
     new, earliest = new_id(), timestamp_of(identifier) + 1
     return new if timestamp_of(new) >= earliest else id_at(earliest, secrets.randbits(80))
 
 
 def highest_before(position: str) -> str:
-    """The highest text that is lower than a position, among those of the characters of identifiers."""
+    """Return the highest text that is lower than a position, among those of the characters of identifiers."""
     return position[:-1] + chr(ord(position[-1]) - 1) + HIGHEST
 
 
 def random_text(length: int) -> str:
-    """`length` random base62 characters, 5.95 bits each."""
+    """Return `length` random base62 characters, 5.95 bits each."""
     return "".join(_BASE62[secrets.randbits(64) * 62 >> 64] for _ in range(length))
 
 
 def random_bytes(length: int) -> bytes:
-    """`length` random bytes."""
+    """Return `length` random bytes."""
     return secrets.token_bytes(length)

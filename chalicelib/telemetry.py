@@ -30,13 +30,13 @@ _request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
 
 def _line(level: str, members: dict[str, Any]) -> str:
-    """One JSON object: the level, the id of the request and `members`, without those that are None."""
+    """Return one JSON object: the level, the id of the request and `members`, without those that are None."""
     line = {"level": level, "requestId": _request_id.get(), **members}
     return _ENCODER.encode({name: value for name, value in line.items() if value is not None})
 
 
 def _describe(error: BaseException) -> str:
-    """The tracebacks of an error and its causes, without their messages, which may contain values of the request."""
+    """Return the tracebacks of an error and its causes, without messages, which may contain values of the request."""
     chain: list[BaseException] = []
     cause: BaseException | None = error
     while cause and cause not in chain:  # an error may be its own cause
@@ -139,7 +139,7 @@ def log_metrics(metrics: dict[str, str], **members: Any) -> None:
 
 @lru_cache
 def _declare_metrics(prefix: str, metrics: tuple[tuple[str, str], ...]) -> str:
-    """The declaration of these metrics as JSON. It is the same in every line, so it is encoded once."""
+    """Return the declaration of these metrics as JSON. It is the same in every line, so it is encoded once."""
     definitions = [{"Name": name, "Unit": unit} for name, unit in metrics]
     # A namespace per stage, such as `cams-prod`, so that an alarm of one stage does not see metrics of another.
     # No dimensions: a metric for each route or workspace would cost more than the requests.

@@ -25,25 +25,29 @@ _WITHOUT_TOOLS = ", without its tools, which are too large; list them in pages a
 
 
 def with_tools(
-    message: str, row: store.AgentRow, text: str, found: store.AgentAndTools, warnings: Sequence[errors.Issue] = ()
+    message: str,
+    row: store.AgentRow,
+    text: str,
+    whole_agent: store.AgentAndTools,
+    warnings: Sequence[errors.Issue] = (),
 ) -> Response:
-    """The response with an agent in the v3 form: the members in `text`, the JSON of its document, and its tools."""
+    """Return the response with an agent in the v3 form: the members in its JSON `text`, and its tools."""
     agent = json_text.with_members(_set_by_service(auth.caller().workspace_id, row.agent_id), _without_owner(text))
-    items = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in found.tools)
-    whole = json_text.with_list(agent, "tools", items) if found.is_complete else None
+    items = (json_text.with_members({"id": tool.tool_id}, _tool_text(tool)) for tool in whole_agent.tools)
+    whole = json_text.with_list(agent, "tools", items) if whole_agent.is_complete else None
     if whole is None:
         message += _WITHOUT_TOOLS
-    shown = found.tools if whole else [row]  # a tag of its own for the agent without its tools
-    return etag.tagged(json_text.success(message, whole or agent, warnings), row, shown)
+    others = whole_agent.tools if whole else [row]  # the agent without its tools has a tag of its own
+    return etag.tagged(json_text.success(message, whole or agent, warnings), row, others)
 
 
 def render(row: store.AgentRow) -> Document:
-    """The v3 form in a list, which has no tools."""
+    """Return the v3 form in a list, which has no tools."""
     return v3_form(row.workspace_id, row.agent_id, row.open())
 
 
 def v3_form(workspace_id: str, agent_id: str, document: Document) -> Document:
-    """The v3 form of a document of an agent as the caller sees it, without tools."""
+    """Return the v3 form of a document of an agent as the caller sees it, without tools."""
     own = _set_by_service(workspace_id, agent_id)
     return {**own, **{name: value for name, value in visible(document).items() if name not in own}}
 
@@ -54,7 +58,7 @@ def visible(document: Document) -> Document:
 
 
 def encode(document: Document) -> str:
-    """The JSON text of a document as the caller sees it."""
+    """Return the JSON text of a document as the caller sees it."""
     return storage.encode_json(visible(document)).decode()
 
 
@@ -66,12 +70,12 @@ def _tool_text(tool: tools.ToolRow) -> str:
 
 
 def _set_by_service(workspace_id: str, agent_id: str) -> dict[str, str]:
-    """The members that follow from the key of an agent, so they are not stored."""
+    """Return the members that follow from the key of an agent, so they are not stored."""
     return {"ID": agent_id, "id": agent_id, _OWNER: workspace_id}
 
 
 def _without_owner(text: str) -> str:
-    """The JSON text of a document without its `ownerID`: earlier versions stored what a caller sent."""
+    """Return the JSON text of a document without its `ownerID`: earlier versions stored what a caller sent."""
     if f'"{_OWNER}"' not in text:  # always, except for such a document
         return text
     document = json.loads(text)

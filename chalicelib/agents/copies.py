@@ -26,7 +26,7 @@ _Translate = Callable[[str, str], str | None]
 
 
 def open_all(rows: Sequence[DocumentRow]) -> list[Document]:
-    """The documents of these rows. Raises TooLarge for more than 6 MB of JSON, which may be stored in much less."""
+    """Return the documents of these rows. Raise TooLarge for more than 6 MB of JSON, which may compress well."""
     documents, size = [], 0
     for row in rows:
         text = row.text()
@@ -46,9 +46,9 @@ class Copy(NamedTuple):
 
 
 def read_whole(workspace_id: str, agent_id: str) -> store.AgentAndTools:
-    """The agent and all its tools, if one transaction can create as much. One request per MB, 4 MB at most.
+    """Return the agent and all its tools, if one transaction can create as much. One request per MB, 4 MB at most.
 
-    Raises NotFound, and TooLarge for more than 96 tools or 4 MB.
+    Raise NotFound, and TooLarge for more than 96 tools or 4 MB.
     """
     found = store.find_with_tools(workspace_id, agent_id)
     agent, taken = store.require_found(found.agent), found.tools
@@ -94,7 +94,7 @@ def create(
 
 
 def with_references(document: Document, translate: _Translate) -> Document:
-    """The document of an agent with its references to tools translated."""
+    """Return the document of an agent with its references to tools translated."""
     changed = _translated(document, "assignedToolsIds", "", translate)
     if "nodes" in document:
         nodes = enumerate(document["nodes"])
@@ -105,7 +105,7 @@ def with_references(document: Document, translate: _Translate) -> Document:
 def _while_small(
     rest: Iterable[tools.ToolRow], agent: store.AgentRow, taken: list[tools.ToolRow]
 ) -> Iterator[tools.ToolRow]:
-    """`rest`, until it exceeds a transaction together with what was taken. Raises TooLarge then."""
+    """Yield `rest`, until it exceeds a transaction together with what was taken. Raise TooLarge then."""
     size = sum(len(row.document) for row in (agent, *taken))
     for tool in rest:
         size += len(tool.document)
@@ -122,7 +122,7 @@ def _translated(document: Document, name: str, path: str, translate: _Translate)
 
 
 def _owned_by(agent_id: str, before: str, tool: Document) -> Document:
-    """A tool whose fields name this agent instead of the one before."""
+    """Return a tool whose fields name this agent instead of the one before."""
     if not tool.get("fields"):
         return tool
     own = {"agentId": agent_id}

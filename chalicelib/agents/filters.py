@@ -20,7 +20,7 @@ class AgentFilters(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "AgentFilters":
-        """Return the filters of the query. A filter that it omits matches every agent. Raises Invalid."""
+        """Return the filters of the query. A filter that it omits matches every agent. Raise Invalid."""
         flags = {name: value for name in ("starred", "deployed") if (value := parameters.flag(name)) is not None}
         return cls(flags, parameters.search_text("q"))
 
@@ -30,14 +30,14 @@ class AgentFilters(NamedTuple):
         return not self.flags and not self.text
 
     def match(self, summary: Document) -> bool:
-        """Whether the agent with this summary is listed."""
+        """Return whether the agent with this summary is listed."""
         return all(bool(summary.get(name)) == value for name, value in self.flags.items()) and (
             parameters.contains(summary, _SEARCHED, self.text)
         )
 
 
 def is_sorted() -> bool:
-    """Whether the query has `sort=lastModified`. Raises Invalid for another value."""
+    """Return whether the query has `sort=lastModified`. Raise Invalid for another value."""
     value = current_request.query_value("sort")
     if value is not None and value not in ORDERS:
         raise errors.Invalid.member("sort", f"must be {ORDERS[0]}")
@@ -45,7 +45,7 @@ def is_sorted() -> bool:
 
 
 def version_tag() -> str | None:
-    """The query parameter `cursor` of a sorted list, None for the beginning. Raises Invalid."""
+    """Return the query parameter `cursor` of a sorted list, None for the beginning. Raise Invalid."""
     cursor = parameters.cursor()
     if cursor and not ids.ULID.fullmatch(cursor):
         raise errors.Invalid.member("cursor", "must be the nextCursor of an earlier response with the same sort")

@@ -26,9 +26,9 @@ _V2_ONLY, _V3_ONLY = _V2 - _V3, _V3 - _V2
 
 
 def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Document:
-    """`document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
+    """Return `document` with a v3 change: objects merge, lists replace, `nodes` merge by id, null clears.
 
-    Raises Invalid, with the `path` of the change in the body.
+    Raise Invalid, with the `path` of the change in the body.
     """
     for name in change.model_fields_set & _V2_ONLY:
         raise errors.Invalid.member(f"{path}.{name}", f"is a member of the v2 form; here it is {_RENAMED[name]}")
@@ -39,7 +39,7 @@ def merge_v3(document: Document, change: AgentV3, path: str = "agent") -> Docume
 
 
 def merge_v2(document: Document, change: AgentV2) -> Document:
-    """`document` with a v2 change: top-level members replace, null clears. Raises Invalid."""
+    """Return `document` with a v2 change: top-level members replace, null clears. Raise Invalid."""
     for name in sorted(change.model_fields_set & _V3_ONLY):
         rule = "the service sets it" if name in _READ_ONLY else "change it at /v3/agents/{agent_id}"
         raise errors.Invalid.member(name, f"is a member of the v3 form only; {rule}")
@@ -52,7 +52,7 @@ def merge_v2(document: Document, change: AgentV2) -> Document:
 
 
 def v2_form(document: Document) -> Document:
-    """The document in the v2 form, without a platform or theme that v2 cannot represent."""
+    """Return the document in the v2 form, without a platform or theme that v2 cannot represent."""
     projection = {name: document[name] for name in SharedMembers.model_fields if name in document}
     projection |= {name: document[stored] for name, stored in _RENAMED.items() if stored in document}
     projection |= {name: value for name, value in document.items() if name not in _V3}
@@ -63,12 +63,12 @@ def v2_form(document: Document) -> Document:
 
 
 def platform(document: Document) -> str:
-    """`platformName` of the interaction route (§4.3): `vf`, or `vg` for any other platform."""
+    """Return `platformName` of the interaction route (§4.3): `vf`, or `vg` for any other platform."""
     return document["agentPlatform"] if document.get("agentPlatform") in _PLATFORMS else "vg"
 
 
 def _theme(text: str | None) -> Document | None:
-    """The theme in the stored text. None if it is not a theme: v3 accepts any text."""
+    """Return the theme in the stored text. None if it is not a theme: v3 accepts any text."""
     theme: Document = parse_theme(text)
     try:
         Theme.model_validate(theme)
@@ -78,14 +78,14 @@ def _theme(text: str | None) -> Document | None:
 
 
 def _theme_text(theme: Document, stored: str | None) -> str:
-    """The JSON text to store for a theme. An unchanged theme keeps its stored text, so v3 clients see no change."""
+    """Return the JSON text of a theme. An unchanged theme keeps its stored text, so v3 clients see no change."""
     if stored is not None and json.dumps(theme, sort_keys=True) == json.dumps(_theme(stored), sort_keys=True):
         return stored
     return json.dumps(theme, ensure_ascii=False, separators=(",", ":"))
 
 
 def _merge_nodes(stored: list[Document], changes: list[Node], path: str) -> list[Document]:
-    """The stored nodes in their order, merged with the changes by id, then the new nodes. Raises Invalid.
+    """Return the stored nodes in their order, merged with the changes by id, then the new nodes. Raise Invalid.
 
     A node without an id, or with an empty one, is new and gets one.
     """

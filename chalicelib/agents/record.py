@@ -91,7 +91,7 @@ class Theme(OpenWire):
 
 
 def parse_theme(value: Any) -> Any:
-    """The parsed theme if `value` is its JSON text, which v2 also accepts. Any other value is returned unchanged."""
+    """Return the parsed theme if `value` is its JSON text, which v2 also accepts, otherwise `value`."""
     if not isinstance(value, str):
         return value
     raw = value.encode("utf-8", "surrogatepass")

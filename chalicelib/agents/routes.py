@@ -33,10 +33,10 @@ def read_agent(agent_id: str) -> Response:
 
     If the tools are too large for the response, `tools` is absent, and `message` says so: list them in pages.
     """
-    found = store.find_with_tools(auth.caller().workspace_id, agent_id)
-    row = store.require_found(found.agent)
+    stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = store.require_found(stored.agent)
     text = row.text() if privileges.sees_secrets() else answer.encode(row.open())
-    return answer.with_tools("Agent retrieved successfully", row, text, found)
+    return answer.with_tools("Agent retrieved successfully", row, text, stored)
 
 
 @routes.route("/v3/agents", methods=["GET"])
@@ -80,9 +80,9 @@ def create_agent() -> Response:
     """
     body: record.NewAgentIn = bodies.read()
     workspace_id, agent_id = auth.caller().workspace_id, ids.new_id()
-    given = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent), _KEY)
-    given.pop("tools", None)
-    row, document = store.create(workspace_id, agent_id, given)
+    members = privileges.guard_agent_key({}, forms.merge_v3(_DEFAULTS, body.agent), _KEY)
+    members.pop("tools", None)
+    row, document = store.create(workspace_id, agent_id, members)
     created = [tool.merge_into(tools.DEFAULTS) for tool in body.agent.tools or ()]
     made = store.AgentAndTools(row, tools.create(workspace_id, agent_id, created))
     warnings = privileges.warn_of_lasting(_KEY)
@@ -106,13 +106,13 @@ def change_agent(agent_id: str) -> Response:
     `SECRET_API_KEY`.
     """
     change: record.AgentIn = bodies.read()
-    found = store.find_with_tools(auth.caller().workspace_id, agent_id)
-    row = etag.require_match(found.agent, "agent")
+    stored = store.find_with_tools(auth.caller().workspace_id, agent_id)
+    row = etag.require_match(stored.agent, "agent")
     before = row.open()
     merged = privileges.keep_sent_back(before, forms.merge_v3(before, change.agent), lambda: record.AgentV3)
     guarded = privileges.guard_agent_key(before, merged, _KEY)
     after = store.save(row, keys.without_unusable(row, before, change.agent), guarded)
-    return answer.with_tools("Agent updated successfully", row, answer.encode(after), found)
+    return answer.with_tools("Agent updated successfully", row, answer.encode(after), stored)
 
 
 @routes.route("/v2/agents/{agent_id}", methods=["GET"], cors=cors.CORS)
@@ -145,8 +145,8 @@ def save_agent(agent_id: str) -> Response:
     row = etag.check_preconditions(store.find(workspace_id, agent_id))
     if row is None:
         verb = "created"
-        given = privileges.guard_agent_key({}, forms.merge_v2(_DEFAULTS, change))
-        row, document = store.create(workspace_id, agent_id, given)
+        members = privileges.guard_agent_key({}, forms.merge_v2(_DEFAULTS, change))
+        row, document = store.create(workspace_id, agent_id, members)
     else:
         verb, before = "updated", row.open()
         after = privileges.guard_agent_key(before, forms.merge_v2(before, change))

@@ -84,12 +84,12 @@ class AgentOrToolRow(storage.Row):
 
     @classmethod
     def from_raw_data(cls, data: dict[str, dict[str, Any]]) -> Any:
-        """The row of a stored item, of the class that its sort key names."""
+        """Return the row of a stored item, of the class that its sort key names."""
         return (AgentRow if is_agent(data["item"]["S"]) else ToolRow).from_raw_data(data)
 
 
 def is_agent(item: str) -> bool:
-    """Whether this is the sort key of an agent. The other items are tools."""
+    """Return whether this is the sort key of an agent. The other items are tools."""
     return storage.split_key(item)[0] == _AGENT
 
 
@@ -99,5 +99,5 @@ def tombstones(workspace_id: str) -> str:
 
 
 def key(workspace_id: str, agent_id: str) -> tuple[str, str]:
-    """The partition key and the sort key of an agent."""
+    """Return the partition key and the sort key of an agent."""
     return parent_scoped_ids.partition(workspace_id, agent_id), storage.key(_AGENT, agent_id)

@@ -49,7 +49,7 @@ class AgentAndTools(NamedTuple):
 
 
 def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
-    """The agent and its tools. One request; if they have more than 1 MB, tools are missing."""
+    """Return the agent and its tools. One request; if they have more than 1 MB, tools are missing."""
     partition, item = rows.key(workspace_id, agent_id)
     found, is_complete = storage.query_once(AgentOrToolRow, partition)
     tools = [row for row in found if isinstance(row, ToolRow) and row.agent_id == agent_id]
@@ -58,13 +58,13 @@ def find_with_tools(workspace_id: str, agent_id: str) -> AgentAndTools:
 
 
 def find(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """The agent, or None if it does not exist in the workspace. One request."""
+    """Return the agent, or None if it does not exist in the workspace. One request."""
     row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
     return None if row is None or row.is_tombstone else row
 
 
 def find_tombstone(workspace_id: str, agent_id: str) -> AgentRow | None:
-    """The tombstone of a deleted agent whose cascade is not complete, or None. One request."""
+    """Return the tombstone of a deleted agent whose cascade is not complete, or None. One request."""
     row = storage.find(AgentRow, *rows.key(workspace_id, agent_id))
     return row if row is not None and row.is_tombstone else None
 
@@ -75,35 +75,35 @@ def list_tombstones(workspace_id: str) -> list[str]:
 
 
 def read(workspace_id: str, agent_id: str) -> AgentRow:
-    """The agent. One request. Raises NotFound."""
+    """Return the agent. One request. Raise NotFound."""
     return require_found(find(workspace_id, agent_id))
 
 
 def read_eventually(workspace_id: str, agent_id: str) -> AgentRow:
-    """The agent, at half the price of `read`; a change of the last second may be missing. Raises NotFound."""
+    """Return the agent, at half the price of `read`; a change of the last second may be missing. Raise NotFound."""
     row = storage.find(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
     return confirm(row, workspace_id, agent_id)
 
 
 def confirm(row: AgentRow | None, workspace_id: str, agent_id: str) -> AgentRow:
-    """`row` of an eventually consistent read. Without an agent, reads again: it may be new. Raises NotFound."""
+    """Return `row` of an eventually consistent read. Without an agent, reads again: it may be new. Raise NotFound."""
     return read(workspace_id, agent_id) if row is None or row.is_tombstone else row
 
 
 def require_found(row: AgentRow | None) -> AgentRow:
-    """`row`, if it is an agent. Raises NotFound."""
+    """Return `row`, if it is an agent. Raise NotFound."""
     if row is None or row.is_tombstone:
         raise errors.NotFound.of("agent")
     return row
 
 
 def is_active(row: AgentRow | None) -> bool:
-    """Whether `row` is an agent, and not the tombstone of one."""
+    """Return whether `row` is an agent, and not the tombstone of one."""
     return row is not None and not row.is_tombstone
 
 
 def display_name(agent: Document) -> str | None:
-    """The title for leads, conversations and events, cut to 1,000 characters; None without a title."""
+    """Return the title for leads, conversations and events, cut to 1,000 characters; None without a title."""
     title: str | None = agent.get("title")
     return title and title[:_MAX_DISPLAY_NAME]
 
@@ -122,34 +122,34 @@ def require_known(workspace_id: str, agent_id: str) -> None:
 
 
 def key(workspace_id: str, agent_id: str) -> storage.Key:
-    """The key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
+    """Return the key of the agent for an eventually consistent read in `storage.find_many`; `confirm` the result."""
     return storage.Key(AgentRow, *rows.key(workspace_id, agent_id), consistent=False)
 
 
 def row_for_key(workspace_id: str, agent_id: str) -> AgentRow:
-    """A row with the key of an agent, for `read_entries`."""
+    """Return a row with the key of an agent, for `read_entries`."""
     return AgentRow(*rows.key(workspace_id, agent_id), agent_id=agent_id)
 
 
 def list_entries(workspace_id: str, after: str | None, limit: int) -> Iterator[AgentRow]:
-    """Up to `limit` entries of the index after the agent id `after`, ordered by id; for `read_entries`."""
+    """Yield up to `limit` entries of the index after the agent id `after`, ordered by id; for `read_entries`."""
     condition = AgentRow.agent_id > after if after else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_workspace", limit=limit)
 
 
 def list_changes(workspace_id: str, before: str | None, limit: int) -> Iterator[AgentRow]:
-    """Up to `limit` entries of the index whose version tag is lower than `before`, the latest change first."""
+    """Yield up to `limit` entries of the index whose version tag is lower than `before`, the latest change first."""
     condition = AgentRow.version_tag < before if before else None
     return storage.iterate(AgentRow, workspace_id, condition, index="by_change", limit=limit, newest_first=True)
 
 
 def summary_of(entry: AgentRow) -> Document:
-    """The summary in an entry of an index."""
+    """Return the summary in an entry of an index."""
     return storage.unseal(entry, "summary")
 
 
 def read_entries(entries: Iterable[AgentRow]) -> Iterator[tuple[str, AgentRow | None]]:
-    """The position of each entry with its agent; None for one that was deleted in the meantime.
+    """Yield the position of each entry with its agent; None for one that was deleted in the meantime.
 
     One request per 20 agents, sent when the first of them is needed: a reader that stops does not pay for the rest.
     Eventually consistent, as the index is.
@@ -212,13 +212,13 @@ def delete_tombstone(row: AgentRow) -> None:
 
 
 def list_keys(workspace_id: str, agent_id: str) -> list[credentials.CredentialRow]:
-    """All keys of an agent, including those in their overlap."""
+    """Return all keys of an agent, including those in their overlap."""
     return credentials.list_active(workspace_id, tokens.AGENT, agent_id)
 
 
 @storage.in_unit_of_work
 def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVERLAP) -> str:
-    """Replace and return the key of an agent. The old key works for `overlap` more seconds. Raises NotFound."""
+    """Replace and return the key of an agent. The old key works for `overlap` more seconds. Raise NotFound."""
     token = tokens.new(tokens.AGENT)
     row = read(workspace_id, agent_id)
     save(row, before := row.open(), {**before, _SECRET: token}, overlap)
@@ -226,7 +226,7 @@ def rotate_key(workspace_id: str, agent_id: str, overlap: int = credentials.OVER
 
 
 def revoke_keys(workspace_id: str, agent_id: str) -> None:
-    """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raises NotFound."""
+    """Clear the `SECRET_API_KEY` of an agent and revoke all its keys, even in their overlap. Raise NotFound."""
     _clear_key(workspace_id, agent_id)
     for credential in list_keys(workspace_id, agent_id):
         with storage.unit_of_work():

@@ -21,7 +21,7 @@ _PLACE_RULE = "must be the place of a tool in tools, such as tools.0"
 
 
 def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document:
-    """The template of an agent with this document, and tools with these documents and ids."""
+    """Return the template of an agent with this document, and tools with these documents and ids."""
     places = {tool_id: f"tools.{place}" for place, tool_id in enumerate(tool_ids)}
     members = projections.portable(AgentV3, agent)
     template = copies.with_references(members, lambda tool_id, path: places.get(tool_id))
@@ -30,19 +30,19 @@ def of(agent: Document, opened: list[Document], tool_ids: list[str]) -> Document
 
 
 def omitted(agent: Document) -> Iterator[Location]:
-    """The locations of the members that the service does not know. They may be secret, so a template omits them."""
+    """Yield the locations of unknown members. They may be secret, so a template omits them."""
     return projections.find_undeclared(AgentV3, agent)
 
 
 def members(template: Template) -> Document:
-    """The members of the agent that a template describes, without its tools. Raises Invalid."""
+    """Return the members of the agent that a template describes, without its tools. Raise Invalid."""
     document = forms.merge_v3({}, template, "template")
     document.pop("tools", None)
     return document
 
 
 def create(workspace_id: str, document: Document, template: Template) -> copies.Copy:
-    """Stage the agent with this document, and the tools of the template. Raises Invalid and TooLarge.
+    """Stage the agent with this document, and the tools of the template. Raise Invalid and TooLarge.
 
     No member gets a default, so that the template of the agent equals the imported one.
     """
@@ -55,12 +55,12 @@ def create(workspace_id: str, document: Document, template: Template) -> copies.
 
 
 def _named(tool: Document) -> Document:
-    """The tool with a name: an earlier version stored tools without a visible one, which no import accepts."""
+    """Return the tool with a name: an earlier version stored tools without a visible one, which no import accepts."""
     return tool if (tool.get("name") or "").strip() else {**tool, "name": _NAME}
 
 
 def _tool_at(made: list[tools.ToolRow], place: str, path: str) -> str:
-    """The id of the tool at a place. Raises Invalid."""
+    """Return the id of the tool at a place. Raise Invalid."""
     match = _PLACE.fullmatch(place)
     if match is None or int(match[1]) >= len(made):
         raise errors.Invalid.member(f"template.{path}", _PLACE_RULE)

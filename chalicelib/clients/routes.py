@@ -151,7 +151,7 @@ def delete_client(client_id: str) -> Response:
 
 
 def _search(limit: int, cursor: str | None, organisation: str | None, text: str) -> Response:
-    """A page of the clients of an organisation with a text, None and empty for all."""
+    """Return a page of the clients of an organisation with a text, None and empty for all."""
 
     def show(row: store.ClientRow, document: Document) -> Document | None:
         is_listed = organisation in (None, document.get("orgId")) and parameters.contains(document, _SEARCHED, text)
@@ -161,17 +161,17 @@ def _search(limit: int, cursor: str | None, organisation: str | None, text: str)
     return pages.bounded_page(_LISTED, pages.examine(rows, show), limit)
 
 
-def _create(given: "models.Client", path: str) -> Response:
-    row, document = store.new(auth.caller().workspace_id, ids.new_id()), given.merge_into({})
+def _create(client: "models.Client", path: str) -> Response:
+    row, document = store.new(auth.caller().workspace_id, ids.new_id()), client.merge_into({})
     store.save(row, {}, document)
-    warnings = _warnings(given, path)
-    if given.dashboardPassword:
+    warnings = _warnings(client, path)
+    if client.dashboardPassword:
         warnings = [*warnings, *privileges.warn_of_lasting(f"{path}dashboardPassword")]
     return etag.tagged(responses.success("Client created successfully", _render(row, document), warnings), row)
 
 
 def _warnings(change: "models.Client", path: str = "") -> list[errors.Issue]:
-    """The warning about an organisation that does not exist; `path` is that of the client in the body."""
+    """Return the warning about an organisation that does not exist; `path` is that of the client in the body."""
     ids = {f"{path}orgId": change.orgId} if change.orgId is not None else {}
     return references.find_missing(auth.caller().workspace_id, references.References(ids, "organisation"))
 

@@ -49,12 +49,12 @@ class EmailTaken(errors.Conflict):
 
 
 def find(workspace_id: str, client_id: str) -> ClientRow | None:
-    """The client, or None if it does not exist. One request."""
+    """Return the client, or None if it does not exist. One request."""
     return storage.find(ClientRow, workspace_id, client_id)
 
 
 def read(workspace_id: str, client_id: str) -> ClientRow:
-    """The client. One request. Raises NotFound."""
+    """Return the client. One request. Raise NotFound."""
     row = find(workspace_id, client_id)
     if row is None:
         raise errors.NotFound.of("client")
@@ -62,34 +62,34 @@ def read(workspace_id: str, client_id: str) -> ClientRow:
 
 
 def find_by_email(workspace_id: str, email: str) -> ClientRow | None:
-    """The client with this email, ignoring case, or None. Two requests."""
+    """Return the client with this email, ignoring case, or None. Two requests."""
     (claim,) = storage.find_many([email_key(workspace_id, email)])
     return find_owner(workspace_id, claim)
 
 
 def email_key(workspace_id: str, email: str) -> storage.Key:
-    """The key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
+    """Return the key of the claim of an email, ignoring case, for `storage.find_many`. A blank email has no claim."""
     return storage.Key(EmailRow, storage.key(workspace_id, "emails"), _claim(workspace_id, email) or _NOBODY)
 
 
 def find_owner(workspace_id: str, claim: EmailRow | None) -> ClientRow | None:
-    """The client with the claim of an email, or None. One request, also without a claim."""
+    """Return the client with the claim of an email, or None. One request, also without a claim."""
     return find(workspace_id, claim.owner if claim else _NOBODY)
 
 
 def key(workspace_id: str, client_id: str) -> storage.Key:
-    """The key of a client, for `storage.find_many`."""
+    """Return the key of a client, for `storage.find_many`."""
     return storage.Key(ClientRow, workspace_id, client_id)
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[ClientRow]:
-    """Up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
+    """Yield up to `limit` clients after the id `after`, ordered by id; None for all. One request per MB."""
     condition = ClientRow.client_id > after if after else None
     return storage.iterate(ClientRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, client_id: str) -> ClientRow:
-    """A new client, not stored yet."""
+    """Return a new client, not stored yet."""
     return ClientRow(workspace_id, client_id, created=ids.new_id())
 
 
@@ -127,7 +127,7 @@ def delete(row: ClientRow) -> None:
 
 
 def _claim(workspace_id: str, email: str | None) -> str | None:
-    """The hash of an email, ignoring case and surrounding whitespace. None for a blank email."""
+    """Return the hash of an email, ignoring case and surrounding whitespace. None for a blank email."""
     normalised = (email or "").strip().lower()
     return hashlib.sha256(f"{workspace_id}:{normalised}".encode()).hexdigest() if normalised else None
 

@@ -29,10 +29,10 @@ READ = frozenset(one for one in ALL if one.endswith(":read"))
 
 
 def needed(resource: str, method: str) -> str:
-    """The scope that opens an operation of a resource."""
+    """Return the scope that opens an operation of a resource."""
     return f"{resource}:{'read' if method in ('GET', 'HEAD') else 'write'}"
 
 
 def covers(granted: Collection[str], scope: str) -> bool:
-    """Whether the granted scopes include `scope`. `write` includes `read`: the answer to a write shows the record."""
+    """Return whether these scopes include `scope`. `write` includes `read`, because a write returns the record."""
     return scope in granted or scope.replace(":read", ":write") in granted

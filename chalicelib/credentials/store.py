@@ -37,7 +37,7 @@ class CredentialEntry(storage.Row):
     expires_at = TTLAttribute(null=True)
 
     def lists(self, row: "CredentialRow") -> bool:
-        """Whether `row` is the credential of this entry, not a later credential with the same token."""
+        """Return whether `row` is the credential of this entry, not a later credential with the same token."""
         return self.keys == _entry(row).keys
 
 
@@ -122,7 +122,7 @@ def prepare(
     granted: Collection[str] | None = None,
     token: str | None = None,
 ) -> Issued:
-    """A credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one.
+    """Return a credential, not stored yet. `lifetime` in seconds, None for no expiry; `token` if a caller supplies one.
 
     `granted` are the scopes of an access token, None for one without.
     """
@@ -153,7 +153,7 @@ def stage(issued: Issued, error: errors.ApiError | None = None) -> None:
 
 
 def find(token_hash: str) -> CredentialRow | None:
-    """The active credential with this token hash, or None. Updates `lastUsedAt`, except of a visitor token."""
+    """Return the active credential with this token hash, or None. Updates `lastUsedAt`, except of a visitor token."""
     row = find_active(token_hash)
     if row and row.issuer is None:
         _record_use(row)
@@ -161,22 +161,22 @@ def find(token_hash: str) -> CredentialRow | None:
 
 
 def find_active(token_hash: str) -> CredentialRow | None:
-    """The active credential with this token hash, or None. One request."""
+    """Return the active credential with this token hash, or None. One request."""
     row = storage.find(CredentialRow, token_hash)
     return row if row and row.is_active else None
 
 
 def list_active(workspace_id: str, kind: str, agent_id: str | None = None) -> list[CredentialRow]:
-    """The active credentials of a workspace and kind, oldest first; with `agent_id`, only those of the agent."""
+    """Return the active credentials of a workspace and kind, oldest first; with `agent_id`, only those of the agent."""
     beginning = _item(kind, agent_id, "") if agent_id else _item(kind, "")
     entries = storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(beginning))
     return _active(entries)
 
 
 def list_page(workspace_id: str, kind: str, after: str | None, limit: int) -> tuple[list[CredentialRow], str | None]:
-    """A page of up to `limit` credentials after the id `after`, and the id that the next page starts after, or None.
+    """Return up to `limit` credentials after the id `after`, and the `after` of the next page or None.
 
-    Expired credentials are left out, so a page may be shorter.
+    A page omits expired credentials, so it may be shorter.
     """
     beyond = CredentialEntry.item > _item(kind, after or "")
     entries = storage.query(CredentialEntry, workspace_id, beyond, limit=limit + 1)
@@ -193,7 +193,7 @@ def _active(entries: list[CredentialEntry]) -> list[CredentialRow]:
 
 
 def credential(workspace_id: str, credential_id: str, kind: str) -> CredentialRow:
-    """The active workspace key or access token with this id. Raises NotFound."""
+    """Return the active workspace key or access token with this id. Raise NotFound."""
     entry = storage.find(CredentialEntry, workspace_id, _item(kind, credential_id))
     row = find_active(entry.token_hash) if entry else None
     if entry is None or row is None or not entry.lists(row):
@@ -249,7 +249,7 @@ def retire(row: CredentialRow, overlap: int) -> None:
 
 
 def list_entries(workspace_id: str) -> list[CredentialEntry]:
-    """The entries of all credentials of a workspace, expired ones too."""
+    """Return the entries of all credentials of a workspace, expired ones too."""
     return storage.query(CredentialEntry, workspace_id, CredentialEntry.item.startswith(_item("")))
 
 
@@ -276,7 +276,7 @@ def _mark(entry: CredentialEntry, action: Action) -> None:
 
 
 def _item(*parts: str) -> str:
-    """The sort key of an entry: its kind, the agent of an agent key, then its id. Entries sort by creation time."""
+    """Return the sort key of an entry: kind, agent of an agent key, and id. Entries sort by creation time."""
     return storage.key(_ENTRY, *parts)
 
 

@@ -32,34 +32,34 @@ _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
 def new(kind: str) -> str:
-    """A new token of this kind."""
+    """Return a new token of this kind."""
     start = f"cams_{kind}_{ids.random_text(43)}"
     return start + _checksum(start)
 
 
 def new_webhook_secret() -> str:
-    """A new `workspaceSecret` (§5). Webhook bodies carry it; it is not a credential."""
+    """Return a new `workspaceSecret` (§5). Webhook bodies carry it; it is not a credential."""
     return f"cams_events_{ids.random_text(43)}"
 
 
 def kind(token: str) -> str | None:
-    """The kind of a well-formed token, None for anything else."""
+    """Return the kind of a well-formed token, None for anything else."""
     match = _TOKEN.fullmatch(token)
     return match[1] if match and match[2] == _checksum(token[:-6]) else None
 
 
 def is_agent_key(text: str) -> bool:
-    """Whether a text can be the key of an agent: a token of this kind, or a key that a caller chose."""
+    """Return whether a text can be the key of an agent: a token of this kind, or a key that a caller chose."""
     return kind(text) == AGENT or _CHOSEN_KEY.fullmatch(text) is not None
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether a text can be a credential: a token of any kind, or a key that a caller chose."""
+    """Return whether a text can be a credential: a token of any kind, or a key that a caller chose."""
     return kind(text) is not None or is_agent_key(text)
 
 
 def fingerprint(token: str) -> str:
-    """The hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt.
+    """Return the hash under which a token is stored: SHA-256 in hex. A token has 256 random bits, so it needs no salt.
 
     Texts with a space have the hash of no credential: other hashes in the same table are those of such texts.
     """
@@ -67,7 +67,7 @@ def fingerprint(token: str) -> str:
 
 
 def conversation_fingerprint(token: str, conversation_id: str) -> str:
-    """The hash under which a visitor token has the id of its conversation.
+    """Return the hash under which a visitor token has the id of its conversation.
 
     The id may be an email. Without the token, emails cannot be tried against it.
     """

@@ -88,18 +88,18 @@ _cache: dict[str, _Entry] = {}  # by token hash
 
 
 def caller() -> Caller:
-    """The caller of the current request."""
+    """Return the caller of the current request."""
     return _caller.get()
 
 
 def author() -> str | None:
-    """The author of what the current request writes, for the history; None without a caller."""
-    one = _caller.get(None)
-    return storage.author_of(one.kind, one.credential_id, one.name) if one else None
+    """Return the author of the current request's writes, for the history; None without a caller."""
+    current = _caller.get(None)
+    return storage.author_of(current.kind, current.credential_id, current.name) if current else None
 
 
 def authenticate(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware. Raises Unauthorized without a known token, Forbidden if the route does not accept the credential."""
+    """Raise Unauthorized without a known token, Forbidden if the route does not accept the credential. A middleware."""
     if is_open(request.path):
         return get_response(request)
     token_hash = tokens.fingerprint(credential(request))
@@ -117,31 +117,29 @@ def authenticate(request: Request, get_response: Callable[[Request], Response]) 
 
 
 def restrict_to_own(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware, after path values are decoded.
+    """Raise Forbidden for an agent key with another agent's path, or a visitor token with another conversation's.
 
-    Raises Forbidden for an agent key on the path of another agent, and a visitor token on that of another conversation.
+    This middleware needs decoded path values.
     """
     if not is_open(request.path):
         own, named = caller(), request.uri_params or {}
         if own.agent_id is not None and named.get("agent_id") != own.agent_id:
             raise errors.Forbidden()
-        if own.conversation is not None:
-            found = tokens.conversation_fingerprint(bearer(request), named["user_id"])
-            if found != own.conversation:
-                raise errors.Forbidden()
+        if own.conversation and own.conversation != tokens.conversation_fingerprint(bearer(request), named["user_id"]):
+            raise errors.Forbidden()
     return get_response(request)
 
 
 @cache
 def is_open(path: str) -> bool:
-    """Whether a route takes no bearer token."""
+    """Return whether a route takes no bearer token."""
     return path in OPEN_ROUTES or path.startswith(_OPEN_PREFIXES)
 
 
 @contextmanager
-def acting_as(one: Caller) -> Iterator[None]:
-    """Make `one` the caller of the current request, and the author of what it writes, inside the block."""
-    token = _caller.set(one)
+def acting_as(acting: Caller) -> Iterator[None]:
+    """Make `acting` the caller of the current request, and the author of what it writes, inside the block."""
+    token = _caller.set(acting)
     try:
         with storage.written_by(author()):
             yield
@@ -151,7 +149,7 @@ def acting_as(one: Caller) -> Iterator[None]:
 
 @cache
 def credentials_for(path: str) -> frozenset[str]:
-    """The kinds of credential that open a route; empty for a path outside the table (default deny)."""
+    """Return the kinds of credential that open a route; empty for a path outside the table (default deny)."""
     kinds = next((kinds for prefix, kinds in ROUTE_CREDENTIALS if path.startswith(prefix)), frozenset[str]())
     return kinds | {tokens.VISITOR} if path in VISITOR_ROUTES else kinds
 
@@ -167,7 +165,7 @@ def clear_cache() -> None:
 
 
 def bearer(request: Request) -> str:
-    """The bearer token of a request. Raises Unauthorized without a well-formed one."""
+    """Return the bearer token of a request. Raise Unauthorized without a well-formed token."""
     token = credential(request)
     if not tokens.is_well_formed(token):
         raise errors.Unauthorized()
@@ -175,7 +173,7 @@ def bearer(request: Request) -> str:
 
 
 def credential(request: Request) -> str:
-    """What a request has as its bearer token, well-formed or not; empty without one."""
+    """Return the text of the bearer token, well-formed or not; empty without a token."""
     header: str = request.headers.get("authorization", "")
     scheme, _, token = header.partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
@@ -204,7 +202,7 @@ def _look_up(token_hash: str) -> _Entry:
         if issuer.caller.credential_id != row.issuer_id:
             raise errors.Unauthorized()
         until = min(until, issuer.until)
-    found = Caller(
+    authenticated = Caller(
         row.workspace,
         row.kind,
         row.credential_id,
@@ -219,5 +217,5 @@ def _look_up(token_hash: str) -> _Entry:
     )
     if len(_cache) >= _CACHE_SIZE:
         _cache.clear()
-    _cache[token_hash] = _Entry(since, until, found)
+    _cache[token_hash] = _Entry(since, until, authenticated)
     return _cache[token_hash]

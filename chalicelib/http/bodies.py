@@ -26,9 +26,9 @@ _MAX_ERRORS = 1_000
 
 
 def read() -> Any:
-    """The JSON body as the model that `@Operation` declares. It is parsed once, even if the view runs again.
+    """Return the JSON body as the model that `@Operation` declares. It is parsed once, even if the view runs again.
 
-    Raises Invalid and UnsupportedMediaType.
+    Raise Invalid and UnsupportedMediaType.
     """
     current = current_request.current()
     if current.body is None:
@@ -37,10 +37,7 @@ def read() -> Any:
 
 
 def warnings() -> list[errors.Issue]:
-    """The members of the body that are not known or have no effect, up to 20; none before `body`.
-
-    `success` lists them.
-    """
+    """Return the warnings about unknown and ignored members of the body, up to 20; none before `read`."""
     return current_request.current().warnings
 
 
@@ -53,14 +50,14 @@ def check_size(name: str, raw: bytes, max_bytes: int, max_values: int) -> None:
 
 
 def parse(model: type[Model], raw: bytes) -> Model:
-    """Parse JSON bytes into a `model`. Raises Invalid with an issue for each violated rule, up to 20."""
+    """Parse JSON bytes into a `model`. Raise Invalid with an issue for each violated rule, up to 20."""
     from pydantic import ValidationError
 
     from chalicelib.http.wire import find_non_finite
 
     if not raw.strip():
         raise errors.Invalid("The body is empty; send a JSON object.")
-    # Here, because a member that accepts any JSON accepts them.
+    # Checked here, because a member that accepts any JSON accepts them.
     for location in find_non_finite(raw):
         raise errors.Invalid.member(dotted(location), "must be a finite number")
     try:
@@ -74,12 +71,12 @@ def parse(model: type[Model], raw: bytes) -> Model:
 
 
 def issue_of(detail: "ErrorDetails") -> errors.Issue:
-    """A violated rule of a model, without a value."""
+    """Return a violated rule of a model, without a value."""
     return errors.Issue(path=dotted(detail["loc"]), message=_rule(detail))
 
 
 def dotted(location: "Location") -> str:
-    """The path of a member in an issue or a warning."""
+    """Return the path of a member in an issue or a warning."""
     return ".".join(str(step)[:64] or '""' for step in location)
 
 
@@ -97,21 +94,20 @@ def _read_body(declared: "operation.Operation") -> Any:
 
 
 def _ignored_members(body: Any) -> list[errors.Issue]:
-    """An issue for each member that has no effect, up to 20."""
+    """Return an issue for each member without effect, up to 20."""
     from chalicelib.http.wire import find_ignored_members
 
-    found = islice(find_ignored_members(body), _MAX_ISSUES)
-    return [{"path": dotted(location), "message": IGNORED} for location in found]
+    return [{"path": dotted(one), "message": IGNORED} for one in islice(find_ignored_members(body), _MAX_ISSUES)]
 
 
 def _unknown_members(body: Any) -> list[errors.Issue]:
-    """An issue for each unknown member, up to 20. Raises Invalid instead if the caller prefers that."""
+    """Return an issue for each unknown member, up to 20. Raise Invalid instead if the caller prefers that."""
     from chalicelib.http.wire import find_unknown_members
 
-    found = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
-    if found and current_request.is_strict():
-        raise errors.Invalid(f"{found[0][0]} {UNKNOWN}.", [{"path": path, "message": UNKNOWN} for path, _ in found])
-    effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in found)
+    unknown = [(dotted(location), value) for location, value in islice(find_unknown_members(body), _MAX_ISSUES)]
+    if unknown and current_request.is_strict():
+        raise errors.Invalid(f"{unknown[0][0]} {UNKNOWN}.", [{"path": path, "message": UNKNOWN} for path, _ in unknown])
+    effects = ((path, "null clears it" if value is None else "it is stored as sent") for path, value in unknown)
     return [{"path": path, "message": f"{UNKNOWN}; {effect}"} for path, effect in effects]
 
 
@@ -121,7 +117,7 @@ def _raw_body() -> bytes:
 
 
 def _size(raw: bytes) -> int:
-    """The bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
+    """Return the bytes of a body. An escape such as \\u00e9 counts as two, as if the text had been sent in UTF-8.
 
     After another backslash, a \\u counts in full, because most such are no escapes. A malformed escape counts too
     little, but the parser stops there.
@@ -130,7 +126,7 @@ def _size(raw: bytes) -> int:
 
 
 def _most_values(raw: bytes) -> int:
-    """The most values that a JSON text can have: each follows one of these characters. Those in strings count, too."""
+    """Return an upper bound of the values in a JSON text: each follows one of these characters."""
     return sum(map(raw.count, (b",", b"[", b"{")))
 
 
@@ -149,6 +145,6 @@ def _rule(detail: "ErrorDetails") -> str:
         "bool_type": "must be a boolean",
     }
     message = re.sub(r"^(Input|String|List) should", "must", detail["msg"])
-    # Pydantic ends the rule for the length of a list so.
+    # Pydantic adds this to the rule for the length of a list.
     message = re.sub(r" after validation, not \d+$", "", message)
     return known.get(detail["type"], message.replace("Invalid JSON:", "is not valid JSON:"))

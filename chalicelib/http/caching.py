@@ -17,7 +17,7 @@ STORABLE_ROUTES = auth.OPEN_ROUTES.union(*(extension.storable_routes for extensi
 
 
 def forbid_storing(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware around all that make responses: forbid to store one, unless a public route declares otherwise."""
+    """Forbid browsers and proxies to store the response, unless a public route allows it. A middleware."""
     response = get_response(request)
     if request.path not in STORABLE_ROUTES or CACHE_CONTROL not in response.headers:
         response.headers = {**response.headers, CACHE_CONTROL: _NO_STORE}

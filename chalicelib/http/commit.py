@@ -20,7 +20,9 @@ _GetResponse = Callable[[Request], Response]
 
 
 def commit(routes: Mapping[str, Container[str]], request: Request, get_response: _GetResponse) -> Response:
-    """Middleware. Raises the error of the first staged step that fails, KeyReused, and Invalid for a malformed key.
+    """Run the view, and commit its writes. A middleware.
+
+    Raise the error of the first staged step that fails, KeyReused, and Invalid for a malformed key.
 
     `routes` has the methods of each route: an unsupported method is a 405, whatever its key.
     """

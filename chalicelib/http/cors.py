@@ -35,10 +35,10 @@ _BEGINNING = "Access-Control-"
 
 
 def allow_pages(request: Request, get_response: Callable[[Request], Response]) -> Response:
-    """Middleware, outside of `envelope`: sets the CORS headers of an answer, also of an error."""
+    """Set the CORS headers of a response. This middleware is outside `envelope`, so errors have them, too."""
     response = get_response(request)
     headers = response.headers
-    if request.path in auth.VISITOR_ROUTES:  # without those of the preflight, which Chalice has filled in
+    if request.path in auth.VISITOR_ROUTES:  # without those of the preflight, which Chalice has set
         headers = {name: value for name, value in headers.items() if not name.startswith(_BEGINNING)}
     response.headers = {**_headers_for(request), **headers}
     return response
@@ -51,6 +51,6 @@ def _headers_for(request: Request) -> dict[str, str]:
 
 
 def _has_visitor_token(request: Request) -> bool:
-    """Whether the request has one, even an unknown or expired one: the page must be able to read why it is refused."""
+    """Return whether the request has a visitor token. With an expired one, a page can read the error."""
     token = auth.credential(request)
     return token.startswith(tokens.VISITOR_PREFIX) and tokens.kind(token) == tokens.VISITOR

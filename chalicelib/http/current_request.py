@@ -33,17 +33,17 @@ def request_context(request: Request) -> Iterator[None]:
 
 
 def current() -> Exchange:
-    """The exchange of the current request."""
+    """Return the exchange of the current request."""
     return _current.get()
 
 
 def request() -> Request:
-    """The current request."""
+    """Return the current request."""
     return _current.get().request
 
 
 def query_value(name: str) -> str | None:
-    """The value of a query parameter, or None. Raises Invalid if it is repeated."""
+    """Return the value of a query parameter, or None. Raise Invalid if it is repeated."""
     query = request().query_params
     values: list[str] = query.getlist(name) if query and name in query else []
     if len(values) > 1:
@@ -60,6 +60,6 @@ def require_known_query(names: Sequence[str]) -> None:
 
 
 def is_strict() -> bool:
-    """Whether the caller prefers an error to a warning: `Prefer: handling=strict` (RFC 7240)."""
+    """Return whether the caller prefers an error to a warning: `Prefer: handling=strict` (RFC 7240)."""
     preferences = request().headers.get("prefer", "").lower().split(",")
     return any(one.partition(";")[0].replace(" ", "").replace('"', "") == "handling=strict" for one in preferences)

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 def envelope(request: Request, get_response: GetResponse) -> Response:
-    """Outermost middleware: every error, ours or Chalice's, leaves in one envelope."""
+    """Put every error, ours or Chalice's, in one envelope. A middleware."""
     try:
         with current_request.request_context(request):
             response = get_response(request)
@@ -36,7 +36,7 @@ def envelope(request: Request, get_response: GetResponse) -> Response:
 
 
 def decode_path(request: Request, get_response: GetResponse) -> Response:
-    """Middleware: decode each path value. Raises Invalid if a value is neither an identifier nor a sealed token."""
+    """Decode the path values. Raise Invalid if one is neither an identifier nor a sealed token. A middleware."""
     values = request.uri_params or {}
     for name in values:
         values[name] = (parameters.sealed_id if name == _SEALED else parameters.identifier)(name, values[name])
@@ -51,7 +51,7 @@ _CHALICE_ERRORS = {
 
 
 def _error_response(request: Request, response: Response) -> Response:
-    """The error envelope. The interaction route adds `appError` and `platformName` (§4.3)."""
+    """Return the error envelope. The interaction route adds `appError` and `platformName` (§4.3)."""
     message = response.body.get("Message", "") if isinstance(response.body, dict) else ""
     if message.startswith('{"success":false'):
         error_body = json.loads(message)

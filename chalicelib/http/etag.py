@@ -31,18 +31,18 @@ _TAGS = re.compile(rf"[\s,]*{_TAG}(?:\s*,[\s,]*{_TAG})*[\s,]*")
 # One tag of ours without its quotes, which a shell takes away.
 BARE = re.compile(r"[0-9a-hjkmnp-tv-z]{26}(?:\.[0-9a-f]{16})?")
 # The digest in a tag.
-_SHOWN = re.compile(r'\.[0-9a-f]*(?="$)')
+_DIGEST = re.compile(r'\.[0-9a-f]*(?="$)')
 _RULE = "must be * or a list of quoted tags, as in the ETag header"
 
 
-def tagged(response: Response, row: storage.TaggedRow | None, shown: Sequence[storage.TaggedRow] = ()) -> Response:
-    """`response` with the ETag of its record and of the records `shown` with it.
+def tagged(response: Response, row: storage.TaggedRow | None, others: Sequence[storage.TaggedRow] = ()) -> Response:
+    """Return `response` with the ETag of its record, and of the `others` that it contains.
 
-    304 without a body if the `If-None-Match` of a GET has this tag.
+    Return 304 without a body if the `If-None-Match` of a GET has this tag.
     """
     if row is None:
         return response
-    tag = _tag(row, shown)
+    tag = _tag(row, others)
     if current_request.request().method == "GET" and _matches_weakly(_header_tags(IF_NONE_MATCH), tag):
         return Response("", {"ETag": tag}, status_code=304)
     response.headers["ETag"] = tag
@@ -50,15 +50,14 @@ def tagged(response: Response, row: storage.TaggedRow | None, shown: Sequence[st
 
 
 def require_match(row: Tagged | None, kind: str) -> Tagged:
-    """`row`, if it exists and satisfies the preconditions. Raises NotFound, PreconditionFailed, and Invalid."""
-    found = check_preconditions(row)
-    if found is None:
+    """Return `row`, if it exists and satisfies the preconditions. Raise NotFound, PreconditionFailed, and Invalid."""
+    if check_preconditions(row) is None or row is None:
         raise errors.NotFound.of(kind)
-    return found
+    return row
 
 
 def check_preconditions(row: OptionalTagged) -> OptionalTagged:
-    """`row`, or None if the record does not exist. Raises PreconditionFailed, and Invalid for a malformed header."""
+    """Return `row`. Raise PreconditionFailed if it fails the preconditions, and Invalid for a malformed header."""
     expected, excluded = _record_tags(IF_MATCH), _record_tags(IF_NONE_MATCH)  # both are valid before one is compared
     if expected is not None and (row is None or not {_ANY, _tag(row)} & set(expected)):
         raise errors.PreconditionFailed(f"{IF_MATCH} does not match the record's current ETag; read it and try again.")
@@ -68,12 +67,12 @@ def check_preconditions(row: OptionalTagged) -> OptionalTagged:
 
 
 def is_conditional() -> bool:
-    """Whether the request has the header `If-Match` or `If-None-Match`."""
+    """Return whether the request has the header `If-Match` or `If-None-Match`."""
     return any(name in current_request.request().headers for name in (IF_MATCH, IF_NONE_MATCH))
 
 
 def pin(row: storage.TaggedRow | None) -> None:
-    """Require the same version of the record in every run of the view. Raises Stale for another version.
+    """Require the same version of the record in every run of the view. Raise Stale for another version.
 
     A replacement needs this, or a second run would overwrite a change that the caller has not seen. It does nothing if
     the preconditions of the request already name one version.
@@ -85,31 +84,31 @@ def pin(row: storage.TaggedRow | None) -> None:
 
 
 def _pins_a_version() -> bool:
-    """Whether the headers require one version: `If-Match` with tags, or no record: `If-None-Match: *`."""
+    """Return whether `If-Match` requires certain versions, or `If-None-Match: *` that there is no record."""
     headers = current_request.request().headers
     return bool(headers.get(IF_MATCH, _ANY).strip() != _ANY or headers.get(IF_NONE_MATCH, "").strip() == _ANY)
 
 
-def _tag(row: storage.TaggedRow, shown: Sequence[storage.TaggedRow] = ()) -> str:
-    if not shown:
+def _tag(row: storage.TaggedRow, others: Sequence[storage.TaggedRow] = ()) -> str:
+    if not others:
         return f'"{row.version_tag}"'
-    digest = hashlib.blake2b("".join(one.version_tag for one in shown).encode(), digest_size=8).hexdigest()
+    digest = hashlib.blake2b("".join(one.version_tag for one in others).encode(), digest_size=8).hexdigest()
     return f'"{row.version_tag}.{digest}"'
 
 
 def _matches_weakly(tags: list[str] | None, tag: str) -> bool:
-    """Whether the tags contain `*` or this tag, by weak comparison (RFC 9110, section 8.8.3.2)."""
+    """Return whether the tags contain `*` or this tag, by weak comparison (RFC 9110, section 8.8.3.2)."""
     return bool({_ANY, tag} & {one.removeprefix("W/") for one in tags or ()})
 
 
 def _record_tags(name: str) -> list[str] | None:
-    """The tags in a header without the digests of the records that were shown with the record."""
+    """Return the tags in a header without the digests of the records that were shown with the record."""
     tags = _header_tags(name)
-    return tags and [_SHOWN.sub("", tag) for tag in tags]
+    return tags and [_DIGEST.sub("", tag) for tag in tags]
 
 
 def _header_tags(name: str) -> list[str] | None:
-    """The tags in a header of the request, None without the header. Raises Invalid for a malformed header."""
+    """Return the tags in a header of the request, None without the header. Raise Invalid for a malformed header."""
     text = current_request.request().headers.get(name)
     if text is None or text.strip() == _ANY:
         return text and [_ANY]

@@ -29,7 +29,7 @@ _QUALITY = re.compile(r"0(\.[0-9]{0,3})?|1(\.0{0,3})?")
 
 
 def requested_format() -> str:
-    """The query parameter `format`. Raises Invalid."""
+    """Return the query parameter `format`. Raise Invalid."""
     form = current_request.query_value("format")
     if form not in MEDIA:
         raise errors.Invalid.member("format", f"must be {' or '.join(MEDIA)}")
@@ -37,7 +37,7 @@ def requested_format() -> str:
 
 
 def csv_is_preferred() -> bool:
-    """Whether the request names CSV in `Accept`, and not with a lower quality than JSON (RFC 9110, section 12.5.1)."""
+    """Return whether `Accept` has CSV, with at least the quality of JSON (RFC 9110, section 12.5.1)."""
     qualities: dict[str, float] = {}
     for one in current_request.request().headers.get("accept", "").lower().split(","):
         media, *parameters = (part.strip() for part in one.split(";"))
@@ -48,30 +48,30 @@ def csv_is_preferred() -> bool:
 
 
 def response(form: str, text: str, next_cursor: str | None) -> Response:
-    """A page of a file, with a header that leads to the next page, relative to the request; None for the last page."""
+    """Return a page of a file. Its header `Link` has the next page, unless `next_cursor` is None."""
     return Response(text, {"Content-Type": MEDIA[form], **_link(next_cursor)})
 
 
 def warning(warnings: Iterable[errors.Issue]) -> dict[str, str]:
-    """The header of a file with what the JSON has in `warnings`; none without any."""
+    """Return the header of a file with the `warnings` of the JSON form; empty without any."""
     texts = [f'299 - "{one["path"]}: {one["message"]}"' for one in warnings]
     return {"Warning": ", ".join(texts)} if texts else {}
 
 
 def heading(form: str, columns: Iterable[str]) -> str:
-    """The line before the first record of a file: the names of the columns; empty for a form without one."""
+    """Return the line before the first record of a file: the names of the columns; empty for a form without one."""
     return csv_line(columns) if form == CSV else ""
 
 
 def csv_line(cells: Iterable[object]) -> str:
-    """A line of a CSV. Whatever separates cells for the reader, no cell begins like a formula of a spreadsheet."""
+    """Return a line of a CSV. With any separator, no cell begins like a formula of a spreadsheet."""
     line = io.StringIO()
     csv.writer(line).writerow(["" if value is None else _cell(str(value)) for value in cells])
     return line.getvalue()
 
 
 def _cell(text: str) -> str:
-    """A text with an apostrophe before each formula that it would begin or contain, up to 32,000 characters.
+    """Return a text with an apostrophe before each formula that it would begin or contain, up to 32,000 characters.
 
     Spreadsheets separate cells as the country does. Quotation marks protect nothing from a reader that expects `;`: for
     this reader, the line `Ann,"x;=1+1"` has a cell that begins with `=`.

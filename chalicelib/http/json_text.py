@@ -11,13 +11,13 @@ from chalicelib.http import responses
 
 
 def success(message: str, text: str, further: Sequence[errors.Issue] = ()) -> Response:
-    """The success envelope of a record with this JSON text, which is not parsed; `further` are added to `warnings`."""
+    """Return the success envelope of a record with this JSON text; `further` are added to `warnings`."""
     opening = storage.encode_json(responses.success_members(message, further)).decode().removesuffix("}")
     return responses.text_response(f'{opening},"data":{text}}}')
 
 
 def list_response(message: str, records: list[str], next_cursor: str | None, **members: Any) -> Response:
-    """The envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page.
+    """Return the envelope of a list whose records are JSON texts, with `nextCursor` unless it is the last page.
 
     `members` are further members of the envelope.
     """
@@ -27,7 +27,7 @@ def list_response(message: str, records: list[str], next_cursor: str | None, **m
 
 
 def with_members(members: dict[str, Any], text: str) -> str:
-    """The JSON text of an object: `members`, then those in `text`, an object that is not parsed.
+    """Return the JSON text of an object: `members`, then those in `text`, an object that is not parsed.
 
     `members` is not empty, and they have no name in common. `text` is as `storage.encode_json` writes it.
     """
@@ -36,7 +36,7 @@ def with_members(members: dict[str, Any], text: str) -> str:
 
 
 def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
-    """The JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
+    """Return the JSON text of an object: the members in `text`, as in `with_members`, then a list of JSON texts.
 
     None if it does not fit in a response; then it does not read all `items`.
     """
@@ -52,7 +52,7 @@ def with_list(text: str, name: str, items: Iterable[str]) -> str | None:
 
 
 def take_fitting(records: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """The longest beginning of `records` that fits in a response, as JSON. The first record always fits.
+    """Yield the longest beginning of `records` that fits in a response, as JSON. The first record always fits.
 
     Reads no record after the first one that does not fit.
     """

@@ -130,5 +130,5 @@ class Operation:
 
 
 def current() -> Operation:
-    """The declaration of the running view."""
+    """Return the declaration of the running view."""
     return _current.get()

@@ -29,7 +29,7 @@ class Sealed(Protocol):
     """A row of a bounded list: what is sealed in it, as JSON text."""
 
     def text(self) -> str:
-        """The JSON text of an object."""
+        """Return the JSON text of an object."""
 
 
 AnySealed = TypeVar("AnySealed", bound=Sealed)
@@ -45,7 +45,7 @@ def page(
     render: Render[AnyRow],
     read: Callable[[Iterable[AnyRow]], PositionedRows[AnyRow]] = _as_read,
 ) -> Response:
-    """The page that `limit` and `cursor` request, shorter if the response would be too large. Raises Invalid."""
+    """Return the page that `limit` and `cursor` request, shorter if the response would be too large. Raise Invalid."""
     limit = parameters.limit()
     rows = fetch(parameters.cursor(), limit + 1)
     taken = _take(read(islice(rows, limit)), render)
@@ -62,7 +62,7 @@ class Examined(NamedTuple):
 
 
 def examine(
-    found: Iterator[tuple[str, AnySealed | None]], show: Callable[[AnySealed, Document], Document | None]
+    rows: Iterator[tuple[str, AnySealed | None]], show: Callable[[AnySealed, Document], Document | None]
 ) -> Iterator[Examined]:
     """Open rows one after the other: up to 500, or 6 MB of JSON.
 
@@ -70,7 +70,7 @@ def examine(
     end of a partition. Its query took a request, so it counts as 25 rows.
     """
     examined = opened = 0
-    following = next(found, None)
+    following = next(rows, None)
     while following is not None and examined < MAX_EXAMINED and opened <= MAX_OPENED:
         (position, row), record = following, None
         if row is not None:
@@ -78,7 +78,7 @@ def examine(
             opened += len(text)
             record = show(row, json.loads(text))
         examined += 1 if row is not None else _PARTITION
-        following = next(found, None)
+        following = next(rows, None)
         yield Examined(position, record, following is not None)
 
 
@@ -88,7 +88,7 @@ def in_portions(
     limit: int,
     position: Callable[[AnyRow], str] = lambda row: row.position,
 ) -> PositionedRows[AnyRow]:
-    """The rows of `fetch` after a position, with theirs: a page and one more row at first, then 100 at a time."""
+    """Yield the rows of `fetch` and their positions: first a page and one more row, then 100 at a time."""
     portion = limit + 1
     while True:
         taken = 0
@@ -106,7 +106,7 @@ def bounded_page(
     limit: int,
     describe: Callable[[str | None], dict[str, Any]] = lambda position: {},
 ) -> Response:
-    """Up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
+    """Return up to `limit` records of a list that examines a bounded number of entries, fewer if these do not fit.
 
     `nextCursor` is the position of the last entry that was examined, so an empty page may have one; `describe` returns
     further members of the answer for it, or for None at the end of the list.
@@ -116,13 +116,13 @@ def bounded_page(
 
 
 def bounded_success(message: str, data: dict[str, Any], position: str | None) -> Response:
-    """The envelope of a change that examines a bounded number of entries: it continues after `position`, if any."""
+    """Return the envelope of a change that examines a bounded number of entries and continues after `position`."""
     body = {"success": True, "message": message, "hasMore": position is not None, "data": data}
     return responses.json_response(body if position is None else {**body, "nextCursor": position})
 
 
 def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], str | None]:
-    """The records of a bounded list as JSON texts, and the position where it continues, None at its end."""
+    """Return the records of a bounded list as JSON texts, and the position where it continues, None at its end."""
     last = Examined("", None, False)
 
     def until_full() -> PositionedRows[Any]:
@@ -141,9 +141,9 @@ def take_bounded(examined: Iterator[Examined], limit: int) -> tuple[list[str], s
 def all_or_page(
     message: str, fetch: Callable[[str | None, int | None], Iterator[AnyRow]], render: Render[AnyRow]
 ) -> Response:
-    """A page if the query has `limit` or `cursor`, otherwise all records.
+    """Return a page if the query has `limit` or `cursor`, otherwise all records.
 
-    Raises Invalid, and TooLarge if the records do not fit in a response.
+    Raise Invalid, and TooLarge if the records do not fit in a response.
     """
     if current_request.query_value("limit") is None and current_request.query_value("cursor") is None:
         taken = _take(_as_read(fetch(None, None)), render)
@@ -154,7 +154,7 @@ def all_or_page(
 
 
 def unless_empty(rows: Iterator[AnyRow], require_parent: Callable[[], object]) -> Iterator[AnyRow]:
-    """The rows. If there are none, calls `require_parent`, which raises NotFound unless the parent exists."""
+    """Yield the rows. If there are none, calls `require_parent`, which raises NotFound unless the parent exists."""
     first = next(rows, None)
     if first is None:
         require_parent()
@@ -171,12 +171,12 @@ class _Taken(NamedTuple):
     is_full: bool
 
 
-def _take(found: PositionedRows[AnyRow], render: Render[AnyRow]) -> _Taken:
+def _take(rows: PositionedRows[AnyRow], render: Render[AnyRow]) -> _Taken:
     positions, rendered = [""], 0
 
     def records() -> Iterator[dict[str, Any]]:
         nonlocal rendered
-        for position, row in found:
+        for position, row in rows:
             positions.append(position)
             if row is not None:
                 rendered += 1

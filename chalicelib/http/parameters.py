@@ -18,7 +18,7 @@ _SECONDS = re.compile(r"0|[1-9][0-9]{0,10}")
 
 
 def identifier(name: str, encoded: str) -> str:
-    """Decode a percent-encoded identifier. Raises Invalid if it is not one; `name` is the path in the error."""
+    """Decode a percent-encoded identifier. Raise Invalid if it is not one; `name` is the path in the error."""
     try:
         value = unquote_to_bytes(encoded).decode()
     except UnicodeDecodeError:
@@ -31,7 +31,7 @@ def identifier(name: str, encoded: str) -> str:
 
 
 def sealed_id(name: str, encoded: str) -> str:
-    """Decode a percent-encoded token that contains a sealed identifier. Raises Invalid for any other text."""
+    """Decode a percent-encoded token that contains a sealed identifier. Raise Invalid for any other text."""
     value = unquote_to_bytes(encoded).decode(errors="replace")
     if not SEALED_ID.fullmatch(value):
         raise errors.Invalid.member(name, f"must be {SEALED_ID_RULE}")
@@ -39,7 +39,7 @@ def sealed_id(name: str, encoded: str) -> str:
 
 
 def page() -> int:
-    """The query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raises Invalid."""
+    """Return the query parameter `page`, from 1 to 999,999,999; 1 by default (§4.2). Raise Invalid."""
     value = current_request.query_value("page")
     if value is None:
         return 1
@@ -49,7 +49,7 @@ def page() -> int:
 
 
 def limit() -> int:
-    """The query parameter `limit`, from 1 to 100; 20 by default. A bounded list takes more as 100. Raises Invalid."""
+    """Return the query parameter `limit`: 1 to 100, by default 20. A bounded list reads more as 100. Raise Invalid."""
     value = current_request.query_value("limit")
     if value is None:
         return PAGE_SIZE
@@ -60,7 +60,7 @@ def limit() -> int:
 
 
 def cursor() -> str | None:
-    """The list position in the query parameter `cursor`, None for the beginning. Raises Invalid.
+    """Return the list position in the query parameter `cursor`, None for the beginning. Raise Invalid.
 
     A position is the sort key of the last item read, so any identifier is one, unless the operation declares another
     form.
@@ -72,7 +72,7 @@ def cursor() -> str | None:
 
 
 def text(name: str) -> str | None:
-    """The query parameter `name`, 1 to 200 characters; None without it. Raises Invalid."""
+    """Return the query parameter `name`, 1 to 200 characters; None without it. Raise Invalid."""
     value = current_request.query_value(name)
     if value is not None and not 1 <= len(value) <= MAX_TEXT:
         raise errors.Invalid.member(name, f"must have 1 to {MAX_TEXT} characters")
@@ -80,7 +80,7 @@ def text(name: str) -> str | None:
 
 
 def flag(name: str) -> bool | None:
-    """The query parameter `name`, true or false; None without it. Raises Invalid."""
+    """Return the query parameter `name`, true or false; None without it. Raise Invalid."""
     value = current_request.query_value(name)
     if value not in (None, "true", "false"):
         raise errors.Invalid.member(name, "must be true or false")
@@ -88,7 +88,7 @@ def flag(name: str) -> bool | None:
 
 
 def seconds(name: str) -> int | None:
-    """The query parameter `name` as Unix seconds, None without it. Raises Invalid."""
+    """Return the query parameter `name` as Unix seconds, None without it. Raise Invalid."""
     value = current_request.query_value(name)
     if value is None:
         return None
@@ -98,10 +98,10 @@ def seconds(name: str) -> int | None:
 
 
 def search_text(name: str) -> str:
-    """The query parameter `name` without case, for `contains`; empty without it. Raises Invalid as `text` does."""
+    """Return the case-folded query parameter `name`, for `contains`; empty without it. Raise Invalid."""
     return (text(name) or "").casefold()
 
 
 def contains(document: Document, names: tuple[str, ...], text: str) -> bool:
-    """Whether one of these members of a document contains a text, which is `folded`."""
+    """Return whether one of these members of a document contains a case-folded text."""
     return not text or any(text in (document.get(name) or "").casefold() for name in names)

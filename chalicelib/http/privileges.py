@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 AGENT_KEY = "SECRET_API_KEY"
 
 _GetResponse = Callable[[Request], Response]
-# Returns the model of a record. It is called, and the model imported, only if members are hidden.
+# A function that returns the model of a record. It imports the model, and is called only if members are hidden.
 LazyModel = Callable[[], type["Wire"]]
 
 
 def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request, _GetResponse], Response]:
-    """A middleware for an app with these routes. It raises Forbidden if the token lacks the scope of the operation."""
+    """Return a middleware that raises Forbidden if the token lacks the scope of the operation."""
 
     def middleware(request: Request, get_response: _GetResponse) -> Response:
         if not auth.is_open(request.path) and (granted := auth.caller().scopes) is not None:
@@ -43,7 +43,7 @@ def require_scope(routes: Mapping[str, Mapping[str, Any]]) -> Callable[[Request,
 
 
 def sees_secrets() -> bool:
-    """Whether the caller is shown secret members."""
+    """Return whether the caller is shown secret members."""
     return auth.caller().scopes is None and auth.caller().kind != tokens.VISITOR
 
 
@@ -57,14 +57,14 @@ def visible(record: Document, model: LazyModel) -> Document:
     return select(model(), record)
 
 
-def require_shown(record: Document, model: LazyModel, action: str) -> None:
-    """Raise Forbidden if the caller is not shown all of a record whose secrets an action sends elsewhere."""
+def require_full_view(record: Document, model: LazyModel, action: str) -> None:
+    """Raise Forbidden if members are hidden from the caller. `action` sends the secrets of the record elsewhere."""
     if visible(record, model) != record:
         raise errors.Forbidden(f"{action} needs a credential that is shown secrets.")
 
 
 def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) -> Document:
-    """`after` with what the caller was not shown of the list `name`, which a change replaces as a whole.
+    """Return `after` with the hidden members of the list `name`, which a change replaces as a whole.
 
     An entry keeps the secret members of the entry that had its id, unless the change has new ones.
     """
@@ -78,7 +78,7 @@ def keep_hidden(name: str, before: Document, after: Document, model: LazyModel) 
 
 
 def keep_sent_back(before: Document, after: Document, model: LazyModel) -> Document:
-    """`after`, with the stored entry for each entry of a list that the caller sends back as it was shown."""
+    """Return `after`. List entries that the caller sends back as they were read become the stored entries."""
     return after if sees_secrets() else _keep_sent_back(model(), before, after)
 
 
@@ -98,7 +98,7 @@ def _keep_sent_back(model: Any, before: Document, after: Document) -> Document:
 
 
 def _keep_by_id(model: Any, before: list[Document], after: list[Document]) -> list[Document]:
-    """For a list whose entries were merged by id: only the lists in them were replaced."""
+    """Keep the entries of a list whose entries were merged by id: only the lists in them were replaced."""
     stored = {entry["id"]: entry for entry in before}
     return [_keep_sent_back(model, stored.get(entry["id"], {}), entry) for entry in after]
 
@@ -117,7 +117,7 @@ def _content(entry: Document) -> str:
 
 
 def for_agent_key(agent: Document) -> Document:
-    """The document of an agent as an agent key sees it; unchanged for other callers.
+    """Return the document of an agent as an agent key sees it; unchanged for other callers.
 
     Without its own value in it, a replaced key cannot read its successor.
     """
@@ -127,9 +127,9 @@ def for_agent_key(agent: Document) -> Document:
 
 
 def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) -> Document:
-    """`after`. `path` is that of the agent key in the body.
+    """Return `after`. `path` is that of the agent key in the body.
 
-    Raises Forbidden if `after` has another agent key and the caller is not the workspace key, and Invalid if that key
+    Raise Forbidden if `after` has another agent key and the caller is not the workspace key, and Invalid if that key
     cannot be one. Earlier versions stored any text, which can be sent back.
     """
     key = after.get(AGENT_KEY)
@@ -142,7 +142,7 @@ def guard_agent_key(before: Document, after: Document, path: str = AGENT_KEY) ->
 
 
 def warn_of_lasting(*paths: str) -> list[errors.Issue]:
-    """The warnings of an access token about what it has made; none for the workspace key."""
+    """Return the warnings that these members outlive the access token of the caller; none for the workspace key."""
     if auth.caller().kind != tokens.ACCESS:
         return []
     return [errors.Issue(path=path, message="remains in effect after this access token ends") for path in paths]

@@ -9,33 +9,34 @@ from chalicelib.http.wire import Location, Wire, marked, read_only_members
 
 @cache
 def secret_members(model: type[Wire]) -> set[str]:
-    """The secret members of a model itself, without those of nested objects."""
+    """Return the secret members of a model itself, without those of nested objects."""
     return marked(model, "x-secret")
 
 
 def without_secrets(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
-    """`document` without secret members, at any depth. What the model does not declare may be secret, too.
+    """Return `document` without secret members, at any depth.
 
-    That is an unknown member, or what an earlier version stored where the model has an object by now.
+    Undeclared members may be secret, so they are removed, too. A value that an earlier version stored where the model
+    has an object now is also undeclared.
     """
     return _project(model, document, _not_secret)
 
 
 def public(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
-    """`document` with its public members only, at any depth."""
+    """Return `document` with its public members only, at any depth."""
     return _project(model, document, _public_members)
 
 
 def portable(model: type[Wire], document: dict[str, Any]) -> dict[str, Any]:
-    """`document` as another workspace can use it: without secret members, ids of its own, and what the service sets.
+    """Return `document` as another workspace can use it.
 
-    Without undeclared members, too: they may be secret.
+    It has no secret members, no own ids, no members that the service sets, and no undeclared ones, which may be secret.
     """
     return _project(model, document, _portable_members)
 
 
 def find_undeclared(model: type[Wire], document: dict[str, Any], location: Location = ()) -> Iterator[Location]:
-    """The locations of the members in a stored document that the model does not declare."""
+    """Yield the locations of the members in a stored document that the model does not declare."""
     nested = nested_models(model)
     for name, value in document.items():
         if name not in model.model_fields:
@@ -49,17 +50,17 @@ def find_undeclared(model: type[Wire], document: dict[str, Any], location: Locat
 
 
 def _project(model: type[Wire], document: dict[str, Any], members: Callable[[type[Wire]], set[str]]) -> dict[str, Any]:
-    """`document` with these members of its model, at any depth."""
+    """Return `document` with these members of its model, at any depth."""
     nested, known = nested_models(model), members(model)
-    shown = {name: value for name, value in document.items() if name in known}
-    for name in shown.keys() & nested.keys():
-        if isinstance(shown[name], list):
-            shown[name] = [_project(nested[name], one, members) for one in shown[name] if isinstance(one, dict)]
-        elif isinstance(shown[name], dict):
-            shown[name] = _project(nested[name], shown[name], members)
+    kept = {name: value for name, value in document.items() if name in known}
+    for name in kept.keys() & nested.keys():
+        if isinstance(kept[name], list):
+            kept[name] = [_project(nested[name], one, members) for one in kept[name] if isinstance(one, dict)]
+        elif isinstance(kept[name], dict):
+            kept[name] = _project(nested[name], kept[name], members)
         else:
-            del shown[name]
-    return shown
+            del kept[name]
+    return kept
 
 
 @cache
@@ -79,13 +80,13 @@ def _portable_members(model: type[Wire]) -> set[str]:
 
 @cache
 def nested_models(model: type[Wire]) -> dict[str, type[Wire]]:
-    """The models of the members that are objects or lists of objects."""
-    found = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
-    return {name: inner for name, inner in found.items() if inner}
+    """Return the models of the members that are objects or lists of objects."""
+    models = {name: model_in(field.annotation) for name, field in model.model_fields.items()}
+    return {name: inner for name, inner in models.items() if inner}
 
 
 def model_in(annotation: Any) -> Any:
-    """The model of an object, a list of objects, or either with None; None for another type."""
+    """Return the model of an object, a list of objects, or either with None; None for another type."""
     if get_origin(annotation) is None:
         return annotation if isinstance(annotation, type) and issubclass(annotation, Wire) else None
     return next(filter(None, map(model_in, get_args(annotation))), None)

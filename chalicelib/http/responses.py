@@ -17,14 +17,14 @@ _JSON = {"Content-Type": "application/json"}
 
 
 def json_response(body: dict[str, Any]) -> Response:
-    """A response with a JSON object and status 200. Raises TooLarge beyond `RESPONSE_LIMIT`."""
+    """Return a response with a JSON object and status 200. Raise TooLarge beyond `RESPONSE_LIMIT`."""
     return text_response(storage.encode_json(body).decode())
 
 
 def text_response(text: str) -> Response:
-    """A response with a serialised JSON object: Chalice's serialiser would escape every non-ASCII character.
+    """Return a response with a serialised JSON object: Chalice's serialiser would escape every non-ASCII character.
 
-    Raises TooLarge beyond `RESPONSE_LIMIT`.
+    Raise TooLarge beyond `RESPONSE_LIMIT`.
     """
     # Only a list requested without `limit` can become that large.
     if not fits(text):
@@ -33,30 +33,30 @@ def text_response(text: str) -> Response:
 
 
 def too_large() -> errors.TooLarge:
-    """The error for a list that does not fit in a response."""
+    """Return the error for a list that does not fit in a response."""
     return errors.TooLarge("The response is too large; request it in pages with limit.")
 
 
 def success(message: str, data: Any = None, further: Sequence[errors.Issue] = ()) -> Response:
-    """The success envelope (§2.1), without `data` if it is None."""
+    """Return the success envelope (§2.1), without `data` if it is None."""
     body = success_members(message, further)
     return json_response(body if data is None else {**body, "data": data})
 
 
 def success_members(message: str, further: Sequence[errors.Issue] = ()) -> dict[str, Any]:
-    """The success envelope (§2.1) without `data`, with the warnings of the body and `further` ones if there are any."""
+    """Return the members of the success envelope other than `data`: `warnings` are those of the body and `further`."""
     named = [*bodies.warnings(), *further]
     return {"success": True, "message": message} | ({"warnings": named} if named else {})
 
 
 def listing(message: str, data: list[Any], next_cursor: str | None) -> Response:
-    """The success envelope of a list, with `nextCursor` unless this is the last page."""
+    """Return the success envelope of a list, with `nextCursor` unless this is the last page."""
     body: dict[str, Any] = {"success": True, "message": message, "data": data}
     return json_response({**body, "nextCursor": next_cursor} if next_cursor else body)
 
 
 def fits(text: str, room: int = 0) -> bool:
-    """Whether a JSON text fits in a response with `room` bytes to spare. Lambda escapes it into a JSON string."""
+    """Return whether a JSON text and `room` more bytes fit in a response. Lambda escapes it into a JSON string."""
     # JSON has no bare control characters, so escaping at most doubles ASCII and turns others into twelve bytes.
     longest = len(text) * (2 if text.isascii() else 12)
     return longest < RESPONSE_LIMIT - room or len(json.dumps(text)) < RESPONSE_LIMIT - room

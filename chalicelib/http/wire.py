@@ -80,7 +80,7 @@ VISIBLE = r"[^\s\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u2060
 
 
 def require_visible(text: str) -> str:
-    """Return the text. Raises PydanticCustomError if it has no visible character."""
+    """Return the text. Raise PydanticCustomError if it has no visible character."""
     if not re.search(VISIBLE, text):
         raise PydanticCustomError("blank", "must not be blank")
     return text
@@ -123,12 +123,12 @@ STRICT = ConfigDict(
 
 
 def read_only() -> Any:
-    """The field of a member that the service sets: accepted in requests and ignored."""
+    """Return the field of a member that the service sets: accepted in requests and ignored."""
     return Field(default=None, json_schema_extra={"readOnly": True})
 
 
 def omitted(**options: Any) -> Any:
-    """The field of a response's member that is absent, never null, if it has no value."""
+    """Return the field of a response's member that is absent, never null, if it has no value."""
     return Field(default=None, **options)
 
 
@@ -142,13 +142,14 @@ class Wire(BaseModel):
         return [(None, name) for name in sorted(self.model_fields_set)]
 
     def writable_members(self) -> dict[str, Any]:
-        """The writable members that the caller sent, including nulls, as plain JSON values."""
-        return {name: _to_json(value) for name, value in self._given() if name not in read_only_members(type(self))}
+        """Return the writable members that the caller sent, including nulls, as plain JSON values."""
+        kept = read_only_members(type(self))
+        return {name: _to_json(value) for name, value in self._sent_members() if name not in kept}
 
     def merge_into(self, document: dict[str, Any]) -> dict[str, Any]:
-        """`document` changed by the members that the caller sent: objects merge, other values replace, null clears."""
+        """Return `document` with the members that the caller sent: objects merge, other values replace, null clears."""
         merged = dict(document)
-        for name, value in self._given():
+        for name, value in self._sent_members():
             if name in read_only_members(type(self)):
                 continue
             if isinstance(value, Wire):
@@ -160,8 +161,8 @@ class Wire(BaseModel):
                 merged[name] = _to_json(value)
         return merged
 
-    def _given(self) -> list[tuple[str, Any]]:
-        """The members that the caller sent, with their values. An unknown one may have the name of a method."""
+    def _sent_members(self) -> list[tuple[str, Any]]:
+        """Return the members that the caller sent, with their values. An unknown one may have the name of a method."""
         values = {**self.__dict__, **(self.__pydantic_extra__ or {})}
         return [(name, values[name]) for name in sorted(self.model_fields_set)]
 
@@ -177,16 +178,16 @@ Location = tuple[int | str, ...]
 
 
 def find_unknown_members(body: "Wire") -> Iterator[tuple[Location, Any]]:
-    """The members that the objects in a parsed body do not know: locations and values."""
-    for location, found in _objects(body, ()):
-        if isinstance(found, OpenWire):
-            yield from (((*location, name), given) for name, given in found.__pydantic_extra__.items())
+    """Yield the members that the objects in a parsed body do not know: locations and values."""
+    for location, model in _objects(body, ()):
+        if isinstance(model, OpenWire):
+            yield from (((*location, name), value) for name, value in model.__pydantic_extra__.items())
 
 
 def find_ignored_members(body: "Wire") -> Iterator[Location]:
-    """The locations of the members in a parsed body that have no effect: the caller sent what the service sets."""
-    for location, found in _objects(body, ()):
-        for name in sorted(found.model_fields_set & read_only_members(type(found))):
+    """Yield the locations of members in a parsed body that are ignored, because the service sets them."""
+    for location, model in _objects(body, ()):
+        for name in sorted(model.model_fields_set & read_only_members(type(model))):
             yield (*location, name)
 
 
@@ -195,7 +196,7 @@ _LEAVES = (str, type(None), bool, int, float, dict)
 
 
 def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "Wire"]]:
-    """The objects in a parsed body with their locations, without those inside a member that has no effect."""
+    """Yield the objects in a parsed body with their locations, without those inside a member that has no effect."""
     if isinstance(value, Wire):
         yield location, value
         for name, inner in value.__dict__.items():
@@ -209,24 +210,24 @@ def _objects(value: Any, location: Location) -> Iterator[tuple[Location, "Wire"]
 
 _SHAPE = bytes.maketrans(b"123456789+E", b"0000000000e")  # a sign, too: deleting it would take three times as long
 _LONG = 200
-_MOST_LOOKED_AT = 1_000
+_MAX_EXPONENTS = 1_000
 
 
 def find_non_finite(raw: bytes) -> Iterator[Location]:
-    """The locations of NaN and infinities, such as 1e999, in a JSON text; none if it is not valid JSON."""
+    """Yield the locations of NaN and infinities, such as 1e999, in a JSON text; none if it is not valid JSON."""
     if not _may_have_non_finite(raw):
         return
     try:
         parsed = from_json(raw)
     except ValueError:
         return
-    found = to_json(parsed, inf_nan_mode="constants")  # much faster than the search, and usually there are none
-    if b"NaN" in found or b"Infinity" in found:
+    text = to_json(parsed, inf_nan_mode="constants")  # much faster than the search, and usually there are none
+    if b"NaN" in text or b"Infinity" in text:
         yield from _find_non_finite(parsed, ())
 
 
 def _may_have_non_finite(raw: bytes) -> bool:
-    """A quick check, which may be wrongly True: parsing takes ten times as long.
+    """Return whether a text may have such a number. Parsing it would take ten times as long.
 
     A number is infinite only with an exponent of three digits, or with at least 210 digits.
     """
@@ -234,7 +235,7 @@ def _may_have_non_finite(raw: bytes) -> bool:
     if b"NaN" in raw or b"Infinity" in raw or b"0" * _LONG in shape:
         return True
     at = -1
-    for _ in range(_MOST_LOOKED_AT):
+    for _ in range(_MAX_EXPONENTS):
         at = shape.find(b"0e000", at + 1)
         if at < 0:
             return False
@@ -257,12 +258,12 @@ def _find_non_finite(value: Any, location: Location) -> Iterator[Location]:
 
 @cache
 def read_only_members(model: type[Wire]) -> set[str]:
-    """The members that the service sets, of a model itself."""
+    """Return the members that the service sets, of a model itself."""
     return marked(model, "readOnly")
 
 
 def marked(model: type[Wire], mark: str) -> set[str]:
-    """The members of a model itself whose schema has this mark."""
+    """Return the members of a model itself whose schema has this mark."""
     return {
         name
         for name, field in model.model_fields.items()
@@ -272,7 +273,7 @@ def marked(model: type[Wire], mark: str) -> set[str]:
 
 def _to_json(value: Any) -> Any:
     if isinstance(value, Wire):
-        return {name: _to_json(inner) for name, inner in value._given() if inner is not None}
+        return {name: _to_json(inner) for name, inner in value._sent_members() if inner is not None}
     if isinstance(value, list):
         return [_to_json(item) for item in value]
     return value

@@ -25,23 +25,23 @@ class LeadQuery(NamedTuple):
 
     @classmethod
     def from_request(cls) -> "LeadQuery":
-        """Return the query of the request. Raises Invalid."""
+        """Return the query of the request. Raise Invalid."""
         cursor, agent_id = parameters.cursor(), parameters.text("agentId")
         since, until, text = parameters.seconds("from"), parameters.seconds("to"), parameters.search_text("q")
         return cls(agent_id, since, until, text, cursor)
 
     def lists(self, document: Document) -> bool:
-        """Whether a lead of this agent and time is listed."""
+        """Return whether a lead of this agent and time is listed."""
         return parameters.contains(document, _SEARCHED, self.text)
 
 
 def of_agent(workspace_id: str, agent_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
-    """The leads of an agent with their positions, newest first. One request for a page, then one per 100 leads."""
+    """Yield the leads of an agent and their positions, newest first. One request for a page, then one per 100 leads."""
     fetch = partial(store.list_of_agent, workspace_id, agent_id, query.since, query.until)
     return pages.in_portions(fetch, query.after, limit, store.ulid_of)
 
 
 def of_workspace(workspace_id: str, query: LeadQuery, limit: int) -> pages.PositionedRows[store.LeadRow]:
-    """The leads of all agents with their positions, newest first; requests as in `of_agent`."""
+    """Yield the leads of all agents with their positions, newest first; requests as in `of_agent`."""
     fetch = partial(store.list_of_workspace, workspace_id, query.since, query.until)
     return pages.in_portions(fetch, query.after, limit, store.ulid_of)

@@ -128,7 +128,7 @@ def _fetch(agent_id: str, before: str | None, limit: int) -> Iterator[store.Lead
 
 
 def _examine(query: browse.LeadQuery, limit: int) -> Iterator[pages.Examined]:
-    """What a request examines of the leads of one agent, or of all."""
+    """Yield what a request examines of the leads of one agent, or of all."""
     workspace_id = auth.caller().workspace_id
     if query.agent_id is not None:
         found = browse.of_agent(workspace_id, query.agent_id, query, limit)

@@ -41,12 +41,12 @@ class LeadRow(DocumentRow):
 
 
 def find(workspace_id: str, lead_id: str) -> LeadRow | None:
-    """The lead, or None if it does not exist. One request."""
+    """Return the lead, or None if it does not exist. One request."""
     return storage.find(LeadRow, parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def read(workspace_id: str, lead_id: str) -> LeadRow:
-    """The lead. One request. Raises NotFound."""
+    """Return the lead. One request. Raise NotFound."""
     row = find(workspace_id, lead_id)
     if row is None:
         raise errors.NotFound.of("lead")
@@ -54,7 +54,7 @@ def read(workspace_id: str, lead_id: str) -> LeadRow:
 
 
 def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) -> Iterator[LeadRow]:
-    """Up to `limit` leads of an agent before the id `before`, newest first."""
+    """Yield up to `limit` leads of an agent before the id `before`, newest first."""
     condition = LeadRow.lead_id < before if before else None
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     return storage.iterate(LeadRow, partition, condition, limit=limit, newest_first=True)
@@ -63,7 +63,7 @@ def list_page(workspace_id: str, agent_id: str, before: str | None, limit: int) 
 def list_of_agent(
     workspace_id: str, agent_id: str, since: int | None, until: int | None, before: str | None, limit: int
 ) -> Iterator[LeadRow]:
-    """Up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
+    """Yield up to `limit` leads of an agent before the ULID `before`, newest first. One request per MB.
 
     They were captured from `since` on and before `until`, both in Unix seconds; None is no bound.
     """
@@ -87,18 +87,18 @@ def list_of_workspace(
 
 
 def ulid_of(row: LeadRow) -> str:
-    """The ULID of a lead, by which lists are ordered."""
+    """Return the ULID of a lead, by which lists are ordered."""
     return parent_scoped_ids.ulid_of(row.lead_id)
 
 
 def _bounds(since: int | None, until: int | None, before: str | None) -> tuple[str, str]:
-    """The lowest ULID, and the highest text before the other bounds."""
+    """Return the lowest ULID, and the highest text before the other bounds."""
     end = ids.HIGHEST if until is None else ids.id_at(until * 1000, 0)
     return ids.id_at((since or 0) * 1000, 0), ids.highest_before(min(end, before or ids.HIGHEST))
 
 
 def new(workspace_id: str, lead_id: str) -> LeadRow:
-    """A row with the key of a lead and its key in the index, and without a document."""
+    """Return a row with the key of a lead and its key in the index, and without a document."""
     partition, ulid = parent_scoped_ids.partition_of(workspace_id, lead_id), parent_scoped_ids.ulid_of(lead_id)
     return LeadRow(partition, lead_id, workspace=workspace_id, captured=ulid)
 
@@ -132,10 +132,10 @@ def delete(row: LeadRow) -> None:
 
 
 def row_for_key(workspace_id: str, lead_id: str) -> LeadRow:
-    """A row with the key of a lead, to delete it."""
+    """Return a row with the key of a lead, to delete it."""
     return LeadRow(parent_scoped_ids.partition_of(workspace_id, lead_id), lead_id)
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[LeadRow]:
-    """Up to `limit` leads of an agent, for the cascading delete."""
+    """Return up to `limit` leads of an agent, for the cascading delete."""
     return storage.query(LeadRow, parent_scoped_ids.partition(workspace_id, agent_id), limit=limit)

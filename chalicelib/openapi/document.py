@@ -60,7 +60,7 @@ class _View(NamedTuple):
 
 
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
+    """Return the OpenAPI document of an app. `routes` has the form of `Chalice.routes`."""
     views = list(_views(routes))
     declared = {view.name: (view.operation.body, view.operation.bare or view.operation.data) for view in views}
     kinds = {(name, place): kind for name, pair in declared.items() for place, kind in zip(_PLACES, pair, strict=True)}
@@ -99,7 +99,7 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def _views(routes: Mapping[str, Mapping[str, Any]]) -> Iterator[_View]:
-    """The views of the API, without those of its documentation and of the console."""
+    """Yield the views of the API, without those of its documentation and of the console."""
     for path, methods in routes.items():
         if auth.is_open(path):
             continue
@@ -126,7 +126,7 @@ def _operation(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _query(declared: Operation) -> tuple[str, ...]:
-    """The names of the components of the query parameters."""
+    """Return the names of the components of the query parameters."""
     special = {name: f"required{name.capitalize()}" for name in declared.requires}
     special |= {"by": "author"} if "resource" in declared.query else {}
     special |= {"limit": "boundedLimit"} if declared.bounded else {}
@@ -135,7 +135,7 @@ def _query(declared: Operation) -> tuple[str, ...]:
 
 
 def _opened_by(view: _View) -> str:
-    """The credentials that the route accepts (`auth.ROUTE_CREDENTIALS`), and the scope that an access token needs."""
+    """Return a sentence about the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
     scope = f" with the scope `{scopes.needed(view.tag, view.method)}`" if tokens.ACCESS in accepted else ""
     return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
@@ -172,7 +172,7 @@ def _success(view: _View, built: schemas.Schemas) -> dict[str, Any]:
 
 
 def _headers(view: _View) -> Schema:
-    """The headers of a success: `ETag` if it has one record, `Idempotency-Replayed` if it can be a replay; of files."""
+    """Return the headers of a success: `ETag` of one record, `Idempotency-Replayed` of a replay, and those of files."""
     has_record = view.operation.creates or (view.operation.headers and view.method != "DELETE")
     headers = {**(parameters.ETAG if has_record else {}), **(parameters.REPLAYED if view.is_repeatable else {})}
     if view.operation.files:
@@ -184,7 +184,7 @@ def _headers(view: _View) -> Schema:
 
 
 def _not_modified(view: _View) -> dict[str, Schema]:
-    """The 304 response of a read that accepts `If-None-Match`."""
+    """Return the 304 response of a read that accepts `If-None-Match`."""
     if view.method != "GET" or etag.IF_NONE_MATCH not in view.operation.headers:
         return {}
     description = f"The record has the ETag in `{etag.IF_NONE_MATCH}`. The response has no body."
@@ -192,7 +192,7 @@ def _not_modified(view: _View) -> dict[str, Schema]:
 
 
 def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
-    """The success envelopes by name. Operations with the same data share one."""
+    """Return the success envelopes by name. Operations with the same data share one."""
     sharing: dict[str, list[_View]] = {}
     for view in views:
         if view.operation.bare is None and (view.operation.data is not None or not view.operation.files):
@@ -201,7 +201,7 @@ def _envelopes(views: list[_View], built: schemas.Schemas) -> dict[str, Schema]:
 
 
 def _envelope_name(view: _View, built: schemas.Schemas) -> str:
-    """`ToolAnswer` for a `Tool`, `ToolListAnswer` for a list, `ToolPageAnswer` for a bounded one, or `EmptyAnswer`."""
+    """Return `ToolAnswer` for a `Tool`, `ToolListAnswer` or (bounded) `ToolPageAnswer` for a list, or `EmptyAnswer`."""
     data = built.by_key.get((view.name, "response"))
     if data is None:
         return "EmptyAnswer"
@@ -212,7 +212,7 @@ def _envelope_name(view: _View, built: schemas.Schemas) -> str:
 
 
 def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
-    """The schema of a success envelope."""
+    """Return the schema of a success envelope."""
     properties: Schema = {"success": {"type": "boolean", "const": True}, "message": {"type": "string"}}
     data = built.by_key.get((views[0].name, "response"))
     if data is not None:

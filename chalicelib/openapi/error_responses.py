@@ -42,7 +42,7 @@ _ISSUE: Schema = {
 
 
 def _interaction(body: dict[str, Any], platform: str | None = None) -> dict[str, Any]:
-    """The same error on the interaction route, with the platform if the agent has been read before the error."""
+    """Return the same error on the interaction route, with the platform if the agent has been read before the error."""
     members = {"platformName": platform} if platform else {}
     return {**body, "appError": body["message"], **members}
 
@@ -126,7 +126,7 @@ EXAMPLES: dict[str, dict[int, dict[str, dict[str, Any]]]] = {
 
 
 def statuses(path: str, declared: Operation, *, repeatable: bool) -> list[int]:
-    """The error statuses of an operation. 405 is not among them, because an unsupported method is not an operation."""
+    """Return the error statuses of an operation, without 405: an unsupported method is not an operation."""
     takes_body = declared.body is not None
     possible = {
         400: True,  # an unknown query parameter
@@ -144,7 +144,7 @@ def statuses(path: str, declared: Operation, *, repeatable: bool) -> list[int]:
 
 
 def responses(path: str, possible: list[int], declared: Operation, *, repeatable: bool) -> dict[str, Schema]:
-    """The error responses of an operation: references to the components, and the causes of a 409 as its description."""
+    """Return the error responses of an operation: references, and the causes of a 409 as its description."""
     schema_name = _SCHEMAS[_is_interaction(path)]
     answers = {str(status): {"$ref": f"#/components/responses/{_name(schema_name, status)}"} for status in possible}
     if "409" in answers:
@@ -156,7 +156,7 @@ def responses(path: str, possible: list[int], declared: Operation, *, repeatable
 
 
 def shared_responses(used: set[str]) -> dict[str, Schema]:
-    """The response components that the document references (`used`)."""
+    """Return the response components that the document references (`used`)."""
     built = {
         _name(schema_name, status): _response(schema_name, status)
         for schema_name in _SCHEMAS
@@ -166,12 +166,12 @@ def shared_responses(used: set[str]) -> dict[str, Schema]:
 
 
 def _conflicts(declared: Operation) -> list[type[errors.ApiError]]:
-    """The causes of a 409 of an operation, each with its own code."""
+    """Return the causes of a 409 of an operation, each with its own code."""
     return [one for one in declared.raises if issubclass(one, errors.Conflict)]
 
 
 def schemas(operations: Iterable[Operation]) -> dict[str, Schema]:
-    """The two schemas of the error envelope of these operations, and those of their members."""
+    """Return the two schemas of the error envelope of these operations, and those of their members."""
     codes = sorted(
         {one.code for one in _CLASSES.values()}
         | _GATEWAY_CODES

@@ -103,7 +103,7 @@ PARAMETERS: dict[str, Schema] = {
 
 
 def webhooks() -> dict[str, Any]:
-    """The `webhooks` of the document, one per event type."""
+    """Return the `webhooks` of the document, one per event type."""
     return {one: {"post": _request(one, inline(_PAYLOADS[one.partition("_")[0]]))} for one in events.TYPES}
 
 

@@ -10,12 +10,12 @@ Note = dict[str, Any]
 
 
 def note(description: str) -> Note:
-    """The note with this description of a member."""
+    """Return the note with this description of a member."""
     return {"description": description}
 
 
 def known(*values: str) -> Note:
-    """The note for an open enumeration with these known values."""
+    """Return the note for an open enumeration with these known values."""
     known_values = ", ".join(f"`{value}`" for value in values)
     return {"description": f"Known values: {known_values}. Any other string is accepted.", "examples": list(values)}
 

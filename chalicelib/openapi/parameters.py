@@ -272,13 +272,13 @@ WARNING: Schema = {
 
 
 def references(path: str, query: tuple[str, ...], headers: tuple[str, ...]) -> dict[str, Any]:
-    """References to the parameters of an operation; empty without parameters."""
+    """Return references to the parameters of an operation; empty without parameters."""
     refs = [{"$ref": f"#/components/parameters/{name}"} for name in (*_names(path), *query, *headers)]
     return {"parameters": refs} if refs else {}
 
 
 def components(paths: Iterable[str]) -> dict[str, Schema]:
-    """The parameter components for these paths, and all query and header parameters."""
+    """Return the parameter components for these paths, and all query and header parameters."""
     in_path = sorted({name for path in paths for name in _names(path)})
     in_query = {name: {"name": name, "in": "query", **_QUERY[name]} for name in sorted(_QUERY)}
     in_header = {name: {"name": name, "in": "header", **described} for name, described in _HEADERS.items()}

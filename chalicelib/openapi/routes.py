@@ -84,7 +84,7 @@ def _read(file: Path) -> str:
 
 
 def _path() -> str:
-    """The path of the request as the caller sees it, with the stage of a gateway."""
+    """Return the path of the request as the caller sees it, with the stage of a gateway."""
     path: str = current_request.request().context.get("path", "/")
     return path
 

@@ -27,12 +27,12 @@ class Schemas(NamedTuple):
 
 
 def reference(name: str) -> Schema:
-    """A reference to a component."""
+    """Return a reference to a component."""
     return {"$ref": _PREFIX + name}
 
 
 def references(node: Any) -> Iterator[str]:
-    """All values of `$ref` in a part of the document."""
+    """Yield all values of `$ref` in a part of the document."""
     if isinstance(node, dict):
         if isinstance(node.get("$ref"), str):
             yield node["$ref"]
@@ -43,7 +43,7 @@ def references(node: Any) -> Iterator[str]:
 
 
 def build(types: Mapping[Hashable, Any]) -> Schemas:
-    """The schemas of these types."""
+    """Return the schemas of these types."""
     wanted = [(key, "validation", TypeAdapter(kind)) for key, kind in types.items()]
     schemas, shared = TypeAdapter.json_schemas(wanted, ref_template=_PREFIX + "{model}", schema_generator=_Generator)  # type: ignore[arg-type]
     definitions = shared.get("$defs", {})
@@ -52,7 +52,7 @@ def build(types: Mapping[Hashable, Any]) -> Schemas:
 
 
 def inline(kind: Any) -> Schema:
-    """The schema of a type that is no component. Its members may be."""
+    """Return the schema of a type that is no component. Its members may be."""
     schema = TypeAdapter(kind).json_schema(ref_template=_PREFIX + "{model}", schema_generator=_Generator)
     return {key: value for key, value in schema.items() if key not in ("$defs", "title")}
 
@@ -80,7 +80,7 @@ class _Generator(GenerateJsonSchema):
 
 
 def _describe(name: str, definition: Schema) -> Schema:
-    """A definition with its public description and the notes of `members`."""
+    """Return a definition with its public description and the notes of `members`."""
     described = {key: value for key, value in definition.items() if key not in ("title", "description")}
     if described.get("additionalProperties") == {}:
         described["additionalProperties"] = True  # equivalent, and the usual form
@@ -94,7 +94,7 @@ def _describe(name: str, definition: Schema) -> Schema:
 
 
 def _mark_secrets(definition: Schema) -> Schema:
-    """The members of a definition, with a sentence in the description of those that are secret."""
+    """Return the members of a definition, with a sentence in the description of those that are secret."""
     return {
         name: {**member, "description": f"{member.get('description', '')} {members.HIDDEN}".strip()}
         if member.get("x-secret")
@@ -104,7 +104,7 @@ def _mark_secrets(definition: Schema) -> Schema:
 
 
 def _annotate(schema: Schema, note: Schema) -> Schema:
-    """The schema of a member with a note. For a list, the known values describe its items."""
+    """Return the schema of a member with a note. For a list, the known values describe its items."""
     if "examples" not in note or "items" not in schema:
         return {**schema, **note}
     rest = {key: value for key, value in note.items() if key != "examples"}

@@ -10,13 +10,13 @@ _NAME_ALONE = re.compile(r"`[\w.]+`\.?")
 
 
 def without_sections(docstring: str) -> str:
-    """A docstring without section numbers (`§`). Empty if it is only a name."""
+    """Return a docstring without section numbers (`§`). Empty if it is only a name."""
     text = _SECTION.sub("", inspect.cleandoc(docstring))
     return "" if _NAME_ALONE.fullmatch(text) else text
 
 
 def summary_and_description(view: Any) -> tuple[str, str]:
-    """The summary of a view as plain text, and the rest of its docstring as Markdown.
+    """Return the summary of a view as plain text, and the rest of its docstring as Markdown.
 
     The summary is the first line up to the first full stop, colon or semicolon.
     """

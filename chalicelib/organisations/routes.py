@@ -135,10 +135,10 @@ def delete_organisation(org_id: str) -> Response:
     return _delete(org_id)
 
 
-def _create(given: "models.Organisation", path: str) -> Response:
+def _create(organisation: "models.Organisation", path: str) -> Response:
     row = store.new(auth.caller().workspace_id, ids.new_id())
-    document = store.save(row, {}, given.merge_into({}))
-    warnings = _warnings(given, {}, path)
+    document = store.save(row, {}, organisation.merge_into({}))
+    warnings = _warnings(organisation, {}, path)
     return etag.tagged(responses.success("Organization created successfully", _render(row, document), warnings), row)
 
 

@@ -19,12 +19,12 @@ class OrganisationRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, org_id: str) -> OrganisationRow | None:
-    """The organisation, or None if it does not exist. One request."""
+    """Return the organisation, or None if it does not exist. One request."""
     return storage.find(OrganisationRow, workspace_id, org_id)
 
 
 def read(workspace_id: str, org_id: str) -> OrganisationRow:
-    """The organisation. One request. Raises NotFound."""
+    """Return the organisation. One request. Raise NotFound."""
     row = find(workspace_id, org_id)
     if row is None:
         raise errors.NotFound.of("organisation")
@@ -32,18 +32,18 @@ def read(workspace_id: str, org_id: str) -> OrganisationRow:
 
 
 def key(workspace_id: str, org_id: str) -> storage.Key:
-    """The key of an organisation, for `storage.find_many`."""
+    """Return the key of an organisation, for `storage.find_many`."""
     return storage.Key(OrganisationRow, workspace_id, org_id)
 
 
 def list_page(workspace_id: str, after: str | None = None, limit: int | None = None) -> Iterator[OrganisationRow]:
-    """Up to `limit` organisations after the id `after`, ordered by id; None for all. One request per MB."""
+    """Yield up to `limit` organisations after the id `after`, ordered by id; None for all. One request per MB."""
     condition = OrganisationRow.org_id > after if after else None
     return storage.iterate(OrganisationRow, workspace_id, condition, limit=limit)
 
 
 def new(workspace_id: str, org_id: str) -> OrganisationRow:
-    """A new organisation, not stored yet."""
+    """Return a new organisation, not stored yet."""
     return OrganisationRow(workspace_id, org_id)
 
 

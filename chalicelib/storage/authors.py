@@ -32,15 +32,15 @@ def written_by(author: str | None) -> Iterator[None]:
 
 
 def author_of(kind: str, credential_id: str, name: str) -> str:
-    """The author for a credential."""
+    """Return the author for a credential."""
     return key(kind, credential_id, name)
 
 
 def current_author() -> str | None:
-    """The current author; None outside `written_by`."""
+    """Return the current author; None outside `written_by`."""
     return _author.get()
 
 
 def split_author(author: str) -> list[str]:
-    """The kind, the id and the name of the credential of an author."""
+    """Return the kind, the id and the name of the credential of an author."""
     return author.split("#", 2)

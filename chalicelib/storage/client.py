@@ -29,7 +29,7 @@ _session_lock = threading.Lock()
 
 @lru_cache
 def sdk_client(service: str, attempts: int = 4) -> Any:
-    """The process's only SDK client for `service`, which tries each call up to `attempts` times.
+    """Return the process's only SDK client for `service`, which tries each call up to `attempts` times.
 
     The SDK's default timeout (60 s) exceeds the gateway's 29 s: the gateway would give up during a write.
     Four attempts of at most 5 s fit. `request_deadline` keeps a sequence of calls within the limit.
@@ -70,7 +70,7 @@ def request_deadline() -> Iterator[None]:
 
 
 def seconds_left() -> float:
-    """The seconds until an SDK call may no longer start, for other work of the request. Raises Unavailable at 0."""
+    """Return the seconds in which SDK calls may start, for other work of the request. Raise Unavailable at 0."""
     _check_deadline()
     deadline = _deadline.get()
     return math.inf if deadline is None else deadline - clock.monotonic()
@@ -112,7 +112,7 @@ def _record_capacity(parsed: dict[str, Any], model: Any, **_: Any) -> None:
         consumed = parsed.get("ConsumedCapacity") or ()  # PynamoDB requests it with every operation
         kind = "read" if model.name in _READS else "write"
         meter.units[kind] += sum(
-            one["CapacityUnits"] for one in ([consumed] if isinstance(consumed, dict) else consumed)
+            table["CapacityUnits"] for table in ([consumed] if isinstance(consumed, dict) else consumed)
         )
 
 
@@ -164,7 +164,7 @@ def translate_errors() -> Iterator[None]:
 
 
 def is_outage(error: Exception) -> bool:
-    """Whether an operation that failed with this error may succeed when it is repeated unchanged.
+    """Return whether an operation that failed with this error may succeed when it is repeated unchanged.
 
     The database, KMS or a queue failed or refused the function, a newer version has stored a record, or another write
     came first. Any other error is caused by the data, or by a defect of the code.
@@ -227,7 +227,7 @@ def _cancelled(reasons: Sequence[CancellationReason | None]) -> Exception:
 
 
 def _stored_item(error: ClientError) -> Item | None:
-    """The stored item that failed the condition of a single write. PynamoDB's copy of the SDK error omits it."""
+    """Return the stored item that failed the condition of a single write. PynamoDB's copy of the SDK error omits it."""
     cause = error.__cause__
     item: Item | None = cause.response.get("Item") if isinstance(cause, ClientError) else None
     return item

@@ -21,19 +21,19 @@ _JSON_LIMIT = 3_000_000
 
 
 def encode_json(document: Any) -> bytes:
-    """`document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
+    """Return `document` as compact UTF-8 JSON; NaN and infinities raise ValueError."""
     return _ENCODER.encode(document).encode()
 
 
 def json_equal(left: Document, right: Document) -> bool:
-    """Whether two documents are the same JSON. Python's `==` also equates 1, 1.0 and true."""
+    """Return whether two documents are the same JSON. Python's `==` also equates 1, 1.0 and true."""
     return left == right and json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
 
 
 def seal(row: Row, attribute: str, document: Document) -> bytes:
-    """`document`, compressed and encrypted for this attribute of this item.
+    """Return `document`, compressed and encrypted for this attribute of this item.
 
-    Raises TooLarge for more than 390,000 bytes sealed, or 3 MB of escaped JSON.
+    Raise TooLarge for more than 390,000 bytes sealed, or 3 MB of escaped JSON.
     """
     payload = encode_json(document)
     sealed = encryption.seal(row.workspace_id, row.associated_data(attribute), payload)
@@ -43,7 +43,7 @@ def seal(row: Row, attribute: str, document: Document) -> bytes:
 
 
 def unseal_text(row: Row, attribute: str) -> str:
-    """The JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
+    """Return the JSON text of the document in a sealed attribute of an item, exactly as `encode_json` wrote it.
 
     Raises encryption.DecryptionError and layouts.UnknownLayout.
     """
@@ -51,7 +51,7 @@ def unseal_text(row: Row, attribute: str) -> str:
 
 
 def unseal(row: Row, attribute: str) -> Document:
-    """The document in a sealed attribute of an item. Raises encryption.DecryptionError and layouts.UnknownLayout."""
+    """Return the document in a sealed attribute of an item. Raise DecryptionError and UnknownLayout."""
     document: Document = json.loads(unseal_text(row, attribute))
     return document
 
@@ -62,15 +62,15 @@ class SealedRow(Row):
     document = BinaryAttribute(legacy_encoding=False)
 
     def seal(self, document: Document) -> None:
-        """Replace the document; the row must still be put. Raises TooLarge as the function `seal` does."""
+        """Replace the document; the row must still be put. Raise TooLarge as the function `seal` does."""
         self.document = seal(self, "document", document)
 
     def open(self) -> Document:
-        """The decrypted document."""
+        """Return the decrypted document."""
         return unseal(self, "document")
 
     def text(self) -> str:
-        """The JSON text of the decrypted document, for a response that returns it unchanged."""
+        """Return the JSON text of the decrypted document, for a response that returns it unchanged."""
         return unseal_text(self, "document")
 
 

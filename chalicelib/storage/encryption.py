@@ -39,16 +39,16 @@ def seal(
 
 
 def reseal(workspace_id: str, associated_data: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
-    """`seal` for a payload that replaces `sealed`, whose payload begins with `before`.
+    """Return `seal` for a payload that replaces `sealed`, whose payload begins with `before`.
 
-    Copies the compressed beginning that both payloads share. Raises DecryptionError and UnknownLayout.
+    Copies the compressed beginning that both payloads share. Raise DecryptionError and UnknownLayout.
     """
     packed = _decrypt(workspace_id, associated_data, sealed)
     return _encrypt(workspace_id, associated_data, compression.pack(payload, before, packed))
 
 
 def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: bytes = b"") -> bytes:
-    """The JSON bytes that were sealed with the same arguments. Raises DecryptionError and UnknownLayout."""
+    """Return the JSON bytes that were sealed with the same arguments. Raise DecryptionError and UnknownLayout."""
     try:
         return compression.unpack(_decrypt(workspace_id, associated_data, sealed), dictionary)
     except ValueError as error:

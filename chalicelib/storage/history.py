@@ -73,17 +73,17 @@ class VersionRow(documents.SealedRow):
 
 
 def version_of(row: HistoryRow) -> VersionRow:
-    """The row of the version that a change wrote, without its document."""
+    """Return the row of the version that a change wrote, without its document."""
     return VersionRow(version_partition(row.record), row.change, expires_at=row.expires_at)
 
 
 def version_partition(record: str) -> str:
-    """The partition key of the versions of a record, from that of its changes."""
+    """Return the partition key of the versions of a record, from that of its changes."""
     return key(record, "versions")
 
 
 def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Document) -> HistoryRow:
-    """A row with its entry, not stored yet. It expires 400 days after the change."""
+    """Return a row with its entry, not stored yet. It expires 400 days after the change."""
     row = HistoryRow(key(workspace_id, resource, record_id), change, workspace=workspace_id)
     row.entry = documents.seal(row, "entry", entry)
     row.expires_at = clock.to_datetime(row.milliseconds // 1000 + KEPT_SECONDS)
@@ -91,7 +91,7 @@ def new(workspace_id: str, resource: str, record_id: str, change: str, entry: Do
 
 
 def change_at(milliseconds: int, *parts: str) -> str:
-    """The sort key of a change without a version tag: the same for the same time and parts."""
+    """Return the sort key of a change without a version tag: the same for the same time and parts."""
     digest = hashlib.blake2b("/".join(parts).encode(), digest_size=10).digest()
     return ids.id_at(milliseconds, int.from_bytes(digest, "big"))
 
@@ -104,7 +104,7 @@ def stage_deletion(workspace_id: str, resource: str, record_id: str) -> None:
 def deletions(
     workspace_id: str, resource: str, record_ids: Sequence[str], milliseconds: int, author: str | None
 ) -> list[HistoryRow]:
-    """The rows of deletions that are part of another one, at its time. They are the same each time."""
+    """Return the rows of deletions that are part of another one, at its time. They are the same each time."""
     return [
         _deletion(workspace_id, resource, one, change_at(milliseconds, resource, one), author) for one in record_ids
     ]

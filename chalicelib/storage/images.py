@@ -7,7 +7,7 @@ Image = dict[str, dict[str, Any]]
 
 
 def decode(image: Image | None) -> Image | None:
-    """The image for `Row.from_raw_data`, with bytes in place of base64; None without one."""
+    """Return the image for `Row.from_raw_data`, with bytes in place of base64; None without one."""
     return {name: _value(value) for name, value in image.items()} if image else None
 
 

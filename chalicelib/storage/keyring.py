@@ -49,7 +49,7 @@ class UnknownKey(Exception):
 
 @lru_cache(maxsize=1)
 def current() -> DataKey:
-    """The key for encryption. Raises Unavailable before the first `ensure_data_key`, or when KMS fails."""
+    """Return the key for encryption. Raise Unavailable before the first `ensure_data_key`, or when KMS fails."""
     row = find_row(KeyRow, _CURRENT)
     if row is None:
         raise errors.Unavailable("The keyring does not have the data key; create a workspace first.")
@@ -58,7 +58,7 @@ def current() -> DataKey:
 
 @lru_cache(maxsize=64)
 def find(key_id: bytes) -> DataKey:
-    """The key with this id, for decryption. Raises UnknownKey, and Unavailable as `current` does."""
+    """Return the key with this id, for decryption. Raise UnknownKey, and Unavailable as `current` does."""
     newest = current()
     if newest.key_id == key_id:
         return newest

@@ -15,27 +15,27 @@ _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 
 def new_id(parent_id: str) -> str:
-    """A new id for a child: the prefix and a ULID. The ids of one parent sort by creation time."""
+    """Return a new id for a child: the prefix and a ULID. The ids of one parent sort by creation time."""
     return id_at(parent_id, ids.new_id())
 
 
 def id_at(parent_id: str, ulid: str) -> str:
-    """The id of a child with this ULID."""
+    """Return the id of a child with this ULID."""
     return _prefix(parent_id) + ulid
 
 
 def ulid_of(child_id: str) -> str:
-    """The ULID of a child, from its id."""
+    """Return the ULID of a child, from its id."""
     return child_id[_PREFIX:]
 
 
 def partition(workspace_id: str, parent_id: str) -> str:
-    """The partition key of the parent's children."""
+    """Return the partition key of the parent's children."""
     return rows.key(workspace_id, _prefix(parent_id))
 
 
 def partition_of(workspace_id: str, child_id: str) -> str:
-    """The partition key of the child with this id."""
+    """Return the partition key of the child with this id."""
     return rows.key(workspace_id, child_id[:_PREFIX])
 
 

@@ -18,7 +18,7 @@ _BATCH = 100  # DynamoDB's limit of items per BatchGetItem
 
 
 def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consistent: bool = True) -> AnyRow | None:
-    """The item with this key, or None. One request; eventual consistency costs half as much."""
+    """Return the item with this key, or None. One request; eventual consistency costs half as much."""
     with translate_errors():
         try:
             return row.get(partition, sort, consistent_read=consistent)
@@ -27,9 +27,9 @@ def find(row: type[AnyRow], partition: str, sort: str | None = None, *, consiste
 
 
 def find_serializable(key: Key) -> Any:
-    """The item, or None, read in a transaction: it never sees a commit of several items half applied.
+    """Return the item, or None, read in a transaction: it never sees a commit of several items half applied.
 
-    Raises Unavailable after twelve conflicts with other transactions.
+    Raise Unavailable after twelve conflicts with other transactions.
     """
     arguments = {"TransactItems": [{"Get": key.row.get_operation_kwargs_from_class(key.partition, key.sort)}]}
     for attempt in range(_ATTEMPTS):
@@ -44,26 +44,26 @@ def find_serializable(key: Key) -> Any:
 
 
 def find_many(keys: Sequence[Key]) -> list[Any]:
-    """The items with these keys, of any tables, in the order of the keys; None for each that does not exist.
+    """Return the items with these keys, of any tables, in the order of the keys; None for each that does not exist.
 
     One request per 100 distinct keys, plus one for each batch of unprocessed keys. An eventually consistent read may
-    return a slightly older item; the keys of one table are read alike. Raises Unavailable after twelve requests for a
+    return a slightly older item; the keys of one table are read alike. Raise Unavailable after twelve requests for a
     batch.
     """
-    found: dict[_Identity, dict[str, Any]] = {}
-    wanted = [_Wanted(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
-    distinct = [*{_identity(one.table, one.key, one.key): one for one in wanted}.values()]
+    items: dict[_Identity, dict[str, Any]] = {}
+    reads = [_Read(key.row.Meta.table_name, _raw_key(key), key.consistent) for key in keys]
+    distinct = [*{_identity(read.table, read.key, read.key): read for read in reads}.values()]
     for start in range(0, len(distinct), _BATCH):
-        found |= _batch(distinct[start : start + _BATCH])
-    items = (found.get(_identity(one.table, one.key, one.key)) for one in wanted)
-    return [item and key.row.from_raw_data(item) for key, item in zip(keys, items, strict=True)]
+        items |= _batch(distinct[start : start + _BATCH])
+    in_order = (items.get(_identity(read.table, read.key, read.key)) for read in reads)
+    return [item and key.row.from_raw_data(item) for key, item in zip(keys, in_order, strict=True)]
 
 
 _Identity = tuple[str, ...]
 _RawKey = dict[str, dict[str, str]]
 
 
-class _Wanted(NamedTuple):
+class _Read(NamedTuple):
     table: str
     key: _RawKey
     consistent: bool
@@ -78,20 +78,20 @@ def _identity(table_name: str, item_key: _RawKey, item: dict[str, Any]) -> _Iden
     return (table_name, *(item[name]["S"] for name in sorted(item_key)))
 
 
-def _batch(wanted: list[_Wanted]) -> dict[_Identity, dict[str, Any]]:
-    key_of_table = {one.table: one.key for one in wanted}
+def _batch(reads: list[_Read]) -> dict[_Identity, dict[str, Any]]:
+    key_of_table = {read.table: read.key for read in reads}
     rest: dict[str, Any] = {}
-    for one in wanted:
-        rest.setdefault(one.table, {"Keys": [], "ConsistentRead": one.consistent})["Keys"].append(one.key)
-    found: dict[_Identity, dict[str, Any]] = {}
+    for read in reads:
+        rest.setdefault(read.table, {"Keys": [], "ConsistentRead": read.consistent})["Keys"].append(read.key)
+    items: dict[_Identity, dict[str, Any]] = {}
     for attempt in range(_ATTEMPTS):
         with translate_errors():
             answer = connection.dispatch("BatchGetItem", {"RequestItems": rest})
-        for name, items in answer["Responses"].items():
-            found |= {_identity(name, key_of_table[name], item): item for item in items}
+        for name, batch in answer["Responses"].items():
+            items |= {_identity(name, key_of_table[name], item): item for item in batch}
         rest = answer.get("UnprocessedKeys") or {}
         if not rest:
-            return found
+            return items
         pause(attempt)
     raise errors.Unavailable()
 
@@ -106,21 +106,15 @@ def query(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> list[AnyRow]:
-    """The items of a partition in the order of their sort key, at most `limit`; None for all.
+    """Return the items of a partition in the order of their sort key, at most `limit`; None for all.
 
     One request per MB read. An index is eventually consistent, and so is a table with `consistent=False`, at half the
     price.
     """
-    found = iterate(
-        row,
-        partition,
-        condition,
-        limit=limit,
-        index=index,
-        newest_first=newest_first,
-        consistent=consistent,
+    rows = iterate(
+        row, partition, condition, limit=limit, index=index, newest_first=newest_first, consistent=consistent
     )
-    return [*found]
+    return [*rows]
 
 
 def iterate(
@@ -134,7 +128,7 @@ def iterate(
     newest_first: bool = False,
     consistent: bool = True,
 ) -> Iterator[AnyRow]:
-    """`query`, one item after the other: a megabyte that the caller does not ask for is not read.
+    """Yield `query`, one item after the other: a megabyte that the caller does not ask for is not read.
 
     With `only`, leaves out the other items, and makes one more request for each page that had such.
     """
@@ -152,13 +146,13 @@ def iterate(
 
 
 def count(row: type[AnyRow], partition: str, condition: Condition, *, index: str) -> int:
-    """The number of entries of an index that satisfy the condition on its sort key. One request per MB read."""
+    """Return the number of entries of an index that satisfy the condition on its sort key. One request per MB read."""
     with translate_errors():
         return int(row.count(partition, condition, index_name=index))
 
 
 def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
-    """The first items of a partition, at most 1 MB, and whether these are all. One request."""
+    """Return the first items of a partition, at most 1 MB, and whether these are all. One request."""
     # Without PynamoDB's query, which takes a tenth of the instructions of reading an agent.
     arguments = {
         "TableName": row.Meta.table_name,
@@ -175,7 +169,7 @@ def query_once(row: type[AnyRow], partition: str) -> tuple[list[Any], bool]:
 def query_page(
     row: type[AnyRow], partition: str, limit: int, after: Any, *, index: str
 ) -> tuple[list[AnyRow], dict[str, Any] | None]:
-    """Up to `limit` entries of a partition of an index, and the `after` of the next page.
+    """Return up to `limit` entries of a partition of an index, and the `after` of the next page.
 
     For an index whose sort key several items may have. None is the beginning, and the end. One request per MB.
     """
@@ -185,6 +179,6 @@ def query_page(
 
 
 def scan(row: type[AnyRow], condition: Condition) -> Iterator[AnyRow]:
-    """The items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
+    """Yield the items of a table that satisfy the condition, in no order. Reads, and costs, the whole table."""
     with translate_errors():
         yield from row.scan(condition, consistent_read=True)

@@ -20,22 +20,22 @@ AnyRow = TypeVar("AnyRow", bound="Row")
 
 
 def table(name: str) -> str:
-    """The physical name of a table: the prefix of the settings and its name in the template."""
+    """Return the physical name of a table: the prefix of the settings and its name in the template."""
     return settings.table_prefix() + name
 
 
 def key(workspace_id: str, *parts: str) -> str:
-    """A partition key: the workspace id and further identifiers, joined by `#`."""
+    """Return a partition key: the workspace id and further identifiers, joined by `#`."""
     return _SEPARATOR.join((workspace_id, *parts))
 
 
 def split_key(partition: str) -> list[str]:
-    """The workspace id and the identifiers in a partition key."""
+    """Return the workspace id and the identifiers in a partition key."""
     return partition.split(_SEPARATOR)
 
 
 def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
-    """The associated data (AAD) of a sealed attribute: its table, item key and name.
+    """Return the associated data (AAD) of a sealed attribute: its table, item key and name.
 
     `table` is the name in the template without the stage's prefix, so that another stage can read a restored table.
     """
@@ -44,7 +44,7 @@ def associated_data(table: str, keys: Sequence[str], attribute: str) -> str:
 
 @cache
 def logical_name(table_name: str) -> str:
-    """The name in the template of a table with this physical name."""
+    """Return the name in the template of a table with this physical name."""
     return table_name.removeprefix(settings.table_prefix())
 
 
@@ -61,7 +61,7 @@ class Row(Model):
 
     @classmethod
     def from_raw_data(cls: type[AnyRow], data: dict[str, dict[str, Any]]) -> AnyRow:
-        """The row of a stored item. PynamoDB's own method is slower: it makes three passes over the attributes."""
+        """Return the row of a stored item. PynamoDB's own method is slower: it reads the attributes three times."""
         row = cls.__new__(cls)
         row.attribute_values = {}
         for name, attribute in cls.get_attributes().items():
@@ -89,7 +89,7 @@ class Row(Model):
         return self.keys[-1]
 
     def associated_data(self, attribute: str) -> str:
-        """The associated data (AAD) of a sealed attribute."""
+        """Return the associated data (AAD) of a sealed attribute."""
         return associated_data(logical_name(self.Meta.table_name), self.keys, attribute)
 
     def __repr__(self) -> str:

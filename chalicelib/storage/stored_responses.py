@@ -101,7 +101,7 @@ def find_answers(rows: list[PieceRow]) -> dict[str, StoredResponseRow]:
 
 
 def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
-    """Rows with the keys of the pieces of a long body; none for a short one."""
+    """Return rows with the keys of the pieces of a long body; none for a short one."""
     return [
         PieceRow(row.request, key(row.writing, f"{number:02}"), shard=row.shard, expires_at=row.expires_at)
         for number in range(int(row.pieces or 0))
@@ -109,7 +109,7 @@ def piece_rows(row: StoredResponseRow) -> list[PieceRow]:
 
 
 def read_body(row: StoredResponseRow) -> str:
-    """The body of a response. One request if it is long."""
+    """Return the body of a response. One request if it is long."""
     if row.body is not None:
         return _open(row, row.body)
     pieces = find_many([Key(PieceRow, one.request, one.part) for one in piece_rows(row)])

@@ -57,11 +57,11 @@ class Step(NamedTuple):
     error: Failure | None
 
     def wrote(self, item: Item | None) -> bool:
-        """Whether this step itself wrote the item that now fails its condition."""
+        """Return whether this step itself wrote the item that now fails its condition."""
         return item is not None and "version_tag" in item and item["version_tag"]["S"] == self.version_tag
 
     def failure(self, item: Item | None) -> errors.ApiError:
-        """The error of the failed condition; `item` is the stored item."""
+        """Return the error of the failed condition; `item` is the stored item."""
         if self.error is None:
             return ConditionFailed()
         return self.error(item) if callable(self.error) else self.error
@@ -98,8 +98,8 @@ class Unit:
     def commit(self) -> None:
         """Write all staged steps atomically.
 
-        Raises the error of the first failed step, ConditionFailed by default. Raises TooLarge for more than 100 steps
-        or 4 MB. Raises Unavailable if the outcome is unknown or other transactions hold the items for too long.
+        Raises the error of the first failed step, ConditionFailed by default. Raise TooLarge for more than 100 steps
+        or 4 MB. Raise Unavailable if the outcome is unknown or other transactions hold the items for too long.
         """
         if not self._steps:
             return
@@ -121,7 +121,7 @@ class Unit:
         raise errors.Unavailable("Too many writers at the same record; try again.")
 
     def _request(self) -> tuple[str, dict[str, Any]]:
-        """The database operation and its arguments. A step's action is also the prefix of the single-item operation."""
+        """Return the database operation and its arguments. A single-item operation begins with the step's action."""
         (first, *others) = self._steps
         if not others and first.action != "ConditionCheck":
             return f"{first.action}Item", first.arguments()
@@ -130,7 +130,7 @@ class Unit:
         return "TransactWriteItems", {"TransactItems": steps, "ClientRequestToken": ids.new_id()}
 
     def _is_done(self, rejected: Rejected) -> bool:
-        """Whether an earlier attempt of this request was applied and only its response was lost."""
+        """Return whether an earlier attempt of this request was applied and only its response was lost."""
         pairs = zip(self._steps, rejected.reasons, strict=True)
         if any(reason and step.wrote(reason.raw_item) for step, reason in pairs):
             return True
@@ -166,7 +166,7 @@ def unit_of_work() -> Iterator[Unit]:
 
 
 def current_unit() -> Unit:
-    """The innermost open unit. Raises RuntimeError if no unit is open."""
+    """Return the innermost open unit. Raise RuntimeError if no unit is open."""
     unit = _open.get()
     if unit is None:
         raise RuntimeError("A write was staged outside any unit of work.")
@@ -174,9 +174,9 @@ def current_unit() -> Unit:
 
 
 def retry_on_conflict(action: Callable[[], Result]) -> Result:
-    """The result of `action`, which reads, decides and writes. Runs it again, with backoff, after a ConditionFailed.
+    """Return the result of `action`, which reads, decides and writes. Repeat it, with backoff, after ConditionFailed.
 
-    Raises the conflict of the twentieth run.
+    Raise the conflict of the twentieth run.
     """
     for run in range(1, _RUNS):
         try:
@@ -252,7 +252,7 @@ def _put_step(row: Row, condition: Condition | None, tag: str | None, error: Fai
 
 
 def _unchanged(row: Row, condition: Condition | None) -> Condition | None:
-    """`condition` and, for a VersionedRow, the optimistic lock: the tag that was read, or no item if it is new."""
+    """Return `condition` and the optimistic lock of a VersionedRow: the tag that was read, or no item if it is new."""
     if isinstance(row, VersionedRow):
         tag = type(row).version_tag
         condition &= tag.does_not_exist() if row.version_tag is None else tag == row.version_tag

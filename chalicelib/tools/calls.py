@@ -46,19 +46,19 @@ class NotCallable(errors.Conflict):
 def call(tool: Document, arguments: Mapping[str, Any]) -> Document:
     """Call a tool's server once, and return the request, the response and the error as `models.ToolTest`.
 
-    `error` says why there is no complete response: a refused address, a timeout. Raises NotCallable if the tool cannot
+    `error` says why there is no complete response: a refused address, a timeout. Raise NotCallable if the tool cannot
     be called, and Invalid if it cannot be called with these arguments.
     """
     masked, response = _with_masks(tool), Response()
-    request, shown = build_request(tool, arguments), build_request(masked, arguments)
+    request, masked_request = build_request(tool, arguments), build_request(masked, arguments)
     deadline = min(DEADLINE_SECONDS, storage.seconds_left())
     _, error, duration_ms = sender.send(request, response.read, deadline)
     received = {"response": _render_response(response, _find_secrets(tool, masked))} if response.status else {}
-    return {"request": _render_request(shown), **received, "durationMs": duration_ms, "error": error}
+    return {"request": _render_request(masked_request), **received, "durationMs": duration_ms, "error": error}
 
 
 def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Request:
-    """The request of a call. Raises NotCallable if the tool does not allow it, and Invalid if an argument does not."""
+    """Return the request of a call. Raise NotCallable for an unsuitable tool, Invalid for an unsuitable argument."""
     method = (tool.get("method") or "GET").upper()
     if method not in _METHODS:
         raise NotCallable(f"tool.method must be one of {', '.join(_METHODS)} for a call.")
@@ -76,7 +76,7 @@ def build_request(tool: Document, arguments: Mapping[str, Any]) -> sender.Reques
 
 
 def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> dict[str, Document]:
-    """The values of a call by their place, and there by their key. An argument without a field goes to `rest`."""
+    """Return the values of a call by place and key. An argument without a field goes to `rest`."""
     named = {field.get("key") for field in fields}
     placed: dict[str, Document] = {place: {} for place in _PLACES}
     placed[rest] = {key: value for key, value in arguments.items() if key not in named and value is not None}
@@ -87,7 +87,7 @@ def _place(fields: list[Document], arguments: Mapping[str, Any], rest: str) -> d
         if place not in _PLACES:
             raise NotCallable(f"tool.fields.{number}.in must be one of {', '.join(_PLACES)} for a call.")
         values = (field.get("value"), arguments.get(key), field.get("defaultValue"))
-        value = next((one for one in values if one is not None), None)
+        value = next((candidate for candidate in values if candidate is not None), None)
         if value is not None:
             placed[place][key] = value
         elif field.get("required"):
@@ -100,17 +100,17 @@ def _url(url: str, placed: dict[str, Document]) -> str:
     # Bounded, because a short URL can repeat a long value.
     if long := next((key for key, value in in_path.items() if len(value) > MAX_URL), None):
         raise errors.Invalid.member(f"arguments.{long[:64]}", f"must have at most {MAX_URL} characters in a path")
-    # A server would remove them, so an argument could choose another path.
+    # A server resolves them, so an argument could choose another path.
     if dots := next((key for key, value in in_path.items() if value in (".", "..")), None):
         raise errors.Invalid.member(f"arguments.{dots[:64]}", "must not be . or .. in a path")
     if len(url) <= MAX_URL:
-        url = _PLACEHOLDER.sub(lambda found: in_path.get(found[1], found[0]), url)
+        url = _PLACEHOLDER.sub(lambda match: in_path.get(match[1], match[0]), url)
     query = urlencode({key: _text(value) for key, value in placed["query"].items()}, safe="*")
     return f"{url}{'&' if '?' in url else '?'}{query}" if query else url
 
 
 def _text(value: Any) -> str:
-    """A value in a URL or a header: a text as it is, anything else as JSON."""
+    """Return a value in a URL or a header: a text as it is, anything else as JSON."""
     return value if isinstance(value, str) else storage.encode_json(value).decode()
 
 
@@ -118,7 +118,7 @@ def _text(value: Any) -> str:
 
 
 def _with_masks(tool: Document) -> Document:
-    """The tool with a mask for each value of a secret member."""
+    """Return the tool with a mask for each value of a secret member."""
     from chalicelib.tools import models
 
     masked = _mask(models.Tool, tool)
@@ -135,9 +135,9 @@ def _mask(model: Any, record: Document) -> Document:
 
 
 def _find_secrets(tool: Document, masked: Document) -> list[bytes]:
-    """The secrets of a tool as a response may echo them: plain, in JSON, in a URL, in Base64. The longest first."""
+    """Return the secrets of a tool in the spellings that a response may echo, the longest first."""
     spellings = {spelling for text in _secrets(tool, masked) for spelling in _spellings(text)}
-    return sorted(spellings, key=lambda one: (-len(one), one))
+    return sorted(spellings, key=lambda spelling: (-len(spelling), spelling))
 
 
 def _secrets(tool: Document, masked: Document) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _secrets(tool: Document, masked: Document) -> Iterator[str]:
     for field, hidden in zip(tool.get("fields") or (), masked.get("fields") or (), strict=True):
         for name in (name for name in field if hidden[name] != field[name]):
             text = _text(field[name])
-            # Of `Bearer …`, the token may be echoed alone.
+            # A response may echo only the token of `Bearer …`.
             yield from (one for one in {text, text.rpartition(" ")[2]} if len(one) >= _SHORTEST)
 
 
@@ -161,16 +161,16 @@ def _spellings(text: str) -> Iterator[bytes]:
     yield urlsafe_b64encode(raw).rstrip(b"=")
 
 
-# ---- what is shown --------------------------------------------------------------------------------
+# ---- response of the operation --------------------------------------------------------------------------------
 
 
-def _render_request(shown: sender.Request) -> Document:
-    rendered = {"method": shown.method, "url": shown.url, "headers": dict(shown.headers)}
-    return rendered if shown.body is None else {**rendered, "body": shown.body.decode()}
+def _render_request(request: sender.Request) -> Document:
+    rendered = {"method": request.method, "url": request.url, "headers": dict(request.headers)}
+    return rendered if request.body is None else {**rendered, "body": request.body.decode()}
 
 
 def _render_response(response: Response, secrets: list[bytes]) -> Document:
-    """What has arrived of the response, with secrets masked. The values of a repeated header are joined."""
+    """Return what has arrived of the response, with secrets masked. The values of a repeated header are joined."""
     headers: dict[str, list[str]] = {}
     block = _hide(b"\n".join(b":".join(header) for header in response.headers), secrets)
     for line in block.decode("latin-1").split("\n") if block else ():
@@ -184,16 +184,16 @@ def _render_body(raw: bytes, secrets: list[bytes]) -> Document:
     masked, is_cut = _hide(raw, secrets), len(raw) == MAX_BODY
     if is_cut and secrets:
         masked = masked[: -len(secrets[0])]  # it may end with the beginning of a secret
-    shown, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
+    beginning, is_truncated = masked[:MAX_SHOWN], is_cut or len(masked) > MAX_SHOWN
     try:
-        body = codecs.getincrementaldecoder("utf-8")().decode(shown, final=not is_truncated)
+        body = codecs.getincrementaldecoder("utf-8")().decode(beginning, final=not is_truncated)
     except UnicodeDecodeError:
-        return {"body": b64encode(shown).decode(), "isBase64": True, "isTruncated": is_truncated}
+        return {"body": b64encode(beginning).decode(), "isBase64": True, "isTruncated": is_truncated}
     return {"body": body, "isBase64": False, "isTruncated": is_truncated}
 
 
 def _hide(raw: bytes, secrets: list[bytes]) -> bytes:
-    # One after another: the time of a regular expression grows with the number of secrets that begin alike.
+    # One by one: the time of a regular expression grows with the number of secrets with the same beginning.
     for secret in secrets:
         raw = raw.replace(secret, _MASK)
     return raw

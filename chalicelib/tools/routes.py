@@ -101,7 +101,7 @@ def test_tool(tool_id: str) -> Response:
     body: models.ToolTestIn = bodies.read()
     tool = store.read(auth.caller().workspace_id, tool_id).open()
     # Otherwise the caller could change the URL and receive secrets that it is not shown.
-    privileges.require_shown(tool, lambda: models.Tool, "A test of a tool with secrets")
+    privileges.require_full_view(tool, lambda: models.Tool, "A test of a tool with secrets")
     return responses.success("Tool called successfully", calls.call(tool, body.arguments))
 
 

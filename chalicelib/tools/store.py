@@ -37,12 +37,12 @@ class ToolRow(storage.AuthoredRow, DocumentRow):
 
 
 def find(workspace_id: str, tool_id: str) -> ToolRow | None:
-    """The tool, or None if it does not exist. One request."""
+    """Return the tool, or None if it does not exist. One request."""
     return storage.find(ToolRow, parent_scoped_ids.partition_of(workspace_id, tool_id), storage.key(_TOOL, tool_id))
 
 
 def read(workspace_id: str, tool_id: str) -> ToolRow:
-    """The tool. One request. Raises NotFound."""
+    """Return the tool. One request. Raise NotFound."""
     row = find(workspace_id, tool_id)
     if row is None:
         raise errors.NotFound.of("tool")
@@ -52,7 +52,7 @@ def read(workspace_id: str, tool_id: str) -> ToolRow:
 def list_page(
     workspace_id: str, agent_id: str, after: str | None = None, limit: int | None = None
 ) -> Iterator[ToolRow]:
-    """Up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
+    """Yield up to `limit` tools of an agent after the id `after`, oldest first; None for all. One request per MB."""
     partition = parent_scoped_ids.partition(workspace_id, agent_id)
     # All tools sort after the prefix alone. Another agent's tools are here only if both have the same prefix.
     condition = ToolRow.item > storage.key(_TOOL, after or "")
@@ -91,7 +91,7 @@ def delete(row: ToolRow) -> None:
 
 
 def list_by_creation(workspace_id: str, agent_id: str, limit: int) -> list[ToolRow]:
-    """Up to `limit` tools of an agent, for the cascading delete."""
+    """Return up to `limit` tools of an agent, for the cascading delete."""
     return [*list_page(workspace_id, agent_id, limit=limit)]
 
 

@@ -68,12 +68,12 @@ def create(
 
 
 def key(workspace_id: str) -> storage.Key:
-    """The key of the workspace, for `storage.find_many`."""
+    """Return the key of the workspace, for `storage.find_many`."""
     return storage.Key(WorkspaceRow, workspace_id, _WORKSPACE)
 
 
 def find(workspace_id: str) -> WorkspaceRow:
-    """A workspace. One request. Raises NotFound."""
+    """Return a workspace. One request. Raise NotFound."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     if row is None:
         raise errors.NotFound.of("workspace")
@@ -81,7 +81,7 @@ def find(workspace_id: str) -> WorkspaceRow:
 
 
 def read(workspace_id: str) -> Document:
-    """The document of a workspace. One request. Raises NotFound."""
+    """Return the document of a workspace. One request. Raise NotFound."""
     return find(workspace_id).open()
 
 
@@ -97,7 +97,7 @@ def save(row: WorkspaceRow, before: Document, after: Document) -> None:
 
 
 def retention_days(workspace_id: str) -> int | None:
-    """The days for which conversations are kept, None for ever. Cached for a minute, otherwise one request."""
+    """Return the days for which conversations are kept, None for ever. Cached for a minute, otherwise one request."""
     now = clock.milliseconds()
     since, days = _known_retention.get(workspace_id, (0, None))
     if not 0 <= now - since < _CACHE_MILLISECONDS:
@@ -116,7 +116,7 @@ class WrongStatus(errors.Conflict):
 
 @storage.in_unit_of_work
 def change_status(workspace_id: str, allowed: Collection[str | None], status: str | None) -> None:
-    """Stage another status. Raises NotFound, and WrongStatus if the present one is not in `allowed`."""
+    """Stage another status. Raise NotFound, and WrongStatus if the present one is not in `allowed`."""
     row = find(workspace_id)
     if row.status not in allowed:
         needed = " or ".join(one or _ACTIVE for one in allowed)
@@ -127,7 +127,7 @@ def change_status(workspace_id: str, allowed: Collection[str | None], status: st
 
 @storage.in_unit_of_work
 def rotate_secret(workspace_id: str) -> str:
-    """Stage a new `workspaceSecret` and return it. The next deliveries have it. Raises NotFound."""
+    """Stage a new `workspaceSecret` and return it. The next deliveries have it. Raise NotFound."""
     row = find(workspace_id)
     secret = tokens.new_webhook_secret()
     save(row, before := row.open(), {**before, "workspaceSecret": secret})
@@ -147,7 +147,7 @@ def stage_active(workspace_id: str) -> None:
 
 
 def list_all() -> list[WorkspaceRow]:
-    """All workspaces, oldest first. Scans the whole table; for operators' commands only."""
+    """Return all workspaces, oldest first. Scans the whole table; for operators' commands only."""
     return sorted(iterate_all(), key=lambda row: row.workspace)
 
 
@@ -160,7 +160,7 @@ def iterate_all() -> Iterator[WorkspaceRow]:
 def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **rights: Any) -> credentials.Issued:
     """Issue a credential of a workspace; `lifetime` in seconds, `rights` as in `prepare`.
 
-    Raises NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.
+    Raise NotFound for an unknown workspace, and WorkspaceSuspended for a suspended one.
     """
     issued = credentials.prepare(workspace_id, kind, name, lifetime, **rights)
     stage_active(workspace_id)
@@ -169,6 +169,6 @@ def issue(workspace_id: str, kind: str, name: str, lifetime: int | None, **right
 
 
 def _not_active(workspace_id: str) -> errors.ApiError:
-    """The error of a failed condition, which does not say whether the workspace exists."""
+    """Return the error of a failed condition, which does not say whether the workspace exists."""
     row = storage.find(WorkspaceRow, workspace_id, _WORKSPACE)
     return errors.WorkspaceSuspended() if row else errors.NotFound.of("workspace")
