@@ -28,48 +28,25 @@ class DecryptionError(Exception):
 
 
 def seal(
-    workspace_id: str,
-    associated_data: str,
-    payload: bytes,
-    level: int = compression.QUICK,
-    dictionary: bytes = b"",
+    workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK, dictionary: bytes = b""
 ) -> bytes:
     """Compress and encrypt JSON bytes with the workspace's key. `associated_data` comes from `Row.associated_data`."""
-    return _encrypt(workspace_id, associated_data, compression.pack(payload, level=level, dictionary=dictionary))
-
-
-def reseal(workspace_id: str, associated_data: str, payload: bytes, before: bytes, sealed: bytes) -> bytes:
-    """Return `seal` for a payload that replaces `sealed`, whose payload begins with `before`.
-
-    Copies the compressed beginning that both payloads share. Raise DecryptionError and UnknownLayout.
-    """
-    packed = _decrypt(workspace_id, associated_data, sealed)
-    return _encrypt(workspace_id, associated_data, compression.pack(payload, before, packed))
-
-
-def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: bytes = b"") -> bytes:
-    """Return the JSON bytes that were sealed with the same arguments. Raise DecryptionError and UnknownLayout."""
-    try:
-        return compression.unpack(_decrypt(workspace_id, associated_data, sealed), dictionary)
-    except ValueError as error:
-        raise DecryptionError from error
-
-
-def _encrypt(workspace_id: str, associated_data: str, packed: bytes) -> bytes:
-    key = keyring.current()
+    key, packed = keyring.current(), compression.pack(payload, level, dictionary)
     layout, nonce = bytes([layouts.written()]), os.urandom(12)
     encrypted = _cipher(key, workspace_id).encrypt(nonce, packed, layout + associated_data.encode())
     return layout + key.key_id + nonce + encrypted
 
 
-def _decrypt(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
+def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: bytes = b"") -> bytes:
+    """Return the JSON bytes that were sealed with the same arguments. Raise DecryptionError and UnknownLayout."""
     if len(sealed) < _HEADER or sealed[0] not in layouts.NUMBERS:
         raise DecryptionError
     layouts.check(sealed[0])
     try:
         cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
-        return cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
-    except (InvalidTag, keyring.UnknownKey) as error:
+        packed = cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
+        return compression.unpack(packed, dictionary)
+    except (InvalidTag, keyring.UnknownKey, ValueError) as error:
         raise DecryptionError from error
 
 

@@ -151,7 +151,7 @@ def stage(row: ConversationRow, before: bytes, after: State) -> None:
         kept.append(chunk)
         start += _CHUNK_BYTES
     row.chunks = " ".join(f"{one.write_id}:{one.length}" for one in kept) or None
-    row.turns = _seal_tail(row, before[_sum(old) - _sum(unread) :], after, start)
+    row.turns = _seal_tail(row, after, start)
     for index in range(len(kept), len(old)):
         storage.delete(_chunk_row(row, index))
 
@@ -191,14 +191,12 @@ def _unchanged(old: list[Chunk], before: bytes, after: bytes) -> tuple[list[Chun
     return kept, start
 
 
-def _seal_tail(row: ConversationRow, before: bytes, state: State, start: int) -> bytes:
-    """Seal the turns from offset `start`, with what follows them; `before` is the tail that the row holds now."""
-    read = chunks(row)[len(_unread(row, state)) :]
-    rest = b"".join((state.unread, *map(_digest, _split(state.turns, read)), state.seen.pack()))
+def _seal_tail(row: ConversationRow, state: State, start: int) -> bytes:
+    """Seal the turns from offset `start`, with what follows them."""
+    split = _split(state.turns, chunks(row)[len(_unread(row, state)) :])
+    rest = b"".join((state.unread, *map(_digest, split), state.seen.pack()))
     tail = b"".join((state.turns[start:], _SEPARATOR, rest)) if rest else state.turns[start:]
-    if row.turns is None:
-        return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)
-    return encryption.reseal(row.workspace_id, row.associated_data("turns"), tail, before, row.turns)
+    return encryption.seal(row.workspace_id, row.associated_data("turns"), tail)
 
 
 def _unseal_tail(row: ConversationRow, manifest: list[Chunk]) -> tuple[bytes, bytes, new_messages.Seen]:
