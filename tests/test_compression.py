@@ -37,13 +37,6 @@ def test_the_result_is_not_larger_than_that_of_zlib(text: bytes) -> None:
     assert len(compression.pack(text)) <= len(zlib.compress(text, 3))
 
 
-def test_what_the_dictionary_contains_costs_a_few_bytes() -> None:
-    text = b'{"text": "' + LONG[-2_000:] + b'"}'
-    packed = compression.pack(text, dictionary=LONG)
-    assert compression.unpack(packed, LONG) == text
-    assert len(packed) < 60
-
-
 @one_of_each(lambda: None)
 @pytest.mark.parametrize(
     "wrong", [b"", b"\x00", b"\x00\x01", b"\x00\x00", b"\x00\x00x", zlib.compress(b"{}")], ids=repr

@@ -164,19 +164,15 @@ class _Sealed:
         self._workspace_id = keys[0].split("#")[0]
         stored = {one: _plain(value) for one, value in record["dynamodb"][image].items()}
         self._keys = "/".join((table, *(stored[one]["S"] for one in _key_names(table)), name))
-        self._last = b""
-        if name == "received" and "turns" in stored:
-            row = conversations.ConversationRow.from_raw_data(stored)
-            self._keys, self._last = conversations._place_of_received(row), conversations.turns.read_last(row)
         self._sealed = stored[name]["B"]
 
     def open(self) -> dict[str, Any]:
-        text = encryption.unseal(self._workspace_id, self._keys, self._sealed, self._last)
+        text = encryption.unseal(self._workspace_id, self._keys, self._sealed)
         document: dict[str, Any] = json.loads(text)
         return document
 
     def with_document(self, document: Any) -> Record:
-        sealed = encryption.seal(self._workspace_id, self._keys, json.dumps(document).encode(), dictionary=self._last)
+        sealed = encryption.seal(self._workspace_id, self._keys, json.dumps(document).encode())
         return _changed(self._record, self._place, {"B": base64.b64encode(sealed).decode()})
 
 

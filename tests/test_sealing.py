@@ -48,11 +48,12 @@ def test_a_first_byte_that_is_no_layout_is_damage_and_no_newer_version(first: in
         encryption.unseal("w", "here", bytes([first]) + sealed[1:])
 
 
-def test_the_layout_is_authenticated() -> None:
+def test_the_layout_is_authenticated(monkeypatch: pytest.MonkeyPatch) -> None:
     sealed = encryption.seal("w", "here", b"{}")
-    for layout in layouts.READABLE.keys() - {sealed[0]}:
-        with pytest.raises(encryption.DecryptionError):
-            encryption.unseal("w", "here", bytes([layout]) + sealed[1:])
+    newer = layouts.CURRENT + 1
+    monkeypatch.setattr(layouts, "READABLE", {**layouts.READABLE, newer: "9.0.0"})
+    with pytest.raises(encryption.DecryptionError):
+        encryption.unseal("w", "here", bytes([newer]) + sealed[1:])
 
 
 def test_each_encryption_of_a_document_differs() -> None:

@@ -86,15 +86,14 @@ def replace(agent_id: str, user_id: str, sent: list[Document]) -> Document:
     interactions, messages = _COUNTS.unpack(seen)
     counts = _COUNTS.pack(interactions + len(received), messages + len(new))
     for_events = {"agentName": agent["title"], "origin": metadata["origin"], "messages": received}
-    last = _json(turns)
-    written = _sealed(conversation, "turns", last + b"\x00" + counts)
+    written = _sealed(conversation, "turns", _json(turns) + b"\x00" + counts)
     _dynamodb.put_item(
         TableName=_CONVERSATIONS,
         Item={
             **item,
             "summary": {"B": _sealed(conversation, "summary", _json(metadata))},
             "turns": {"B": written},
-            "received": {"B": _sealed(conversation, "received", _json(for_events), last)},
+            "received": {"B": _sealed(conversation, "received", _json(for_events))},
             "version_tag": {"S": os.urandom(13).hex()},
         },
         ConditionExpression="version_tag = :as_read",
@@ -123,8 +122,8 @@ def _unsealed(item: dict[str, Any], attribute: str) -> bytes:
     return encryption.unseal(_WORKSPACE, _place(item["conversation"]["S"], attribute), item[attribute]["B"])
 
 
-def _sealed(conversation: str, attribute: str, payload: bytes, dictionary: bytes = b"") -> bytes:
-    return encryption.seal(_WORKSPACE, _place(conversation, attribute), payload, dictionary=dictionary)
+def _sealed(conversation: str, attribute: str, payload: bytes) -> bytes:
+    return encryption.seal(_WORKSPACE, _place(conversation, attribute), payload)
 
 
 def _place(conversation: str, attribute: str) -> str:

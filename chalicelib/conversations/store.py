@@ -5,12 +5,10 @@ same transaction. An index lists an agent's conversations by creation (`listing`
 workspace that wait for a person by activity (`inbox`). They project only short metadata.
 
 The item also holds the new messages of the last write, sealed, so that fan-out needs nothing but the stream record.
-They repeat parts of the last turns, so these are the dictionary of their compression. Messages that are too long or too
-many for it get items of their own, in the same transaction.
+Messages that are too long or too many for it get items of their own, in the same transaction.
 """
 
 import hashlib
-import json
 from typing import Any
 
 from chalicelib import clock, errors, ids, storage
@@ -21,7 +19,7 @@ from chalicelib.conversations.rows import ConversationRow as ConversationRow
 from chalicelib.conversations.rows import ReceivedRow as ReceivedRow
 from chalicelib.conversations.state import NO_TURNS, State
 from chalicelib.conversations.transcript import message_index, turns
-from chalicelib.storage import Document, encryption, json_equal, layouts
+from chalicelib.storage import Document, encryption, json_equal
 
 # Bytes of sealed metadata in the index: pages skip entries, and skipping reads them whole.
 _MAX_SUMMARY = 1_024
@@ -35,8 +33,6 @@ _MAX_RECEIVED = 40_000
 _MAX_RECEIVED_JSON = 350_000
 # In one write, because a transaction has at most 100 items.
 _MAX_NEW_MESSAGES = 60 * new_messages.MAX_MESSAGES
-# Since this layout, the last turns are the dictionary of the new messages in the conversation's own item.
-_WITH_DICTIONARY = 3
 _RECEIVED = "received"  # begins the sort keys of these items
 _RECEIVED_SECONDS = 24 * 60 * 60
 # A member of the metadata that no answer shows: the days for which the conversation is kept (`retention`).
@@ -121,11 +117,7 @@ def read_received(image: dict[str, dict[str, Any]]) -> tuple[list[str], Document
     `first` is the position of the first message among all new messages of the write (default 0).
     """
     row = (ConversationRow if image["item"]["S"] == HEAD else ReceivedRow).from_raw_data(image)
-    layout, place, last = row.received[0], row.associated_data("received"), b""
-    if isinstance(row, ConversationRow) and layout >= _WITH_DICTIONARY:
-        place, last = _place_of_received(row), turns.read_last(row)
-    document: Document = json.loads(encryption.unseal(row.workspace_id, place, row.received, last))
-    return storage.split_key(row.conversation), document
+    return storage.split_key(row.conversation), storage.unseal(row, "received")
 
 
 def save_metadata(row: ConversationRow, metadata: Document) -> None:
@@ -255,7 +247,7 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
     if len(state.received) > _MAX_NEW_MESSAGES:
         raise errors.TooLarge(f"A write may add at most {_MAX_NEW_MESSAGES:,} messages of the user.")
     metadata = {"agentName": agent_name, "origin": state.metadata.get("origin")}
-    sealed = _seal_received(row, state, {**metadata, "messages": state.received})
+    sealed = _seal_received(row, {**metadata, "messages": state.received})
     if len(sealed) <= _MAX_RECEIVED and len(state.received) <= new_messages.MAX_MESSAGES:
         row.received = sealed
         return
@@ -268,19 +260,10 @@ def _stage_received(row: ConversationRow, state: State, agent_name: str | None) 
 
 def _received_row(row: ConversationRow, write_id: str, document: Document) -> ReceivedRow:
     own = ReceivedRow(row.conversation, storage.key(_RECEIVED, write_id, f"{document['first']:06}"))
-    own.received = encryption.seal(own.workspace_id, own.associated_data("received"), storage.encode_json(document))
+    own.received = _seal_received(own, document)
     own.expires_at = clock.to_datetime(clock.seconds() + _RECEIVED_SECONDS)
     return own
 
 
-def _seal_received(row: ConversationRow, state: State, document: Document) -> bytes:
-    """Seal new messages for the row, whose turns have just been staged."""
-    payload = storage.encode_json(document)
-    if layouts.written() < _WITH_DICTIONARY:
-        return encryption.seal(row.workspace_id, row.associated_data("received"), payload)
-    return encryption.seal(row.workspace_id, _place_of_received(row), payload, dictionary=turns.last_of(row, state))
-
-
-def _place_of_received(row: ConversationRow) -> str:
-    """The associated data of the new messages. It names the turns with which they were compressed, by their tag."""
-    return f"{row.associated_data('received')}/{row.turns[-16:].hex()}"
+def _seal_received(row: storage.Row, document: Document) -> bytes:
+    return encryption.seal(row.workspace_id, row.associated_data("received"), storage.encode_json(document))

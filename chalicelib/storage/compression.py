@@ -14,15 +14,15 @@ QUICK, DENSE = 3, 6
 _MEMORY = 7
 
 
-def pack(text: bytes, level: int = QUICK, dictionary: bytes = b"") -> bytes:
-    """Compress `text` at this level. Text that it repeats from the end of `dictionary` costs a few bytes."""
-    deflate = zlib.compressobj(level, wbits=-zlib.MAX_WBITS, memLevel=_MEMORY, zdict=dictionary)
+def pack(text: bytes, level: int = QUICK) -> bytes:
+    """Compress `text` at this level."""
+    deflate = zlib.compressobj(level, wbits=-zlib.MAX_WBITS, memLevel=_MEMORY)
     return b"".join((_NO_LENGTHS, deflate.compress(text), deflate.flush()))
 
 
-def unpack(packed: bytes, dictionary: bytes = b"") -> bytes:
-    """Decompress the result of `pack` with the same dictionary. Raises ValueError for malformed bytes."""
-    inflate = zlib.decompressobj(-zlib.MAX_WBITS, dictionary)
+def unpack(packed: bytes) -> bytes:
+    """Decompress the result of `pack`. Raises ValueError for malformed bytes."""
+    inflate = zlib.decompressobj(-zlib.MAX_WBITS)
     try:
         (lengths,) = struct.unpack_from(">H", packed)
         text = inflate.decompress(packed[2 + 4 * lengths :])

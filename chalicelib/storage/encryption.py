@@ -27,17 +27,15 @@ class DecryptionError(Exception):
     """
 
 
-def seal(
-    workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK, dictionary: bytes = b""
-) -> bytes:
+def seal(workspace_id: str, associated_data: str, payload: bytes, level: int = compression.QUICK) -> bytes:
     """Compress and encrypt JSON bytes with the workspace's key. `associated_data` comes from `Row.associated_data`."""
-    key, packed = keyring.current(), compression.pack(payload, level, dictionary)
+    key, packed = keyring.current(), compression.pack(payload, level)
     layout, nonce = bytes([layouts.written()]), os.urandom(12)
     encrypted = _cipher(key, workspace_id).encrypt(nonce, packed, layout + associated_data.encode())
     return layout + key.key_id + nonce + encrypted
 
 
-def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: bytes = b"") -> bytes:
+def unseal(workspace_id: str, associated_data: str, sealed: bytes) -> bytes:
     """Return the JSON bytes that were sealed with the same arguments. Raise DecryptionError and UnknownLayout."""
     if len(sealed) < _HEADER or sealed[0] not in layouts.NUMBERS:
         raise DecryptionError
@@ -45,7 +43,7 @@ def unseal(workspace_id: str, associated_data: str, sealed: bytes, dictionary: b
     try:
         cipher = _cipher(keyring.find(sealed[1:5]), workspace_id)
         packed = cipher.decrypt(sealed[5:_HEADER], sealed[_HEADER:], sealed[:1] + associated_data.encode())
-        return compression.unpack(packed, dictionary)
+        return compression.unpack(packed)
     except (InvalidTag, keyring.UnknownKey, ValueError) as error:
         raise DecryptionError from error
 

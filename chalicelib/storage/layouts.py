@@ -10,7 +10,7 @@ from chalicelib import errors, settings
 
 # Each layout that this version reads, and the first version that reads it. A reader stays, because a record keeps its
 # layout until it is written again. `tests/layouts` has recorded rows of each.
-READABLE = {2: "1.0.0", 3: "1.1.0"}
+READABLE = {2: "1.0.0"}
 CURRENT = max(READABLE)
 # The numbers that a layout may have. Another first byte is damage, such as text, which no version reads.
 NUMBERS = range(min(READABLE), 32)

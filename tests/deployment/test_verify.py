@@ -144,7 +144,7 @@ class Functions(Configured):
 
     def __init__(self) -> None:
         variables = stage.variables("cams-prod", OUTPUTS)
-        others = {"CAMS_STORED_LAYOUT": "2", "CAMS_CORS_ORIGIN": "https://example.com"}
+        others = {"CAMS_STORED_LAYOUT": "3", "CAMS_CORS_ORIGIN": "https://example.com"}
         self.reserved: dict[str, int] = {}
         self.deployed: dict[str, dict[str, Any]] = {
             one.deployed_name("cams-prod"): {

@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from chalicelib.conversations.store import read_received
-from chalicelib.storage import encryption
-from chalicelib.webhooks import change
 from chalicelib.workspaces.store import NewWorkspace
 from tests.api import Api
 from tests.builders import webhook_body
@@ -339,17 +336,3 @@ def test_a_message_of_the_maximum_length_is_delivered(
     (post,) = inbox.posts
     assert post.payload["messageContent"] == text[:100_000]
     assert post.payload["messageType"] == "t" * 1_000
-
-
-def test_messages_are_readable_only_with_the_turns_that_were_written_with_them(stream: Stream, api: Api) -> None:
-    """The turns are the dictionary of the messages' compression: other turns would give other messages."""
-    images = []
-    stream.read()
-    for text in ("Hello", "Goodbye"):
-        api.post(STATE, {"turns": [human(text)]})
-        images.append(change.from_record(stream.read()[-1]).new)
-    first, second = images
-    assert first and second
-    assert read_received(second)[1]["messages"][0]["content"] == "Goodbye"
-    with pytest.raises(encryption.DecryptionError):
-        read_received({**second, "turns": first["turns"]})

@@ -116,11 +116,6 @@ def read_backwards(row: ConversationRow) -> Iterator[bytes]:
         yield _read_chunks(row, {index: chunk})[index]
 
 
-def last_of(row: ConversationRow, state: State) -> bytes:
-    """Return the end of the row's turns that `read_last` returns."""
-    return state.turns[length(row) - first_byte(row, state) :]
-
-
 def length(row: ConversationRow) -> int:
     """Return the length of all chunks: the position of the first byte that the row itself holds."""
     return _sum(chunks(row))
