@@ -12,7 +12,7 @@ from chalicelib import __version__
 from chalicelib.credentials import scopes, tokens
 from chalicelib.http import auth, etag, idempotency
 from chalicelib.http.operation import Operation
-from chalicelib.openapi import error_responses, events, members, parameters, schemas
+from chalicelib.openapi import error_responses, events, parameters, schemas
 from chalicelib.openapi.examples.shared import Example, Examples
 from chalicelib.openapi.schemas import Schema, reference
 from chalicelib.openapi.text import summary_and_description, without_sections
@@ -23,6 +23,14 @@ _ABOUT = (
     "The system of record for conversational agents. The guide at `docs/guide.html` explains what all operations have "
     "in common: credentials, bodies, errors, concurrent changes and retries."
 )
+# Further members of the envelopes of lists.
+_ENVELOPE_MEMBERS = {
+    "searchedUntil": {
+        "type": "integer",
+        "format": "int64",
+        "description": "Unix seconds. What was created later has been searched; at the end of the list `from`, or 0.",
+    }
+}
 _BEARER = {
     "type": "http",
     "scheme": "bearer",
@@ -222,7 +230,7 @@ def _envelope(views: list[_View], built: schemas.Schemas) -> Schema:
         properties["hasMore"] = {"type": "boolean", "description": "Whether the list continues after this page."}
         required.append("hasMore")
     for name in sorted({name for view in views for name in view.operation.members}):
-        properties[name] = members.OF_ENVELOPES[name]
+        properties[name] = _ENVELOPE_MEMBERS[name]
         required.append(name)
     if any("cursor" in view.operation.query for view in views):
         properties["nextCursor"] = {

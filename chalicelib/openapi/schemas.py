@@ -4,19 +4,25 @@ A record has one component for requests, where `null` clears a member, and for r
 a client can send back a record as it read it.
 """
 
+import json
+import re
 from collections.abc import Hashable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from chalicelib.openapi import members
 from chalicelib.openapi.text import without_sections
 
 Schema = dict[str, Any]
 
 _PREFIX = "#/components/schemas/"
+_HIDDEN = "Not shown to tokens with scopes."
+# A text member with such a name is a time in ISO 8601.
+_MOMENT = re.compile(r"at|\w+(At|Until)")
 
 
 class Schemas(NamedTuple):
@@ -86,26 +92,49 @@ def _describe(name: str, definition: Schema) -> Schema:
         described["additionalProperties"] = True  # equivalent, and the usual form
     if description := without_sections(definition.get("description", "")):
         described["description"] = description
-    if notes := members.NOTES.get(name):
-        properties = described["properties"]
-        noted = {member: _annotate(properties[member], note) for member, note in notes.items()}
-        described["properties"] = {**properties, **noted}
-    return described if "properties" not in described else {**described, "properties": _mark_secrets(described)}
+    if "properties" in described:
+        notes, properties = notes_of(name), described["properties"]
+        described["properties"] = {
+            member: _annotate(member, schema, notes.get(member, {})) for member, schema in properties.items()
+        }
+    return described
 
 
-def _mark_secrets(definition: Schema) -> Schema:
-    """Return the members of a definition, with a sentence in the description of those that are secret."""
-    return {
-        name: {**member, "description": f"{member.get('description', '')} {members.HIDDEN}".strip()}
-        if member.get("x-secret")
-        else member
-        for name, member in definition["properties"].items()
-    }
+def _annotate(member: str, schema: Schema, note: Schema) -> Schema:
+    """Return the schema of a member with its note. For a list, the known values describe its items."""
+    if "items" in schema and "examples" in note:
+        schema = {**schema, "items": {**schema["items"], "examples": note["examples"]}}
+        note = {key: value for key, value in note.items() if key != "examples"}
+    schema = {**schema, **note}
+    if _MOMENT.fullmatch(member) and "string" in schema.get("type", ()):
+        schema["format"] = "date-time"
+    if schema.get("x-secret"):
+        schema["description"] = f"{schema.get('description', '')} {_HIDDEN}".strip()
+    return schema
 
 
-def _annotate(schema: Schema, note: Schema) -> Schema:
-    """Return the schema of a member with a note. For a list, the known values describe its items."""
-    if "examples" not in note or "items" not in schema:
-        return {**schema, **note}
-    rest = {key: value for key, value in note.items() if key != "examples"}
-    return {**schema, **rest, "items": {**schema["items"], "examples": note["examples"]}}
+@cache
+def notes() -> dict[str, dict[str, Any]]:
+    """Return the notes of `members.json`: what the types of the wire models do not express, by model and member.
+
+    A note is a description, the known values of an open enumeration (section 2 of the specification), or a part of the
+    schema. A model that is `like` another one has its notes, too.
+    """
+    read: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("members.json").read_text("utf-8"))
+    return read
+
+
+def notes_of(model: str) -> dict[str, Schema]:
+    """Return the notes of a model as parts of the schemas of its members."""
+    own = dict(notes().get(model, {}))
+    inherited = notes_of(own.pop("like")) if "like" in own else {}
+    return {**inherited, **{member: _part(note) for member, note in own.items()}}
+
+
+def _part(note: Any) -> Schema:
+    if isinstance(note, str):
+        return {"description": note}
+    if "known" not in note:
+        return dict(note)
+    values = ", ".join(f"`{value}`" for value in note["known"])
+    return {"description": f"Known values: {values}. Any other string is accepted.", "examples": note["known"]}
