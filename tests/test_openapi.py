@@ -208,14 +208,33 @@ def test_the_tables_of_the_document_name_only_existing_members() -> None:
     }
 
 
+def declaration(operation: Operation) -> Any:
+    """The declaration of an operation in the code (`http.operation`)."""
+    return app.routes[operation.path][operation.method].view_function.operation
+
+
 @pytest.mark.parametrize("operation", operations(), ids=named)
 @one_of_each(lambda: None)
 def test_an_operation_names_its_credentials(operation: Operation) -> None:
     last = operation.description["description"].splitlines()[-1]
     opened_by = OPENED_BY[ROUTES[operation.route]["credential"]]
-    (tag,), right = operation.description["tags"], "read" if operation.method == "GET" else "write"
-    scope = f" with the scope `{tag}:{right}`" if "access token" in opened_by else ""
+    resource, right = declaration(operation).tag, "read" if operation.method == "GET" else "write"
+    scope = f" with the scope `{resource}:{right}`" if "access token" in opened_by else ""
     assert last == f"Opened by: {opened_by}{scope}."
+
+
+def test_core_comes_before_the_extensions_and_each_operation_names_its_extension() -> None:
+    tags = {tag["name"]: tag.get("x-extension") for tag in document()["tags"]}
+    core = [name for name, extension in tags.items() if extension is None]
+    assert [*tags][: len(core)] == core
+    assert document()["x-tagGroups"] == [
+        {"name": "Core", "tags": core},
+        {"name": "Extensions", "tags": [*tags][len(core) :]},
+    ]
+    for operation in operations():
+        (tag,), extension = operation.description["tags"], declaration(operation).extension
+        assert tags[tag] == operation.description.get("x-extension") == (extension or None)
+        assert tag == (f"extension: {extension}" if extension else declaration(operation).tag)
 
 
 def test_a_viewer_asks_for_one_credential() -> None:

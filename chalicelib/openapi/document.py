@@ -63,8 +63,15 @@ class _View(NamedTuple):
 
     @property
     def tag(self) -> str:
-        """The resource of the view."""
-        return self.operation.tag
+        """The group of the view in the document: its resource, or its extension."""
+        extension = self.operation.extension
+        return f"extension: {extension}" if extension else self.operation.tag
+
+    @property
+    def package(self) -> str:
+        """The package whose docstring describes the group."""
+        extension = self.operation.extension
+        return f"chalicelib.extensions.{extension}" if extension else f"chalicelib.{self.operation.tag}"
 
 
 def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
@@ -73,6 +80,8 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     declared = {view.name: (view.operation.body, view.operation.bare or view.operation.data) for view in views}
     kinds = {(name, place): kind for name, pair in declared.items() for place, kind in zip(_PLACES, pair, strict=True)}
     built = schemas.build({key: kind for key, kind in kinds.items() if kind is not None})
+    by_tag = {view.tag: view for view in views}
+    tags = sorted(map(_tag, by_tag.values()), key=lambda tag: "x-extension" in tag)
     paths: dict[str, Any] = {}
     for view in views:
         paths.setdefault(view.path, {})[view.method.lower()] = _operation(view, built)
@@ -88,7 +97,11 @@ def build(routes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         # Relative to the document, so it is correct on localhost and below the stage of a gateway.
         "servers": [{"url": ".", "description": "This deployment"}],
         "security": [{"bearer": []}],
-        "tags": [_tag(view) for view in {view.tag: view for view in views}.values()],
+        "tags": tags,
+        "x-tagGroups": [
+            {"name": "Core", "tags": [one["name"] for one in tags if "x-extension" not in one]},
+            {"name": "Extensions", "tags": [one["name"] for one in tags if "x-extension" in one]},
+        ],
         "paths": paths,
         "webhooks": events.webhooks(),
         "components": {
@@ -145,7 +158,7 @@ def _query(declared: Operation) -> tuple[str, ...]:
 def _opened_by(view: _View) -> str:
     """Return a sentence about the credentials that the route accepts, and the scope that an access token needs."""
     accepted = auth.credentials_for(view.path)
-    scope = f" with the scope `{scopes.needed(view.tag, view.method)}`" if tokens.ACCESS in accepted else ""
+    scope = f" with the scope `{scopes.needed(view.operation.tag, view.method)}`" if tokens.ACCESS in accepted else ""
     return f"Opened by: {' or '.join(name for kind, name in _CREDENTIALS.items() if kind in accepted)}{scope}."
 
 
@@ -253,5 +266,6 @@ def _examples(values: Mapping[str, tuple[Example, Any]]) -> dict[str, Any]:
 
 
 def _tag(view: _View) -> dict[str, str]:
-    package = import_module(f"chalicelib.{view.tag}")
-    return {"name": view.tag, "description": without_sections(package.__doc__ or "")}
+    mark = {"x-extension": view.operation.extension} if view.operation.extension else {}
+    about = import_module(view.package).__doc__ or ""
+    return {"name": view.tag, "description": without_sections(about), **mark}
