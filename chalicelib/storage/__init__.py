@@ -4,89 +4,50 @@ This module is the package's public interface. Callers import the modules `paren
 `encryption` and `history` directly.
 """
 
-from chalicelib.storage.authors import AuthoredRow, author_of, current_author, split_author, written_by
-from chalicelib.storage.bulk import delete_many, save_many
-from chalicelib.storage.client import ConditionFailed, Item, is_outage, sdk_client, seconds_left
-from chalicelib.storage.documents import (
-    Document,
-    DocumentRow,
-    SealedRow,
-    encode_json,
-    json_equal,
-    seal,
-    unseal,
-    unseal_text,
-)
-from chalicelib.storage.reads import (
-    count,
-    find,
-    find_many,
-    find_serializable,
-    iterate,
-    query,
-    query_once,
-    scan,
-)
-from chalicelib.storage.retries import pause
-from chalicelib.storage.rows import AnyRow, Key, Row, TaggedRow, VersionedRow, key, logical_name, split_key, table
-from chalicelib.storage.unit import (
-    current_unit,
-    delete,
-    in_unit_of_work,
-    put,
-    put_first,
-    require,
-    retry_on_conflict,
-    unit_of_work,
-    update,
-)
-
-__all__ = [
-    "AnyRow",
-    "AuthoredRow",
-    "ConditionFailed",
-    "Document",
-    "DocumentRow",
-    "Item",
-    "Key",
-    "Row",
-    "SealedRow",
-    "TaggedRow",
-    "VersionedRow",
-    "author_of",
-    "count",
-    "current_author",
-    "current_unit",
-    "delete",
-    "delete_many",
-    "encode_json",
-    "find",
-    "find_many",
-    "find_serializable",
-    "in_unit_of_work",
-    "is_outage",
-    "iterate",
-    "json_equal",
-    "key",
-    "logical_name",
-    "pause",
-    "put",
-    "put_first",
-    "query",
-    "query_once",
-    "require",
-    "retry_on_conflict",
-    "save_many",
-    "scan",
-    "sdk_client",
-    "seal",
-    "seconds_left",
-    "split_author",
-    "split_key",
-    "table",
-    "unit_of_work",
-    "unseal",
-    "unseal_text",
-    "update",
-    "written_by",
-]
+from chalicelib.storage.authors import AuthoredRow as AuthoredRow
+from chalicelib.storage.authors import author_of as author_of
+from chalicelib.storage.authors import current_author as current_author
+from chalicelib.storage.authors import split_author as split_author
+from chalicelib.storage.authors import written_by as written_by
+from chalicelib.storage.bulk import delete_many as delete_many
+from chalicelib.storage.bulk import save_many as save_many
+from chalicelib.storage.client import ConditionFailed as ConditionFailed
+from chalicelib.storage.client import Item as Item
+from chalicelib.storage.client import is_outage as is_outage
+from chalicelib.storage.client import sdk_client as sdk_client
+from chalicelib.storage.client import seconds_left as seconds_left
+from chalicelib.storage.documents import Document as Document
+from chalicelib.storage.documents import DocumentRow as DocumentRow
+from chalicelib.storage.documents import SealedRow as SealedRow
+from chalicelib.storage.documents import encode_json as encode_json
+from chalicelib.storage.documents import json_equal as json_equal
+from chalicelib.storage.documents import seal as seal
+from chalicelib.storage.documents import unseal as unseal
+from chalicelib.storage.documents import unseal_text as unseal_text
+from chalicelib.storage.reads import count as count
+from chalicelib.storage.reads import find as find
+from chalicelib.storage.reads import find_many as find_many
+from chalicelib.storage.reads import find_serializable as find_serializable
+from chalicelib.storage.reads import iterate as iterate
+from chalicelib.storage.reads import query as query
+from chalicelib.storage.reads import query_once as query_once
+from chalicelib.storage.reads import scan as scan
+from chalicelib.storage.retries import pause as pause
+from chalicelib.storage.rows import AnyRow as AnyRow
+from chalicelib.storage.rows import Key as Key
+from chalicelib.storage.rows import Row as Row
+from chalicelib.storage.rows import TaggedRow as TaggedRow
+from chalicelib.storage.rows import VersionedRow as VersionedRow
+from chalicelib.storage.rows import key as key
+from chalicelib.storage.rows import logical_name as logical_name
+from chalicelib.storage.rows import split_key as split_key
+from chalicelib.storage.rows import table as table
+from chalicelib.storage.unit import current_unit as current_unit
+from chalicelib.storage.unit import delete as delete
+from chalicelib.storage.unit import in_unit_of_work as in_unit_of_work
+from chalicelib.storage.unit import put as put
+from chalicelib.storage.unit import put_first as put_first
+from chalicelib.storage.unit import require as require
+from chalicelib.storage.unit import retry_on_conflict as retry_on_conflict
+from chalicelib.storage.unit import unit_of_work as unit_of_work
+from chalicelib.storage.unit import update as update
